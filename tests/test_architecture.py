@@ -52,7 +52,6 @@ IMPORTS = [
         "A room imports only from the rooms below it",
     ),
     ("sim/protocol/compaction/cleaner.py", "random", "The core is pure"),
-    ("sim/protocol/compaction/cleaner.py", "msgspec", "What a replica does needs the standard"),
     ("sim/protocol/log/record.py", "simpy", "Time lives in sim.simulate.cluster"),
     (
         "sim/protocol/events/__init__.py",

@@ -288,7 +288,7 @@ class RunCounters:
 
     def on_copied(self, event: Copied) -> None:
         """Add up bytes; a rebuilt log fetches again what is below its old end."""
-        replica, _, _, batches, log_end_offset = event
+        replica, batches, log_end_offset = event.replica, event.batches, event.log_end_offset
         counts, refilled_below = self.counts, self._refills.get(replica, 0)
         for batch in batches:
             counts["bytes_replicated"] += batch.size_bytes

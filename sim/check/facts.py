@@ -330,7 +330,7 @@ class Facts:
             self.controls.add(batch.control)
         entered: list[int] = []
         for record in batch.records:
-            offset, key, _, _, _, _, uid = record
+            offset, key, uid = record.offset, record.key, record.uid
             entered.append(uid)
             tombstone = data and key is not None and self.is_tombstone(record)
             version = self._version(record)

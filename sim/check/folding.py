@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from sim.check.facts import ReplicaView
 from sim.check.history import ClusterHistory
 from sim.check.promise import DEFAULT_HEADER, meant_version
@@ -107,7 +109,7 @@ def _delta_records(
         elif _CHANGE.fullmatch(value):
             before = state[key].value or "" if key in state else ""
             number = int(before) if _NUMBER.fullmatch(before) else 0
-            state[key] = known.record._replace(value=str(number + int(value)))
+            state[key] = replace(known.record, value=str(number + int(value)))
         else:
             state[key] = known.record
     return state

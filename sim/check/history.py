@@ -135,7 +135,7 @@ class ClusterHistory(Queries):
             self.isr = self.present(event.isr)
 
     def _on_position_recorded(self, event: PositionRecorded) -> bool:
-        _, follower, position = event
+        follower, position = event.follower, event.position
         usual = position <= self.replicas[follower].log_end_offset
         if usual and self.lost_disks:
             self.lost_disks.pop(follower, None)
@@ -144,7 +144,7 @@ class ClusterHistory(Queries):
     # What is written, and read.
 
     def _on_appended(self, event: Appended) -> bool:
-        name, batch = event
+        name, batch = event.replica, event.batch
         base = batch.base_offset
         uids = self.enter(batch)
         whole = len(uids) == batch.last_offset + 1 - base and batch.delete_horizon_ms is None
@@ -159,7 +159,7 @@ class ClusterHistory(Queries):
         view.losses += 1
 
     def _on_copied(self, event: Copied) -> bool:
-        name, its_leader, _, batches, _ = event
+        name, its_leader, batches = event.replica, event.leader, event.batches
         view, leader = self.replicas[name], self.replicas.get(its_leader)
         usual = Control.SNAPSHOT not in self.controls
         for batch in batches:
@@ -242,7 +242,7 @@ class ClusterHistory(Queries):
         known = len(committed)
         self.uids_read = uids = []
         for record in event.records:
-            offset, _, _, _, _, _, uid = record
+            offset, uid = record.offset, record.uid
             uids.append(uid)
             if offset >= known or committed[offset] != uid or written[uid].record is not record:
                 self.reads_deviate = True
@@ -251,7 +251,7 @@ class ClusterHistory(Queries):
     # What is committed.
 
     def _on_high_watermark_moved(self, event: HighWatermarkMoved) -> bool:
-        name, mark, leading = event
+        name, mark, leading = event.replica, event.high_watermark, event.leading
         view = self.replicas[name]
         previous = self.previous_high_watermark = view.high_watermark
         view.high_watermark = mark
@@ -329,7 +329,7 @@ class ClusterHistory(Queries):
         known, decisive, usual = len(committed), False, True
         self.deletes_removed, self.markers_removed = [], []
         for removal in removals:
-            offset, uid, _, reason, winner = removal
+            offset, uid, winner = removal.offset, removal.uid, removal.winner_offset
             view.slots[offset] = HOLE
             if offset >= committed_below or (winner is not None and winner >= committed_below):
                 usual = False
@@ -338,7 +338,7 @@ class ClusterHistory(Queries):
                 self.markers_removed.append(removal)
             elif one is not None and one.tombstone and self.is_winning(one):
                 self.deletes_removed.append(removal)
-            elif reason == "tombstone":
+            elif removal.reason == "tombstone":
                 decisive = True
             if offset >= known or committed[offset] != uid or not self.may_be_absent(uid):
                 view.unexplained_offsets.add(offset)

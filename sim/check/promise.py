@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
+from msgspec.structs import replace
+
 from sim.protocol.compaction.extending import registered_order
 from sim.protocol.log.record import Record
 from sim.protocol.rules import Rules
@@ -69,7 +71,7 @@ def meant_version(record: Record, header: str) -> int | None:
 def as_appended(record: Record) -> Record:
     """A record without the header that a pass under `record_horizon` adds (KIP-534, Rejected)."""
     kept = tuple([each for each in record.headers if each[0] != _HORIZON_HEADER])
-    return record if len(kept) == len(record.headers) else record._replace(headers=kept)
+    return record if len(kept) == len(record.headers) else replace(record, headers=kept)
 
 
 def without_flag(record: Record) -> Record:
@@ -77,7 +79,7 @@ def without_flag(record: Record) -> Record:
 
     All else is as it was appended.
     """
-    return record._replace(value=None if record.flagged else record.value, flagged=None)
+    return replace(record, value=None if record.flagged else record.value, flagged=None)
 
 
 def _by_offset(record: Record) -> Version:

@@ -60,7 +60,12 @@ class AcknowledgedCommitted(Law):
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """Compare what the producer is told with what is committed."""
-        replica, _, _, first, last, _, acks = event
+        replica, first, last, acks = (
+            event.replica,
+            event.first_offset,
+            event.last_offset,
+            event.acks,
+        )
         if acks != "all":
             return
         end, view = last + 1, self.replicas[replica]

@@ -22,7 +22,7 @@ class CommitsOwnEpoch(Law):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Compare."""
-        (replica, mark, leading), history = event, self.history
-        newest = leading and replica == history.leader
+        replica, mark, history = event.replica, event.high_watermark, self.history
+        newest = event.leading and replica == history.leader
         if newest and mark <= history.epoch_start and not history.by_isr:
             self.broken(replica, mark, epoch_start=history.epoch_start)

@@ -44,7 +44,7 @@ class ConsumerContinues(Law):
 
     def on_consumed(self, event: Consumed) -> None:
         """It begins where it was."""
-        replica, consumer, start, end, _, _, _ = event
+        replica, consumer, start, end = event.replica, event.consumer, event.start, event.end
         position = self._positions.get(consumer, 0)
         self._positions[consumer] = end
         if self._checks:

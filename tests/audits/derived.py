@@ -186,9 +186,9 @@ class Audit:
             end = replicas[event.replica].log.log_end_offset
             gone.forgotten |= dict.fromkeys(event.producers, end)
         elif isinstance(event, on.Cleaned):
-            for offset, _, key, reason, _ in event.removals:
-                if key is None and reason in ("marker", "superseded"):
-                    gone.markers_below = max(gone.markers_below, offset + 1)
+            for removal in event.removals:
+                if removal.key is None and removal.reason in ("marker", "superseded"):
+                    gone.markers_below = max(gone.markers_below, removal.offset + 1)
         elif isinstance(event, on.Truncated):
             gone.cut_at = event.target
         elif isinstance(event, on.ReplicaRestarted):

@@ -67,7 +67,7 @@ class HighWatermarkAdvances(Law):
 
     def on_appended(self, event: Appended) -> None:
         """Look what is due, and whether what was due has come."""
-        (replica, batch), history = event, self.history
+        replica, batch, history = event.replica, event.batch, self.history
         if replica != history.leader:
             return
         mark, now_ms = self.replicas[replica].high_watermark, history.at

@@ -85,7 +85,7 @@ class ProducerSequences(Law):
 
     def on_appended(self, event: Appended) -> None:
         """Note a batch; where it repeats an earlier one, whether the leader could know that."""
-        replica, batch = event
+        replica, batch = event.replica, event.batch
         first, producer = batch.base_sequence, batch.producer_id
         if first < 0:
             self._look_for_number(replica, batch)
@@ -154,7 +154,14 @@ class ProducerSequences(Law):
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """What a producer is told to be committed is committed under its number."""
-        replica, producer, first, first_offset, last_offset, _, acks = event
+        replica, producer, first, first_offset, last_offset, acks = (
+            event.replica,
+            event.producer_id,
+            event.base_sequence,
+            event.first_offset,
+            event.last_offset,
+            event.acks,
+        )
         if first < 0 or acks != "all" or self.history.committed_twice:
             return
         if last_offset >= len(self.committed):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.events import (
     Cleaned,
@@ -242,7 +243,7 @@ def test_a_pass_leaves_the_last_batch_of_a_known_producer() -> None:
     replica.log.active.refresh()
     assert found(replica, [took_two]) == []
 
-    replica.log.active.batches = [sent(0), sent(1), sent(2)._replace(records=())]
+    replica.log.active.batches = [sent(0), sent(1), replace(sent(2), records=())]
     replica.log.active.refresh()
     assert found(replica, [took_last]) == []
 
@@ -259,22 +260,22 @@ def test_a_pass_leaves_the_last_batch_of_a_known_producer() -> None:
     ("batch", "told"),
     [
         (sent(1), []),
-        (sent(1)._replace(timestamp_ms=9), ["largest timestamp 9/0"]),
-        (sent(1)._replace(records=(), timestamp_ms=9), []),
-        (sent(1)._replace(records=(), timestamp_ms=-1), ["largest timestamp -1/0"]),
-        (sent(1)._replace(records=(), timestamp_ms=-1583), []),  # by a clock that is slow
-        (sent(1)._replace(records=(), delete_horizon_ms=5), ["delete horizon 5/nothing"]),
+        (replace(sent(1), timestamp_ms=9), ["largest timestamp 9/0"]),
+        (replace(sent(1), records=(), timestamp_ms=9), []),
+        (replace(sent(1), records=(), timestamp_ms=-1), ["largest timestamp -1/0"]),
+        (replace(sent(1), records=(), timestamp_ms=-1583), []),  # by a clock that is slow
+        (replace(sent(1), records=(), delete_horizon_ms=5), ["delete horizon 5/nothing"]),
     ],
 )
 def test_a_batch_that_was_rewritten_has_the_largest_timestamp_of_what_is_left(
     batch: Batch, told: list[str]
 ) -> None:
     replica = holding(sent(0), batch, sent(2))
-    rewritten = pass_that_took()._replace(rewritten=((1, batch.size_bytes),))
+    rewritten = replace(pass_that_took(), rewritten=((1, batch.size_bytes),))
 
     assert found(replica, [rewritten]) == told
-    assert found(replica, [pass_that_took()._replace(emptied=(1,))]) == told
-    assert found(replica, [pass_that_took()._replace(rewritten=((0, 1),))]) == []
+    assert found(replica, [replace(pass_that_took(), emptied=(1,))]) == told
+    assert found(replica, [replace(pass_that_took(), rewritten=((0, 1),))]) == []
 
 
 def test_a_batch_of_somebody_else_in_its_place_shows_that_it_is_gone() -> None:
@@ -335,6 +336,6 @@ def test_a_marker_without_its_record_decides_nothing() -> None:
 
 
 def test_epochs_that_fall_along_the_log_contradict_each_other() -> None:
-    replica = holding(sent(0)._replace(epoch=2), sent(1))
+    replica = holding(replace(sent(0), epoch=2), sent(1))
 
     assert found(replica) == []

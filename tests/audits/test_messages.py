@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.events import (
     Cleaned,
@@ -171,9 +172,9 @@ def test_a_fetch_of_an_earlier_life_is_not_believed() -> None:
     assert leader.leader is not None
     leader.leader.progress["r2"].replica_epoch = 2
 
-    assert world.receive(leader, fetch._replace(replica_epoch=1), nothing) == []
-    assert world.receive(leader, fetch._replace(replica_epoch=2), stands_still) == []
-    assert world.receive(leader, fetch._replace(replica_epoch=1), stands_still)[1:] == []
+    assert world.receive(leader, replace(fetch, replica_epoch=1), nothing) == []
+    assert world.receive(leader, replace(fetch, replica_epoch=2), stands_still) == []
+    assert world.receive(leader, replace(fetch, replica_epoch=1), stands_still)[1:] == []
     assert world.told == ["message FetchRequest of an earlier life"]
 
 
@@ -184,10 +185,10 @@ def test_a_write_for_all_needs_enough_replicas_in_sync() -> None:
     request = ProduceRequest("p1", (), 0)
 
     assert len(state.isr) > 1
-    assert world.receive(leader, request._replace(acks=-1), appends) == []
-    leader.membership.state = state._replace(isr=("r1",))  # type: ignore[attr-defined]
-    assert world.receive(leader, request._replace(acks=1), appends) == []
-    assert world.receive(leader, request._replace(acks=-1), appends) == [
+    assert world.receive(leader, replace(request, acks=-1), appends) == []
+    leader.membership.state = replace(state, isr=("r1",))  # type: ignore[attr-defined]
+    assert world.receive(leader, replace(request, acks=1), appends) == []
+    assert world.receive(leader, replace(request, acks=-1), appends) == [
         "message ProduceRequest with too few in-sync replicas"
     ]
 
@@ -196,7 +197,7 @@ def test_a_state_of_the_partition_that_is_older_is_not_acted_on() -> None:
     world = World(BY_CONTROLLER)
     follower = world.follower
     state = follower.membership.state  # type: ignore[attr-defined]
-    newer = state._replace(partition_epoch=state.partition_epoch + 1)
+    newer = replace(state, partition_epoch=state.partition_epoch + 1)
 
     assert world.receive(follower, LeaderAndIsrRequest(1, newer), follows) == []
     assert world.receive(follower, LeaderAndIsrRequest(1, newer), nothing) == []
@@ -212,14 +213,14 @@ def test_a_voter_votes_for_nobody_who_is_behind_or_in_an_epoch_that_has_a_leader
     end, epoch = voter.replica.log.log_end_offset, voter.replica.epoch
     request = VoteRequest("r9", epoch + 1, voter.replica.last_fetched_epoch, end)
 
-    assert world.receive(voter, request._replace(last_offset=end - 1), nothing) == []
+    assert world.receive(voter, replace(request, last_offset=end - 1), nothing) == []
     assert world.receive(voter, request, votes) == []
     voter.replica.vote = None
-    assert world.receive(voter, request._replace(last_offset=end - 1), votes) == [
+    assert world.receive(voter, replace(request, last_offset=end - 1), votes) == [
         "message VoteRequest of one whose log is behind"
     ]
     voter.replica.vote = None
-    assert world.receive(voter, request._replace(epoch=epoch), votes)[1:] == [
+    assert world.receive(voter, replace(request, epoch=epoch), votes)[1:] == [
         "message VoteRequest in an epoch that has a leader"
     ]
 
@@ -306,7 +307,7 @@ def test_a_change_of_the_partition_follows_from_what_was(
 ) -> None:
     world = World(BY_CONTROLLER)
     world.decisions.told(STATE)
-    world.decisions.told(STATE._replace(partition_epoch=6, **change))
+    world.decisions.told(replace(STATE, partition_epoch=6, **change))
 
     assert world.told == ([] if what is None else [f"decision {what}"])
 
@@ -345,15 +346,15 @@ def test_the_controller_takes_an_in_sync_set_from_its_own_leader_alone() -> None
     request = AlterPartitionRequest("r1", state.leader_epoch, state.partition_epoch, ("r1",))
 
     def accepts(_message: Any) -> None:
-        controller.state = state._replace(isr=("r1",))
+        controller.state = replace(state, isr=("r1",))
 
     take = world.observer.witness.over(CONTROLLER, accepts)
     take(request)
     assert world.told == []
     for late in (
-        request._replace(leader="r2"),
-        request._replace(partition_epoch=state.partition_epoch - 1),
-        request._replace(new_isr=("r1", "r9")),
+        replace(request, leader="r2"),
+        replace(request, partition_epoch=state.partition_epoch - 1),
+        replace(request, new_isr=("r1", "r9")),
     ):
         controller.state = state
         take(late)
@@ -418,7 +419,7 @@ def test_who_is_refused_at_once_or_asks_the_leader_between_may_ask_again() -> No
         world.receive(world.follower if number % 9 else world.leader, request, nothing)
     assert world.told == []
 
-    asks_a_follower = request._replace(client_id="c8", leader_only=False)
+    asks_a_follower = replace(request, client_id="c8", leader_only=False)
     for number in range(30):
         world.cluster.context.env.run(until=20_000 + 100 * number)
         world.receive(world.follower, asks_a_follower, nothing)

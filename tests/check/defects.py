@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.compaction.copying import Copier, Fate
 from sim.protocol.events import (
@@ -90,8 +91,8 @@ def offset_is_used_again(patch: pytest.MonkeyPatch) -> None:
         end = led.log.log_end_offset
         if len(batch.records) == 1 and batch.records[0].offset == end > 0 and now():
             led.log.truncate_to(end - 1)
-            moved = tuple(record._replace(offset=end - 1) for record in batch.records)
-            batch = batch._replace(base_offset=end - 1, last_offset=end - 1, records=moved)
+            moved = tuple(replace(record, offset=end - 1) for record in batch.records)
+            batch = replace(batch, base_offset=end - 1, last_offset=end - 1, records=moved)
         return right(led, batch, rules=rules, now_ms=now_ms)
 
     for module in (leader, produce):
@@ -104,7 +105,7 @@ def _copying(change: Callable[[tuple[Batch, ...]], tuple[Batch, ...]], every: in
 
         def wrong(copying: Any, response: Any, *rest: Any) -> Any:
             if response.batches and now():
-                response = response._replace(batches=change(response.batches))
+                response = replace(response, batches=change(response.batches))
             return right(copying, response, *rest)
 
         patch.setattr(follower, "_copy", wrong)
@@ -114,14 +115,14 @@ def _copying(change: Callable[[tuple[Batch, ...]], tuple[Batch, ...]], every: in
 
 def _changed(batches: tuple[Batch, ...], **changes: object) -> tuple[Batch, ...]:
     first = batches[0]
-    records = tuple(record._replace(**changes) for record in first.records)
-    return (first._replace(records=records), *batches[1:])
+    records = tuple(replace(record, **changes) for record in first.records)
+    return (replace(first, records=records), *batches[1:])
 
 
 copy_leaves_a_batch_out = _copying(lambda batches: batches[1:] or batches, 2)
 copy_has_another_time = _copying(lambda batches: _changed(batches, timestamp_ms=7), 5)
 copy_has_another_epoch = _copying(
-    lambda batches: (batches[0]._replace(epoch=batches[0].epoch + 1), *batches[1:]), 5
+    lambda batches: (replace(batches[0], epoch=batches[0].epoch + 1), *batches[1:]), 5
 )
 
 
@@ -181,12 +182,13 @@ def copy_lands_one_further(patch: pytest.MonkeyPatch) -> None:
         batches = response.batches
         if batches and batches[0].records and now():
             first = batches[0]
-            moved = first._replace(
+            moved = replace(
+                first,
                 base_offset=first.base_offset + 1,
                 last_offset=first.last_offset + 1,
-                records=tuple(each._replace(offset=each.offset + 1) for each in first.records),
+                records=tuple(replace(each, offset=each.offset + 1) for each in first.records),
             )
-            response = response._replace(batches=(moved,))
+            response = replace(response, batches=(moved,))
         return right(copying, response, *rest)
 
     patch.setattr(follower, "_copy", wrong)
@@ -211,8 +213,8 @@ def _telling(change: Callable[[Cleaned], Cleaned]) -> Plant:
 
 
 def _superseded(event: Cleaned) -> Cleaned:
-    return event._replace(
-        removals=tuple(each._replace(reason="superseded") for each in event.removals)
+    return replace(
+        event, removals=tuple(replace(each, reason="superseded") for each in event.removals)
     )
 
 
@@ -229,14 +231,14 @@ def cleaner_reads_too_far(patch: pytest.MonkeyPatch) -> None:
         return right(self, cleaned, upper_bound=cleaned.log.log_end_offset, **rest)
 
     def told(event: Cleaned) -> Cleaned:
-        return event._replace(upper_bound=min(event.upper_bound, event.high_watermark))
+        return replace(event, upper_bound=min(event.upper_bound, event.high_watermark))
 
     patch.setattr(cleaning.Cleaner, "run", wrong)
     _telling(told)(patch)
 
 
 def cleaning_moves_the_log_end(patch: pytest.MonkeyPatch) -> None:
-    _telling(lambda event: event._replace(log_end_offset=event.log_end_offset - 1))(patch)
+    _telling(lambda event: replace(event, log_end_offset=event.log_end_offset - 1))(patch)
 
 
 def _reading(change: Callable[[tuple[Batch, ...]], tuple[Batch, ...]], every: int) -> Plant:
@@ -247,8 +249,8 @@ def _reading(change: Callable[[tuple[Batch, ...]], tuple[Batch, ...]], every: in
             result = right(*args, **rest)
             batches = result.response.batches
             if batches and batches[0].records and now():
-                response = result.response._replace(batches=change(batches))
-                result = result._replace(response=response)
+                response = replace(result.response, batches=change(batches))
+                result = replace(result, response=response)
             return result
 
         patch.setattr(clients, "answer_consumer_fetch", wrong)

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
 from sim.check import Checker
 from sim.check.checker import known_invariants
@@ -73,7 +74,14 @@ FIRST = batch(0, "k")
 
 
 def test_an_equal_copy_that_was_written_to_a_disk_and_read_again_is_the_same() -> None:
-    again = FIRST._replace(records=(FIRST.records[0]._replace(),))
+    again = replace(
+        FIRST,
+        records=(
+            replace(
+                FIRST.records[0],
+            ),
+        ),
+    )
     events = [*cluster("r1", "r2"), *appended("r1", FIRST), copied("r2", "r1", 0, again)]
 
     assert violations_of("record-immutable", events) == []

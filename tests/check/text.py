@@ -35,6 +35,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from msgspec.structs import replace
+
 from sim.check import Checker
 from sim.check.facts import ReplicaView
 from sim.check.violation import RecordSeen
@@ -172,9 +174,13 @@ def _events(batches: dict[str, Batch], word: str, rest: list[str]) -> list[Event
     if word == "clean":
         made = events.cleaned(told[0], int(told[1]), *map(_removal, told[2:]))
         given = {_SHORT.get(name, name): text for name, text in named.items()}
-        return [made._replace(**_values(batches, Cleaned, given))]
+        return [replace(made, **_values(batches, Cleaned, given))]
     kind = KINDS[word]
-    return [kind(**_values(batches, kind, dict(zip(kind._fields, told, strict=False)) | named))]
+    return [
+        kind(
+            **_values(batches, kind, dict(zip(kind.__struct_fields__, told, strict=False)) | named)
+        )
+    ]
 
 
 def _values(batches: dict[str, Batch], kind: Any, texts: dict[str, str]) -> dict[str, Any]:
@@ -253,4 +259,4 @@ def _made(text: str) -> Batch:
             base_sequence=number.get("$", -1),
             transactional="~" in given and "$" not in given,
         )
-    return made._replace(delete_horizon_ms=number.get("%"))
+    return replace(made, delete_horizon_ms=number.get("%"))

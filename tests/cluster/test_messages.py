@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import simpy
+from msgspec.structs import replace
 
 from sim.protocol.events import Consumed, Truncated
 from sim.protocol.log import Log
@@ -206,7 +207,8 @@ def test_a_broker_follows_the_newest_state_that_the_controller_has_told_it(
     assert isinstance(membership, IsrMembership)
     known = membership.state
     assert known is not None
-    state = known._replace(
+    state = replace(
+        known,
         partition_epoch=known.partition_epoch + newer,
         leader_epoch=known.leader_epoch + 1,
         leader="r3",
@@ -228,7 +230,7 @@ def test_a_follower_joins_by_a_fetch_of_the_life_that_the_controller_knows(
     assert leadership is not None
     assert state is not None
     leadership.isr = ("r1", "r3")
-    membership.state = membership.state._replace(eligible_epochs=(2, 2, 2))
+    membership.state = replace(membership.state, eligible_epochs=(2, 2, 2))
     state.progress["r2"].replica_epoch = life
     membership.fetched("r2")
 

@@ -11,6 +11,7 @@ from itertools import product
 from typing import NamedTuple
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sim.protocol.compaction import (
     FIXES,
@@ -133,7 +134,7 @@ class Writer:
         base, draw = self._next(), self.draw
         size, fate = draw(SIZE_AND_FATE)
         records = tuple(
-            draw(ANY_RECORD)._replace(offset=offset, uid=offset + 1)
+            replace(draw(ANY_RECORD), offset=offset, uid=offset + 1)
             for offset in range(base, base + size)
         )
         sequence = self.sequences.get(pid, 0) if pid >= 0 else -1

@@ -8,6 +8,8 @@ in encoded bytes. Sources as there.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from sim.protocol.compaction import CleaningPass
 from sim.protocol.compaction.copying import MARKER_KEYS
 from sim.protocol.events import Removal
@@ -229,18 +231,19 @@ class Model:
             kept = [self._with_header(record, now_ms) for record in kept]
         if tuple(kept) == batch.records and horizon == batch.delete_horizon_ms:
             return batch
-        left = batch._replace(
+        left = replace(
+            batch,
             records=tuple(kept),
             delete_horizon_ms=horizon,
             timestamp_ms=max(record.timestamp_ms for record in kept),
         )
-        return left._replace(size_bytes=len(encode(left)))
+        return replace(left, size_bytes=len(encode(left)))
 
     def _with_header(self, record: Record, horizon: int) -> Record:
         if not self.plan.policy.is_tombstone(record) or "delete-horizon" in dict(record.headers):
             return record
         added = ("delete-horizon", horizon.to_bytes(8, "big"))
-        return record._replace(headers=(*record.headers, added))
+        return replace(record, headers=(*record.headers, added))
 
     def groups(self, covered: list[Segment]) -> Iterator[list[Segment]]:
         """Neighbours whose bytes before the pass fit into one segment."""

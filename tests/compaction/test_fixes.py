@@ -1,6 +1,7 @@
 """What each fix keeps of the last offset of a round, or of the log (KIP-280, KAFKA-17076)."""
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.compaction import FIXES
 from sim.protocol.compaction.fixes import Kept, Tail
@@ -19,7 +20,7 @@ def test_a_fix_has_nothing_to_keep_in_an_empty_log_but_the_end_of_its_round(name
 
 
 def test_what_each_fix_keeps() -> None:
-    last = batch(record(3, "k"), record(4, "k"))._replace(last_offset=6)
+    last = replace(batch(record(3, "k"), record(4, "k")), last_offset=6)
     tail = Tail(last, 5, 9)
 
     assert FIXES["none"].keeps(tail) == Kept()

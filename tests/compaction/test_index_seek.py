@@ -1,5 +1,7 @@
 """Where the map is read from: the start of the first dirty segment, or where its index says."""
 
+from msgspec.structs import replace
+
 from sim.protocol.compaction import clean
 from sim.protocol.compaction.buffers import BUFFER_BYTES, calls_written
 from sim.protocol.log import Batch
@@ -16,7 +18,7 @@ INDEX = {"full_map": False, "index_interval_bytes": 0}
 
 def sized(offset: int, size_bytes: int) -> Batch:
     """A batch of a certain size."""
-    return batch(record(offset, "k"))._replace(size_bytes=size_bytes)
+    return replace(batch(record(offset, "k")), size_bytes=size_bytes)
 
 
 def test_a_cleaner_writes_once_for_each_buffer_it_reads() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from sim.protocol.compaction import CleaningPass, clean
 from sim.protocol.log import Segment
@@ -62,7 +63,7 @@ def test_a_pass_that_explains_does_the_same_and_has_a_reason_for_every_record(ca
 def test_a_batch_over_the_end_of_the_map_is_decided_up_to_its_last_mapped_record() -> None:
     made = batch(record(0, "a"), record(1, "b", None), record(2, "c"))
     done = clean(
-        [segment(made._replace(delete_horizon_ms=0))],
+        [segment(replace(made, delete_horizon_ms=0))],
         plan(map_capacity=2, upper_bound=9, full_map=False),
     )
 

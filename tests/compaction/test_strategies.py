@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sim.protocol.compaction import (
     STRATEGIES,
@@ -42,7 +43,7 @@ def test_a_strategy_is_a_total_order_and_equals_go_by_offset(
     strategy: Strategy, records: list[Record]
 ) -> None:
     a, b, c = (strategy.version(each) for each in records)
-    same = records[0]._replace(offset=records[0].offset + 1)
+    same = replace(records[0], offset=records[0].offset + 1)
     newest = max(records, key=lambda each: each.offset)
 
     assert (a < b) != (b < a)
@@ -71,7 +72,7 @@ def test_with_ties_to_the_first_only_the_order_of_equals_turns_round(
 
 def headers(*values: tuple[str, bytes]) -> Record:
     """A record at offset 0 with these headers."""
-    return record(0, "k")._replace(headers=values)
+    return replace(record(0, "k"), headers=values)
 
 
 def test_versions_are_signed_big_endian_numbers_of_eight_bytes() -> None:

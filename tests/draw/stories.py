@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from sim.diagnose.draw import Case
 from sim.files.reading import document_in
 from sim.protocol.events import Appended
@@ -64,8 +66,8 @@ def holding(key: str, value: str) -> Case:
     place = next(n for n, (_, each) in enumerate(events) if isinstance(each, Appended))
     at, first = events[place]
     assert isinstance(first, Appended)
-    batch = first.batch._replace(records=(first.batch.records[0]._replace(key=key, value=value),))
-    return Case([*events[:place], (at, first._replace(batch=batch))])
+    batch = replace(first.batch, records=(replace(first.batch.records[0], key=key, value=value),))
+    return Case([*events[:place], (at, replace(first, batch=batch))])
 
 
 @cache

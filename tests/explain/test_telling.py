@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from sim.check import Violation
@@ -42,7 +43,9 @@ from sim.simulate.story import load_story
 ROOT = Path(__file__).resolve().parents[2]
 REUSE = "no-offset-reuse"
 COMPLETE = "leader-completeness"
-EMPTY = data_batch((Record(3, "k", "v", 0, (), uid=1),), epoch=1)._replace(records=())
+EMPTY = msgspec.structs.replace(
+    data_batch((Record(3, "k", "v", 0, (), uid=1),), epoch=1), records=()
+)
 DELETE = data_batch((Record(4, "k", None, 0, (), uid=5),), epoch=1)
 
 

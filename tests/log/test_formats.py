@@ -1,6 +1,7 @@
 """KIP-87's formats: a claim for each sentence of its Proposed Changes and its Migration Plan."""
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.log import Batch, Control, Record, control_batch, data_batch
@@ -51,7 +52,7 @@ def test_a_null_value_that_is_no_tombstone_is_not_allowed_at_magic_2() -> None:
 
 def test_an_old_consumer_loses_the_value_and_the_broker_its_zero_copy() -> None:
     batches = [
-        data_batch((VALUE, VALUE._replace(offset=1)), epoch=1),
+        data_batch((VALUE, replace(VALUE, offset=1)), epoch=1),
         data_batch((DELETE, PLAIN_DELETE), epoch=1),
     ]
     served = serve(batches, understood=2, client=2)
@@ -71,9 +72,9 @@ DOWN = Record(2, "k", None, flagged=None)
         (DELETE, 2, 1, DOWN),
         (DELETE, 2, 2, DELETE),
         # An old producer's null is flagged by a broker of the new message format.
-        (NULL, 1, 2, NULL._replace(flagged=True)),
-        (NULL, 1, 1, NULL._replace(flagged=None)),
-        (VALUE, 2, 1, VALUE._replace(flagged=None)),
+        (NULL, 1, 2, replace(NULL, flagged=True)),
+        (NULL, 1, 1, replace(NULL, flagged=None)),
+        (VALUE, 2, 1, replace(VALUE, flagged=None)),
     ],
 )
 def test_what_a_broker_stores_goes_by_both_versions(
@@ -82,7 +83,7 @@ def test_what_a_broker_stores_goes_by_both_versions(
     assert stored(record, produced=produced, message_format=message_format) == expected
 
 
-OLD_BATCH = data_batch((VALUE._replace(flagged=None),), epoch=1)
+OLD_BATCH = data_batch((replace(VALUE, flagged=None),), epoch=1)
 NEW_BATCH = data_batch((DELETE,), epoch=1)
 MARKER = control_batch(0, epoch=1, control=Control.COMMIT, timestamp_ms=0)
 
@@ -101,7 +102,7 @@ MARKER = control_batch(0, epoch=1, control=Control.COMMIT, timestamp_ms=0)
 def test_zero_copy_stays_when_the_consumer_knows_what_is_stored(
     batch: Batch, understood: int, client: int
 ) -> None:
-    assert serve([batch], understood=understood, client=client) == ((batch,), 0, ())
+    assert serve([batch], understood=understood, client=client) == Served((batch,), 0, ())
 
 
 def test_in_a_log_of_both_formats_only_the_newer_batches_are_converted() -> None:

@@ -1,6 +1,7 @@
 """What a truncation leaves of a segment's largest timestamp, which its age counts from."""
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.log import Batch, Log, LogConfig, Record, data_batch
 
@@ -10,7 +11,7 @@ SIZE = 100
 def stamped(offset: int, timestamp_ms: int) -> Batch:
     """A batch of 100 bytes."""
     batch = data_batch((Record(offset, "k", "v", timestamp_ms),), epoch=0)
-    return batch._replace(size_bytes=SIZE)
+    return replace(batch, size_bytes=SIZE)
 
 
 def log_of(*times_ms: int, interval_bytes: int | None = 4096) -> Log:

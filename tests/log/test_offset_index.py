@@ -1,5 +1,7 @@
 """The offset index of a segment: what has an entry, and where reading begins."""
 
+from msgspec.structs import replace
+
 from sim.protocol.log import Batch, Log, LogConfig, Record, Segment, data_batch
 from sim.protocol.log.segment import Call
 
@@ -10,7 +12,7 @@ def batch(offset: int, last_offset: int | None = None) -> Batch:
     """A batch of 100 bytes."""
     made = data_batch((Record(offset, "k", "v"),), epoch=0)
     last = offset if last_offset is None else last_offset
-    return made._replace(last_offset=last, size_bytes=SIZE)
+    return replace(made, last_offset=last, size_bytes=SIZE)
 
 
 def segment(count: int) -> Segment:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sim.protocol.log import Batch, Control, Record, control_batch, data_batch
 from sim.protocol.log.record import BATCH_HEADER_BYTES, CONTROL_RECORD_BYTES, varint_bytes
@@ -61,7 +62,7 @@ def test_a_batch_has_the_size_of_its_bytes_and_reads_back_rebuilt_or_not(
         read = decode(encode(made))
         assert read == readable(made)
     before = {record.offset: record for record in batch.records}
-    assert all(record == before[record.offset]._replace(uid=0) for record in read.records)
+    assert all(record == replace(before[record.offset], uid=0) for record in read.records)
     assert rebuilt.timestamp_ms == max(record.timestamp_ms for record in records)
 
 
@@ -69,11 +70,11 @@ def test_a_batch_has_the_size_of_its_bytes_and_reads_back_rebuilt_or_not(
 def test_an_emptied_batch_is_a_header_that_says_all_but_its_horizon(
     batch: Batch, horizon: int
 ) -> None:
-    empty = batch._replace(delete_horizon_ms=horizon).emptied()
+    empty = replace(batch, delete_horizon_ms=horizon).emptied()
 
     assert empty.size_bytes == len(encode(empty)) == HEADER.size == BATCH_HEADER_BYTES
     assert decode(encode(empty)) == empty
-    assert empty == batch._replace(records=(), size_bytes=61, delete_horizon_ms=None)
+    assert empty == replace(batch, records=(), size_bytes=61, delete_horizon_ms=None)
 
 
 @pytest.mark.parametrize("control", Control)

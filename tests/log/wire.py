@@ -8,6 +8,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from sim.protocol.log import Batch, Control, Record
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -42,8 +44,8 @@ class _Fields(NamedTuple):
 def readable(batch: Batch) -> Batch:
     """What can be read back: no uids, and an empty control batch does not say which kind it is."""
     control = Control.COMMIT if batch.control and not batch.records else batch.control
-    records = tuple(record._replace(uid=0) for record in batch.records)
-    return batch._replace(records=records, control=control)
+    records = tuple(replace(record, uid=0) for record in batch.records)
+    return replace(batch, records=records, control=control)
 
 
 def encode(batch: Batch) -> bytes:

@@ -5,7 +5,7 @@ import pytest
 from sim.protocol.compaction.strategies import encode_varint, encode_version
 from sim.protocol.events import Cleaned, CleaningFailed
 from sim.protocol.log import Record, data_batch
-from sim.protocol.replication.cleaning import Cleaner, raise_floor
+from sim.protocol.replication.cleaning import Cleaner, CleaningResult, raise_floor
 from sim.protocol.replication.replica import Replica, restart
 from sim.protocol.rules import Rules
 
@@ -52,8 +52,8 @@ def test_a_pass_that_fails_is_the_last_one_before_a_restart() -> None:
     restart(replica)
     again = cleaner.run(replica, upper_bound=2, now_ms=0)
 
-    assert failed == (False, [CleaningFailed("r1", 0)])
-    assert refused == (False, [])
+    assert failed == CleaningResult(False, [CleaningFailed("r1", 0)])
+    assert refused == CleaningResult(False, [])
     assert again == failed
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.events import SnapshotChunkFetched, SnapshotInstalled
 from sim.protocol.log import Record
@@ -58,14 +59,14 @@ def download(replica: Replica, fetcher: Replica, max_bytes: int) -> list[Snapsho
 
 def error(replica: Replica, *, rules: Rules = RULES, **changed: Any) -> ErrorCode:
     """Why a request is refused that differs from a good one in this; `NONE` = it is served."""
-    request = FetchSnapshotRequest("r2", 2, ID, 0, max_bytes=50)._replace(**changed)
+    request = replace(FetchSnapshotRequest("r2", 2, ID, 0, max_bytes=50), **changed)
     return answer_fetch_snapshot(replica, request, rules=rules).error
 
 
 def test_a_snapshot_file_is_a_header_a_batch_of_records_and_a_footer() -> None:
     """The records are numbered from 0 on, whatever their offsets in the log were."""
     records = (Record(7, "key", "value", 5), Record(2_000, "k", "v" * 100, 9))
-    alone = tuple(record._replace(offset=number) for number, record in enumerate(records))
+    alone = tuple(replace(record, offset=number) for number, record in enumerate(records))
 
     assert (HEADER_BYTES, FOOTER_BYTES) == (83, 75)
     assert file_bytes(records) == 83 + size_of(alone) + 75
@@ -99,9 +100,9 @@ def test_a_record_counts_when_its_last_byte_is_there() -> None:
         return len(answer.records)
 
     assert complete(request) == 0
-    assert complete(request._replace(max_bytes=first_end)) == 1
-    assert complete(request._replace(position=first_end - 1, max_bytes=1)) == 1
-    assert complete(request._replace(position=first_end, max_bytes=1)) == 0
+    assert complete(replace(request, max_bytes=first_end)) == 1
+    assert complete(replace(request, position=first_end - 1, max_bytes=1)) == 1
+    assert complete(replace(request, position=first_end, max_bytes=1)) == 0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.replication.elections import (
     alter_partition,
@@ -52,7 +53,7 @@ def test_an_eligible_replica_that_leads_is_alone_in_sync() -> None:
 def test_only_the_leader_that_knows_the_present_state_changes_the_in_sync_set(
     changes: dict[str, Any],
 ) -> None:
-    request = AlterPartitionRequest("r1", 4, 7, ("r1", "r2"))._replace(**changes)
+    request = replace(AlterPartitionRequest("r1", 4, 7, ("r1", "r2")), **changes)
     changed = alter_partition(partition(), request, rules=CLASSIC)
 
     assert changed.isr == (partition().isr if changes else ("r1", "r2"))

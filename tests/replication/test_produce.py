@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.compaction.strategies import encode_varint, encode_version
 from sim.protocol.events import Appended, AppendRefused, Converted
@@ -96,7 +97,7 @@ def test_an_open_transaction_ends_with_a_marker_that_is_answered_when_committed(
     committed: bool, control: Control
 ) -> None:
     leader = leading(isr=("r1", "r2"))
-    sent(leader, request("a", sequence=0)._replace(transactional=True))
+    sent(leader, replace(request("a", sequence=0), transactional=True))
     marker = WriteTxnMarkersRequest("p", 7, 0, committed)
     result = write_marker(leader, marker, rules=RULES, now_ms=5, uid=99)
 
@@ -122,7 +123,7 @@ def fenced(*keys: str, epoch: int = 0, sequence: int = 0) -> ProduceRequest:
 
 MAJORITY = Rules.of(min_isr=2, commit="majority")
 ASKED = request("a")
-OLD_VERSION = ASKED._replace(records=(Record(0, "a", "v", 0, ((HEADER, encode_version(4)),)),))
+OLD_VERSION = replace(ASKED, records=(Record(0, "a", "v", 0, ((HEADER, encode_version(4)),)),))
 UNCHECKED = FLOOR.with_values({"header_form": "unchecked_varint"})
 SPOILT, NUMBER = ((HEADER, b"\xff" * 8),), ((HEADER, encode_varint(5)),)
 
@@ -131,15 +132,15 @@ def with_headers(
     *keys_and_headers: tuple[str | None, tuple[tuple[str, bytes], ...]],
 ) -> ProduceRequest:
     """Records with these headers."""
-    return ASKED._replace(records=tuple(Record(0, k, "v", 0, h) for k, h in keys_and_headers))
+    return replace(ASKED, records=tuple(Record(0, k, "v", 0, h) for k, h in keys_and_headers))
 
 
 UNREADABLE = ("b", "unreadable_version")
-NULL = ASKED._replace(records=records("a", value=None), version=3)
+NULL = replace(ASKED, records=records("a", value=None), version=3)
 
 
 def dated(timestamp_ms: int) -> ProduceRequest:
-    return ASKED._replace(records=records("a", timestamp_ms=timestamp_ms))
+    return replace(ASKED, records=records("a", timestamp_ms=timestamp_ms))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,7 @@ def test_a_new_instance_ends_what_the_one_before_has_begun_before_it_arrives() -
     abort = WriteTxnMarkersRequest("c", 7, 1, committed=False, fences=True)
     used = [
         write_marker(leader, one, rules=RULES, now_ms=1_000, uid=20).uids_used
-        for one in (abort._replace(fences=False), abort, abort)
+        for one in (replace(abort, fences=False), abort, abort)
     ]
 
     assert used == [0, 1, 0]
@@ -243,7 +244,7 @@ def test_a_new_instance_ends_what_the_one_before_has_begun_before_it_arrives() -
 def test_a_delete_with_a_value_loses_it_where_the_message_format_is_not_raised_yet() -> None:
     leader = leading()
     flagged = (Record(0, "a", "v", 0, flagged=True),)
-    asked = request("a")._replace(records=flagged, version=3)
+    asked = replace(request("a"), records=flagged, version=3)
     result = sent(leader, asked, versions=Versions(NEW, None, OLD))
 
     [written] = leader.log.batches()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sim.protocol.compaction.fold import data_below
 from sim.protocol.log import Record
@@ -13,6 +14,7 @@ from sim.protocol.replication import Replica
 from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.replication.messages import ConsumerFetchResponse, ErrorCode
 from sim.protocol.replication.reading import (
+    Fetched,
     Position,
     answer_consumer_fetch,
     consumer_request,
@@ -159,7 +161,7 @@ def asked(
 ) -> ConsumerFetchResponse:
     """The answer to the next fetch of a read_uncommitted consumer."""
     request = consumer_request(position, "c", read_committed=False, rules=CHECKING)
-    request = request._replace(**more)  # type: ignore[arg-type]
+    request = replace(request, **more)  # type: ignore[arg-type]
     return answer_consumer_fetch(replica, request, rules=CHECKING, versions=versions).response
 
 
@@ -174,5 +176,5 @@ def test_a_consumer_stays_where_it_is_when_its_request_is_refused() -> None:
 
     assert (old.error, old.batches) == (ErrorCode.UNSUPPORTED_VERSION, ())
     assert (refused.error, refused.correlation_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 5)
-    assert (fetched, position) == ((3, 3, (), None), Position(3, 1, ("r1", 1)))
+    assert (fetched, position) == (Fetched(3, 3, ()), Position(3, 1, ("r1", 1)))
     assert len(asked(follower, Position(), leader_only=False).batches) == 1

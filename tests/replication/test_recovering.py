@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.events import EpochCacheChanged, ReplicaRestarted, SnapshotInstalled
+from sim.protocol.events import (
+    EpochCacheChanged,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    SnapshotInstalled,
+)
 from sim.protocol.log import Record
 from sim.protocol.replication import Replica
 from sim.protocol.replication.leader import record_position
@@ -123,7 +128,8 @@ def test_a_high_watermark_from_a_file_is_not_below_the_log_start() -> None:
     made.log.delete_prefix(1)
     [crashed] = crash_with_files(made, rules=Rules(), old=OldFiles(high_watermark=0))
 
-    assert crashed._asdict()["high_watermark"] == made.log.high_watermark == 1
+    assert isinstance(crashed, ReplicaCrashed)
+    assert crashed.high_watermark == made.log.high_watermark == 1
 
 
 ON_DISK = {

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations
 from typing import Any, NamedTuple
 
+from msgspec.structs import astuple
+
 from sim.protocol.events import Appended, IsrChanged, LeaderElected
 from sim.protocol.log import Batch, Log, Record
 from sim.protocol.log.segment import OffsetIndex
@@ -156,7 +158,7 @@ def _key(driver: StoryDriver, used: Mapping[str, int]) -> Any:
     for _, event in driver.events:
         if isinstance(event, Appended):
             for one in event.batch.records:
-                what = (event.batch.epoch, *one[:-1])
+                what = (event.batch.epoch, *astuple(one)[:-1])
                 called.setdefault(one.uid, what)
         elif isinstance(event, LeaderElected | IsrChanged):
             told = event.isr if event.replica == driver.leader else told
@@ -195,7 +197,7 @@ def _of(driver: StoryDriver, name: str) -> Any:
 
 def _named(value: Any, called: Callable[[int], Any]) -> Any:
     if isinstance(value, Record):
-        return (*value[:-1], called(value.uid))
+        return (*astuple(value)[:-1], called(value.uid))
     if isinstance(value, Batch):
-        return tuple(_named(one, called) for one in value)
+        return tuple(_named(one, called) for one in astuple(value))
     return tuple(_named(one, called) for one in value) if isinstance(value, tuple) else value

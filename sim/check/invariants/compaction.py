@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from msgspec.structs import replace
+
 from sim.check.folding import lost_keys, unmeant
 from sim.check.invariant import Invariant, Kind, ReaderInvariant
 from sim.check.promise import as_appended, without_flag
@@ -186,7 +188,7 @@ class RecordImmutable(ReaderInvariant):
         for record in self.history.altered(event.batches):
             original = self.written[record.uid].record
             copy = as_appended(record)
-            same = copy._replace(flagged=original.flagged) == original
+            same = replace(copy, flagged=original.flagged) == original
             if not same or deletes(copy) != deletes(original):
                 self._report_altered(event.replica, event.replica, "copied", record)
         for batch in event.batches:
@@ -205,7 +207,7 @@ class RecordImmutable(ReaderInvariant):
             original = self.written[record.uid].record
             if event.consumer in self._without_flag and record == without_flag(original):
                 continue
-            if record._replace(flagged=original.flagged) != original:
+            if replace(record, flagged=original.flagged) != original:
                 self._report_altered(event.replica, event.consumer, "read", record)
 
     def _report_altered(self, replica: str, who: str, did: str, record: Record) -> None:

@@ -107,7 +107,7 @@ class ConsumerNoSkip(ReaderInvariant):
 
     def on_consumed(self, event: Consumed) -> None:
         """Judge the offsets passed just now, and those that were committed twice."""
-        replica, consumer, start, end, _, _, _ = event
+        replica, consumer, start, end = event.replica, event.consumer, event.start, event.end
         history, committed = self.history, self.committed
         given = self._given[consumer]
         given.update(history.uids_read)
@@ -196,7 +196,7 @@ class ConsumerTombstoneVisibility(ReaderInvariant):
 
     def on_consumed(self, event: Consumed) -> None:
         """Note what was given, then judge the tombstones that were passed."""
-        _, consumer, start, end, _, _, _ = event
+        consumer, start, end = event.consumer, event.start, event.end
         history = self.history
         self._reads[consumer].append(event)
         tombstones = history.committed_tombstones

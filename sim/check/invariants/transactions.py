@@ -38,7 +38,7 @@ class TransactionAsAsked(TransactionInvariant):
 
     def on_appended(self, event: Appended) -> None:
         """Look for an earlier transaction of the producer that is open."""
-        (replica, batch), asked = event, self.history.asked
+        replica, batch, asked = event.replica, event.batch, self.history.asked
         if not (asked and batch.transactional and batch.control is None):
             return
         own = {asked.get(each.value or "") for each in batch.records} - {None}

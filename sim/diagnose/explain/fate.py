@@ -433,7 +433,8 @@ def _joined(case: Case, position: int, *mechanisms: str) -> Facts:
 
 def _recorded(case: Case, position: int) -> Facts:
     """Why a leader recorded a position above the follower's log end."""
-    leader, follower, _ = case.event(position)
+    recorded = case.event(position)
+    leader, follower = recorded.replica, recorded.follower
     end = case.log_end(follower, position)
     hole = ends_in_a_hole(case, leader, end, position)
     why = () if hole else (of.NEVER_COPIED, of.BELIEVED)

@@ -349,7 +349,8 @@ def _differing(case: Case, record: Record, original: Record) -> Facts:
         text = f"{event.consumer} was given {given}, and took it for {what}; appended was {was} "
         return [Fact("version", text + case.by_rules("tombstone_mark"), case.judged)]
     facts = []
-    for field, now, before in zip(Record._fields, record, original, strict=True):
+    for field in Record.__struct_fields__:
+        now, before = getattr(record, field), getattr(original, field)
         if now != before:
             kind = "timestamp" if field == "timestamp_ms" else "version"
             text = f"{field} of {case.name(record.uid)} was {before!r} as appended and is {now!r}"

@@ -1,6 +1,6 @@
 """What one cleaning pass does to the segments of one log; knows nothing of clusters.
 
-Pure: standard library only, no clock, no randomness, no input or output.
+Pure: the standard library and msgspec, no clock, no randomness, no input or output.
 """
 
 from sim.protocol.compaction.cleaner import clean

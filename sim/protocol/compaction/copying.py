@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
+from msgspec.structs import replace
+
 from sim.protocol.compaction.buffers import BUFFER_BYTES, calls_written, grown
 from sim.protocol.compaction.failures import NoEmptyOldBatch, NoSuchProducerState
 from sim.protocol.compaction.fixes import Tail
@@ -23,7 +25,6 @@ from sim.protocol.compaction.tombstones import (
 )
 from sim.protocol.compaction.transactions import TransactionWatch, aborted_in
 from sim.protocol.log import Batch, Control, Record, Segment
-from sim.protocol.log.named_tuples import make
 from sim.protocol.log.old_formats import OldBatch, converted
 from sim.protocol.log.segment import Call
 
@@ -76,7 +77,7 @@ class Copier:
             if segment.batches:
                 last = segment.batches[-1]
                 break
-        kept = policy.fix.keeps(make(Tail, (last, plan.upper_bound, plan.high_watermark)))
+        kept = policy.fix.keeps(Tail(last, plan.upper_bound, plan.high_watermark))
         protected = kept.record_offset
         if protected is not None and protected >= plan.upper_bound:
             protected = None
@@ -285,19 +286,16 @@ class Copier:
         if plan.legacy_last_modified is not None:
             modified_ms = _time_of(record.offset, plan.legacy_last_modified)
         by_segment = self.policy.unstamped_by_segment and horizon is None
-        asked: Circumstances = make(
-            Circumstances,
-            (
-                record.offset,
-                horizon,
-                plan.now_ms,
-                plan.removal_limit,
-                modified_ms,
-                plan.legacy_horizon_ms,
-                plan.last_cleaning,
-                plan.delete_retention_ms,
-                by_segment or isinstance(batch, OldBatch),
-            ),
+        asked = Circumstances(
+            offset=record.offset,
+            horizon_ms=horizon,
+            now_ms=plan.now_ms,
+            removal_limit=plan.removal_limit,
+            segment_last_modified_ms=modified_ms,
+            legacy_horizon_ms=plan.legacy_horizon_ms,
+            last_cleaning=plan.last_cleaning,
+            delete_retention_ms=plan.delete_retention_ms,
+            without_horizon=by_segment or isinstance(batch, OldBatch),
         )
         if self.explains:
             self.asked[record.offset] = asked
@@ -483,10 +481,10 @@ def with_horizon(
         return batch.rebuilt(records, horizon_ms)
     moved_ms = horizon_ms - base_timestamp(batch)
     moved = tuple(
-        [record._replace(timestamp_ms=record.timestamp_ms + moved_ms) for record in records]
+        [replace(record, timestamp_ms=record.timestamp_ms + moved_ms) for record in records]
     )
     latest_ms = max([record.timestamp_ms for record in records])
-    return batch.rebuilt(moved, horizon_ms)._replace(timestamp_ms=latest_ms)
+    return replace(batch.rebuilt(moved, horizon_ms), timestamp_ms=latest_ms)
 
 
 def base_timestamp(batch: Batch) -> int:

@@ -13,7 +13,6 @@ from enum import Enum
 from typing import Literal, NamedTuple
 
 from sim.protocol.log import Segment
-from sim.protocol.log.named_tuples import make
 
 LagEstimate = Literal["first_timestamp", "previous_segment", "largest_less_roll"]
 """When the oldest record of a segment is taken to have been written (KIP-354).
@@ -155,8 +154,11 @@ def bound_of(
     if stable_offset < limited_to:
         limited_to, limit = stable_offset, _STABLE_OFFSET
     offset = max(limited_to, first_dirty_offset)
-    return make(
-        Bound, (offset, segments[from_offset(segments, offset)].base_offset, limit, limited_to)
+    return Bound(
+        offset=offset,
+        effective=segments[from_offset(segments, offset)].base_offset,
+        limit=limit,
+        limited_to=limited_to,
     )
 
 
@@ -269,7 +271,15 @@ def eligibility(
     ratio = cleanable / total if total else None
     overdue = delay > 0 and cleanable > 0
     dirty = ratio is not None and ratio > config.min_cleanable_dirty_ratio
-    return make(Eligibility, (overdue or dirty, bound, clean, cleanable, ratio, delay, overdue))
+    return Eligibility(
+        eligible=overdue or dirty,
+        bound=bound,
+        clean_bytes=clean,
+        cleanable_bytes=cleanable,
+        dirty_ratio=ratio,
+        compaction_delay_ms=delay,
+        overdue=overdue,
+    )
 
 
 def select(logs: Mapping[str, Eligibility]) -> str | None:

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from sim.errors import BadInput
 from sim.files.plugin_calls import Guarded, shortly, told
 from sim.protocol.compaction.fixes import FIXES, Fix, Kept, Tail
@@ -265,7 +267,7 @@ def strategy_problem(strategy: Strategy) -> str | None:
             return wrong
         if version_of(record) != version:
             return "the version of a record differs between two calls"
-        later = version_of(record._replace(offset=record.offset + 1000))
+        later = version_of(replace(record, offset=record.offset + 1000))
         if not later > version:
             return "of two equal records the later does not win; end the version with the offset"
         versions.append(version)
@@ -285,7 +287,7 @@ def _tails() -> list[Tail]:
         Tail(None, 0, 0),
         Tail(full, 5, 5),
         Tail(full, 3, 5),
-        Tail(full._replace(records=()), 5, 5),
+        Tail(replace(full, records=()), 5, 5),
     ]
 
 

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from sim.protocol.compaction.strategies import Strategy
 from sim.protocol.compaction.tombstones import TombstoneMark
 from sim.protocol.compaction.transactions import AbortedRanges, transactions_in
@@ -86,7 +88,7 @@ def apply_delta(state: dict[str, Record], record: Record, *, deleted: bool) -> N
         before = state.get(key)
         held = "0" if before is None or before.value is None else before.value
         number = int(held) if re.fullmatch(r"-?[0-9]+", held) else 0
-        state[key] = record._replace(value=str(number + int(value)))
+        state[key] = replace(record, value=str(number + int(value)))
     else:
         state[key] = record
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from sim.protocol.compaction.failures import PassFailed
@@ -12,7 +13,6 @@ from sim.protocol.compaction.strategies import Strategy, Version
 from sim.protocol.compaction.tombstones import Circumstances, TombstoneMark, TombstoneRemoval
 from sim.protocol.events import Removal
 from sim.protocol.log import LastRecord, Record, Segment
-from sim.protocol.log.named_tuples import make
 from sim.protocol.log.producers import NOBODY
 
 REASONS = ("superseded", "tombstone", "aborted", "marker", "no key", "unmapped")
@@ -250,8 +250,17 @@ class Cleaning:
                 for record in records:
                     offset, key = record.offset, record.key
                     by = self.evicted_markers[offset] if key is None else winners[key].offset
-                    found.append(make(Removal, (offset, record.uid, key, reason, by)))
+                    found.append(
+                        Removal(
+                            offset=offset, uid=record.uid, key=key, reason=reason, winner_offset=by
+                        )
+                    )
             elif records:
-                found += [make(Removal, (r.offset, r.uid, r.key, reason, None)) for r in records]
-        found.sort()
+                found += [
+                    Removal(
+                        offset=r.offset, uid=r.uid, key=r.key, reason=reason, winner_offset=None
+                    )
+                    for r in records
+                ]
+        found.sort(key=attrgetter("offset"))
         return tuple(found)

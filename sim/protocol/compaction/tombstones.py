@@ -6,6 +6,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from sim.protocol.log import Record
 from sim.protocol.log.formats import TOMBSTONE_HEADER
 
@@ -121,13 +123,13 @@ def without_record_horizon(record: Record) -> Record:
     """The record as it was appended: without the header that a pass added."""
     if record_horizon(record) is None:
         return record
-    return record._replace(headers=tuple(h for h in record.headers if h[0] != HORIZON_HEADER))
+    return replace(record, headers=tuple(h for h in record.headers if h[0] != HORIZON_HEADER))
 
 
 def with_record_horizon(record: Record, horizon_ms: int) -> Record:
     """The record with one header more: its delete horizon in ms, 8 bytes, signed."""
     header = (HORIZON_HEADER, horizon_ms.to_bytes(8, "big", signed=True))
-    return record._replace(headers=(*record.headers, header))
+    return replace(record, headers=(*record.headers, header))
 
 
 class TombstoneRemoval(NamedTuple):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 
-class Removal(NamedTuple):
+class Removal(Struct, frozen=True, gc=False, array_like=True):
     """One record that a cleaning pass took away, and why.
 
     Attributes:
@@ -23,7 +23,7 @@ class Removal(NamedTuple):
     winner_offset: int | None
 
 
-class Cleaned(NamedTuple):
+class Cleaned(Struct, frozen=True, gc=False, array_like=True):
     """A replica's cleaner finished a pass below `upper_bound`.
 
     Attributes:
@@ -64,7 +64,7 @@ class Cleaned(NamedTuple):
     now_ms: int = 0
 
 
-class CleaningFailed(NamedTuple):
+class CleaningFailed(Struct, frozen=True, gc=False, array_like=True):
     """A pass cannot go on at `offset`; there is none before a restart.
 
     The groups of segments that it had finished are in a `Cleaned` event before it.
@@ -74,7 +74,7 @@ class CleaningFailed(NamedTuple):
     offset: int
 
 
-class SegmentsLost(NamedTuple):
+class SegmentsLost(Struct, frozen=True, gc=False, array_like=True):
     """A crash in the middle of a swap left neither the old segments nor the cleaned one.
 
     `offsets` are those of the records and empty batches that are gone for no other reason.
@@ -84,7 +84,7 @@ class SegmentsLost(NamedTuple):
     offsets: tuple[int, ...]
 
 
-class CleanerLooked(NamedTuple):
+class CleanerLooked(Struct, frozen=True, gc=False, array_like=True):
     """A cleaner with `max.compaction.lag.ms` looked at its log and chose to clean it, or not.
 
     Attributes:
@@ -112,7 +112,7 @@ class CleanerLooked(NamedTuple):
     difference_max_ms: int | None
 
 
-class RemovalBoundMoved(NamedTuple):
+class RemovalBoundMoved(Struct, frozen=True, gc=False, array_like=True):
     """Coordinated removal: a replica may remove tombstones below `offset` (MTRO, exclusive).
 
     Markers may go below `marker_offset` (MXRO); the same, unless they have a watermark of their
@@ -124,14 +124,14 @@ class RemovalBoundMoved(NamedTuple):
     marker_offset: int
 
 
-class TombstoneProbed(NamedTuple):
+class TombstoneProbed(Struct, frozen=True, gc=False, array_like=True):
     """The story claims that no live replica holds a tombstone of `key` any more."""
 
     replica: str
     key: str
 
 
-class RoundsEnded(NamedTuple):
+class RoundsEnded(Struct, frozen=True, gc=False, array_like=True):
     """All logs were rolled and cleaned `rounds` times while nothing was written.
 
     Attributes:
@@ -147,7 +147,7 @@ class RoundsEnded(NamedTuple):
     cleaners: tuple[str, ...]
 
 
-class LogStartMoved(NamedTuple):
+class LogStartMoved(Struct, frozen=True, gc=False, array_like=True):
     """A replica's log starts at `log_start_offset` now, since old segments were deleted.
 
     `cause` is the setting that asked for it, or that the leader's log starts there.
@@ -159,7 +159,7 @@ class LogStartMoved(NamedTuple):
     cause: str
 
 
-class LogStartedAfresh(NamedTuple):
+class LogStartedAfresh(Struct, frozen=True, gc=False, array_like=True):
     """A follower that was below the leader's log start emptied its log and starts there.
 
     `log_end_offset` and `high_watermark` are from before.

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 
-class ReplicaAdded(NamedTuple):
+class ReplicaAdded(Struct, frozen=True, gc=False, array_like=True):
     """A replica with an empty log joined the cluster."""
 
     replica: str
 
 
-class ReplicaRemoved(NamedTuple):
+class ReplicaRemoved(Struct, frozen=True, gc=False, array_like=True):
     """A replica left the cluster for good, and its disk with it."""
 
     replica: str
 
 
-class ReplicaCrashed(NamedTuple):
+class ReplicaCrashed(Struct, frozen=True, gc=False, array_like=True):
     """A replica went down; its log ends at `log_end_offset` after what the crash lost.
 
     `epoch` is the highest it had seen.
@@ -29,7 +31,7 @@ class ReplicaCrashed(NamedTuple):
     epoch: int = 0
 
 
-class ReplicaRestarted(NamedTuple):
+class ReplicaRestarted(Struct, frozen=True, gc=False, array_like=True):
     """A replica came back with the log it found on disk, in the `epoch` it remembers."""
 
     replica: str
@@ -42,14 +44,14 @@ REBUILT = "below a removed tombstone"
 """The reason of a wipe by `lag_guard`."""
 
 
-class ReplicaWiped(NamedTuple):
+class ReplicaWiped(Struct, frozen=True, gc=False, array_like=True):
     """A replica lost its whole log (a new disk, or a rebuild by `lag_guard`)."""
 
     replica: str
     reason: str
 
 
-class LeaderElected(NamedTuple):
+class LeaderElected(Struct, frozen=True, gc=False, array_like=True):
     """A replica leads `epoch` from `epoch_start_offset`, its log end offset, on.
 
     `isr` is the in-sync set it starts with, `voters` those a majority is counted over.
@@ -62,7 +64,7 @@ class LeaderElected(NamedTuple):
     voters: tuple[str, ...]
 
 
-class UncleanElection(NamedTuple):
+class UncleanElection(Struct, frozen=True, gc=False, array_like=True):
     """A controller makes a leader of a replica that need not have all that is committed.
 
     It comes before `LeaderElected`, or without: the replica may be down by then. In Kafka the
@@ -86,14 +88,14 @@ ADMINISTRATOR: Final = "an administrator wants it"
 """ElectLeaders with election type UNCLEAN."""
 
 
-class LeaderResigned(NamedTuple):
+class LeaderResigned(Struct, frozen=True, gc=False, array_like=True):
     """A replica stopped leading `epoch`."""
 
     replica: str
     epoch: int
 
 
-class PositionRecorded(NamedTuple):
+class PositionRecorded(Struct, frozen=True, gc=False, array_like=True):
     """A leader (`replica`) believes that `follower` has everything below `position`."""
 
     replica: str
@@ -101,7 +103,7 @@ class PositionRecorded(NamedTuple):
     position: int
 
 
-class IsrChanged(NamedTuple):
+class IsrChanged(Struct, frozen=True, gc=False, array_like=True):
     """The in-sync set is now `isr`; `joined` names a replica that was admitted by its position."""
 
     replica: str
@@ -109,7 +111,7 @@ class IsrChanged(NamedTuple):
     joined: str | None
 
 
-class FaultInjected(NamedTuple):
+class FaultInjected(Struct, frozen=True, gc=False, array_like=True):
     """The world did something to a replica or a link; `detail` is for people."""
 
     replica: str
@@ -117,14 +119,14 @@ class FaultInjected(NamedTuple):
     detail: str
 
 
-class FaultEnded(NamedTuple):
+class FaultEnded(Struct, frozen=True, gc=False, array_like=True):
     """What a fault did to a replica or its links is over: that of kind `fault` injected first."""
 
     replica: str
     fault: str
 
 
-class ConfigChanged(NamedTuple):
+class ConfigChanged(Struct, frozen=True, gc=False, array_like=True):
     """New settings reached a broker, or a producer (then `replica` names that).
 
     `settings` are pairs of a name and its new value, as text. `initial` is true for a broker that
@@ -137,7 +139,7 @@ class ConfigChanged(NamedTuple):
     initial: bool = False
 
 
-class Quiesced(NamedTuple):
+class Quiesced(Struct, frozen=True, gc=False, array_like=True):
     """The cluster is at rest; `replica` is the leader whose log the others are compared with.
 
     `synced` is true when faults were healed and every live replica fetched to the end first.

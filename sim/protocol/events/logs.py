@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import Struct
 
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.log.record import Batch, Record
@@ -11,14 +13,14 @@ ResetCause = Literal["below_log_start", "above_log_end", "log_truncated"]
 """Why a consumer's position moved other than by reading."""
 
 
-class Appended(NamedTuple):
+class Appended(Struct, frozen=True, gc=False, array_like=True):
     """A leader gave offsets to a batch."""
 
     replica: str
     batch: Batch
 
 
-class Acknowledged(NamedTuple):
+class Acknowledged(Struct, frozen=True, gc=False, array_like=True):
     """A leader told a producer that its batch is written; a repeated request is told so again.
 
     The answer is on its way, and may be lost there. Ends of transactions are not told of.
@@ -42,7 +44,7 @@ class Acknowledged(NamedTuple):
     acks: Literal["all", "1"]
 
 
-class AppendRefused(NamedTuple):
+class AppendRefused(Struct, frozen=True, gc=False, array_like=True):
     """A leader refused a batch for the sake of a record of `key`; None = of all of it.
 
     `reason`: `late_version` (below that of a removed delete) and `unreadable_version` (nobody can
@@ -57,7 +59,7 @@ class AppendRefused(NamedTuple):
     reason: str = "late_version"
 
 
-class ProducersForgotten(NamedTuple):
+class ProducersForgotten(Struct, frozen=True, gc=False, array_like=True):
     """A replica forgot idempotent producers that were silent for `producer.id.expiration.ms`.
 
     It knows none of the sequence numbers of the ids in `producers` any more.
@@ -67,7 +69,7 @@ class ProducersForgotten(NamedTuple):
     producers: tuple[int, ...]
 
 
-class Converted(NamedTuple):
+class Converted(Struct, frozen=True, gc=False, array_like=True):
     """A replica wrote records anew in an older format, for its own log or for a reader (KIP-87).
 
     `reader` is a consumer, a follower, or the replica itself, which stores what a producer sent;
@@ -81,7 +83,7 @@ class Converted(NamedTuple):
     values_lost: tuple[int, ...]
 
 
-class Copied(NamedTuple):
+class Copied(Struct, frozen=True, gc=False, array_like=True):
     """A follower appended batches of its leader verbatim; gaps between them come along.
 
     `fetch_offset` is its log end offset before, `log_end_offset` the one after.
@@ -94,7 +96,7 @@ class Copied(NamedTuple):
     log_end_offset: int
 
 
-class FetchingFailed(NamedTuple):
+class FetchingFailed(Struct, frozen=True, gc=False, array_like=True):
     """A follower could not append what it fetched: a batch begins below its log end.
 
     It fetches no more before it restarts, or follows a leader of another epoch
@@ -108,7 +110,7 @@ class FetchingFailed(NamedTuple):
     log_end_offset: int
 
 
-class GapLearned(NamedTuple):
+class GapLearned(Struct, frozen=True, gc=False, array_like=True):
     """A follower was told that its leader holds nothing from its log end on up to another offset.
 
     `fetch_offset` is its log end offset before, `log_end_offset` the one after. `epochs` are those
@@ -122,7 +124,7 @@ class GapLearned(NamedTuple):
     epochs: tuple[EpochEntry, ...] = ()
 
 
-class EpochCacheChanged(NamedTuple):
+class EpochCacheChanged(Struct, frozen=True, gc=False, array_like=True):
     """A replica's leader epoch cache is now `epochs`, which batches and elections do not tell.
 
     A leader handed epochs on of which a copy has no batch (`epoch_cache: copied`), a restart found
@@ -134,7 +136,7 @@ class EpochCacheChanged(NamedTuple):
     epochs: tuple[EpochEntry, ...]
 
 
-class Pushed(NamedTuple):
+class Pushed(Struct, frozen=True, gc=False, array_like=True):
     """A follower appended a copy at an offset of its own choice (`follower_assigned`)."""
 
     replica: str
@@ -142,7 +144,7 @@ class Pushed(NamedTuple):
     batch: Batch
 
 
-class Truncated(NamedTuple):
+class Truncated(Struct, frozen=True, gc=False, array_like=True):
     """A follower cut its log at `target`; `high_watermark` and `log_start_offset` are from before.
 
     `log_end_offset` is the one from before, too; `leading` must be false. A batch that straddles
@@ -160,7 +162,7 @@ class Truncated(NamedTuple):
     kept_high_watermark: bool = False
 
 
-class HighWatermarkMoved(NamedTuple):
+class HighWatermarkMoved(Struct, frozen=True, gc=False, array_like=True):
     """A replica's high watermark is now `high_watermark`; a leader's commits what is below."""
 
     replica: str
@@ -168,7 +170,7 @@ class HighWatermarkMoved(NamedTuple):
     leading: bool
 
 
-class Consumed(NamedTuple):
+class Consumed(Struct, frozen=True, gc=False, array_like=True):
     """A consumer read data of a replica below `end` (exclusive) and moved there.
 
     `start` is its position before; `now_ms` the time of the read; `records` are what it was given.
@@ -184,7 +186,7 @@ class Consumed(NamedTuple):
     committed: bool = False
 
 
-class ConsumerReset(NamedTuple):
+class ConsumerReset(Struct, frozen=True, gc=False, array_like=True):
     """A consumer's position moved other than by reading: it goes on at `position` (inclusive).
 
     `replica` is whose answer moved it. `cause`: `below_log_start` and `above_log_end` where that
@@ -198,7 +200,7 @@ class ConsumerReset(NamedTuple):
     cause: ResetCause
 
 
-class ReadingEnded(NamedTuple):
+class ReadingEnded(Struct, frozen=True, gc=False, array_like=True):
     """A reader that wanted to read to the end did so, or nothing more is to come and it waits.
 
     Attributes:
@@ -222,7 +224,7 @@ class ReadingEnded(NamedTuple):
     given: int
 
 
-class Understood(NamedTuple):
+class Understood(Struct, frozen=True, gc=False, array_like=True):
     """What a consumer of a declared version (KIP-87) took the keyed records for that it was given.
 
     `values` are those it keeps as the state of their keys, `deletes` those it removes keys for.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import asdict
+
 from sim.files.foreign.lines import LONGEST, one_line
 from sim.protocol.events import (
     Acknowledged,
@@ -90,7 +92,7 @@ def describe(event: Event, *, about: About | None = None) -> str:
         about: Tells by offset and key which records to name; the others are counted.
     """
     kind = type(event)
-    fields = {name: _shown(value, about) for name, value in event._asdict().items()}
+    fields = {name: _shown(value, about) for name, value in asdict(event).items()}
     if kind in _SAID:
         sentence = _SAID[kind].format_map(fields)
     else:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from sim.protocol.log.record import Record
 
 
-class SnapshotTaken(NamedTuple):
+class SnapshotTaken(Struct, frozen=True, gc=False, array_like=True):
     """A replica wrote the snapshot (end_offset, epoch): the winners below `end_offset`."""
 
     replica: str
@@ -16,7 +16,7 @@ class SnapshotTaken(NamedTuple):
     records: tuple[Record, ...]
 
 
-class SnapshotDeleted(NamedTuple):
+class SnapshotDeleted(Struct, frozen=True, gc=False, array_like=True):
     """A replica deleted the snapshot (end_offset, epoch)."""
 
     replica: str
@@ -24,7 +24,7 @@ class SnapshotDeleted(NamedTuple):
     epoch: int
 
 
-class PrefixDeleted(NamedTuple):
+class PrefixDeleted(Struct, frozen=True, gc=False, array_like=True):
     """A replica moved its log start offset to `log_start_offset`."""
 
     replica: str
@@ -32,7 +32,7 @@ class PrefixDeleted(NamedTuple):
     high_watermark: int
 
 
-class SnapshotOffered(NamedTuple):
+class SnapshotOffered(Struct, frozen=True, gc=False, array_like=True):
     """A leader answered a fetch below its log start with a snapshot id, or had none (-1)."""
 
     replica: str
@@ -42,7 +42,7 @@ class SnapshotOffered(NamedTuple):
     epoch: int
 
 
-class SnapshotChunkFetched(NamedTuple):
+class SnapshotChunkFetched(Struct, frozen=True, gc=False, array_like=True):
     """A follower received a chunk of a snapshot, from `position` on.
 
     `entries` are complete with it. `position` counts entries, or bytes with `in_bytes`; then the
@@ -59,7 +59,7 @@ class SnapshotChunkFetched(NamedTuple):
     in_bytes: bool = False
 
 
-class SnapshotFetched(NamedTuple):
+class SnapshotFetched(Struct, frozen=True, gc=False, array_like=True):
     """A fetched snapshot is whole on disk and has its name; the log is as it was.
 
     Installing it goes at once, unless a crash comes in between: only then this is told.
@@ -71,7 +71,7 @@ class SnapshotFetched(NamedTuple):
     records: tuple[Record, ...]
 
 
-class LogEmptied(NamedTuple):
+class LogEmptied(Struct, frozen=True, gc=False, array_like=True):
     """A follower threw its log away to make room for a snapshot that has not arrived yet.
 
     `log_end_offset` and `high_watermark` are from before.
@@ -84,7 +84,7 @@ class LogEmptied(NamedTuple):
     high_watermark: int
 
 
-class SnapshotFetchDropped(NamedTuple):
+class SnapshotFetchDropped(Struct, frozen=True, gc=False, array_like=True):
     """A follower gave up a partly fetched snapshot."""
 
     replica: str
@@ -93,7 +93,7 @@ class SnapshotFetchDropped(NamedTuple):
     reason: str
 
 
-class SnapshotInstalled(NamedTuple):
+class SnapshotInstalled(Struct, frozen=True, gc=False, array_like=True):
     """A follower replaced its log by a snapshot: start, end and high watermark are its end.
 
     `log_end_offset` and `high_watermark` are from before; `leading` must be false.
@@ -108,7 +108,7 @@ class SnapshotInstalled(NamedTuple):
     leading: bool
 
 
-class StateLoaded(NamedTuple):
+class StateLoaded(Struct, frozen=True, gc=False, array_like=True):
     """The state machine of a replica was loaded, after a restart or an installed snapshot.
 
     It read `snapshot_records` of a snapshot and `log_records` of the log below `end_offset`

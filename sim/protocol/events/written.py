@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from sim.protocol.events import Event
+from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.log.record import Record
 
 IsTombstone = Callable[[Record], bool]
@@ -17,16 +21,14 @@ def as_row(at: int, event: Event, is_tombstone: IsTombstone) -> dict[str, Any]:
 
     Every record says whether it is a `tombstone`, as `isTombstone` of KIP-87 tells a reader.
     """
-    fields = {name: _plain(value, is_tombstone) for name, value in event._asdict().items()}
-    return {"at": at, "event": event.__class__.__name__, **fields}
+    return {"at": at, "event": event.__class__.__name__, **_plain(event, is_tombstone)}
 
 
 def _plain(value: Any, is_tombstone: IsTombstone) -> Any:
-    if isinstance(value, tuple):
-        if hasattr(value, "_asdict"):
-            parts = {name: _plain(part, is_tombstone) for name, part in value._asdict().items()}
-            if isinstance(value, Record):
-                parts["tombstone"] = value.key is not None and is_tombstone(value)
-            return parts
-        return [_plain(part, is_tombstone) for part in value]
-    return value
+    if isinstance(value, Struct | EpochEntry):
+        named = asdict(value) if isinstance(value, Struct) else value._asdict()
+        parts = {name: _plain(part, is_tombstone) for name, part in named.items()}
+        if isinstance(value, Record):
+            parts["tombstone"] = value.key is not None and is_tombstone(value)
+        return parts
+    return [_plain(part, is_tombstone) for part in value] if isinstance(value, tuple) else value

@@ -1,6 +1,6 @@
 """What one replica stores: records, batches, segments, the log and its leader epochs.
 
-Pure: standard library only, no clock, no randomness, no input or output.
+Pure: the standard library and msgspec, no clock, no randomness, no input or output.
 """
 
 from sim.protocol.log.epochs import LeaderEpochCache

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sim.protocol.log.named_tuples import make
-
 
 class EpochEntry(NamedTuple):
     """An epoch and the first offset (inclusive) that was written in it."""
@@ -62,14 +60,14 @@ class LeaderEpochCache:
         """
         entries = self.entries
         if not entries:
-            return make(EpochEnd, (epoch, log_end_offset))
+            return EpochEnd(epoch, log_end_offset)
         if epoch >= entries[-1].epoch:
-            return make(EpochEnd, (entries[-1].epoch, log_end_offset))
+            return EpochEnd(entries[-1].epoch, log_end_offset)
         if epoch < entries[0].epoch:
-            return make(EpochEnd, (epoch, entries[0].start_offset))
+            return EpochEnd(epoch, entries[0].start_offset)
         for index in range(len(entries) - 2, -1, -1):
             if entries[index].epoch <= epoch:
-                return make(EpochEnd, (entries[index].epoch, entries[index + 1].start_offset))
+                return EpochEnd(entries[index].epoch, entries[index + 1].start_offset)
         raise AssertionError("unreachable: the first entry is at or below the epoch")
 
     def start_above(self, epoch: int) -> int | None:

@@ -29,6 +29,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from sim.protocol.log.record import Batch, Record, size_of
 
 MAGIC_FLAG: Final = 2
@@ -44,7 +47,7 @@ FIRST_WITH_FLAG: Final = 3
 """The first of those versions that has the flag."""
 
 
-class Served(NamedTuple):
+class Served(Struct, frozen=True, gc=False):
     """What a reader is given of stored batches.
 
     Attributes:
@@ -76,7 +79,7 @@ def down_convert(record: Record) -> Record:
 
     A value that is not a delete is left as it is.
     """
-    return record._replace(value=None if record.flagged else record.value, flagged=None)
+    return replace(record, value=None if record.flagged else record.value, flagged=None)
 
 
 def up_convert(record: Record) -> Record:
@@ -85,7 +88,7 @@ def up_convert(record: Record) -> Record:
     The KIP does not say it; a delete of an old producer would be lost otherwise. A value that was
     lost on the way down does not come back.
     """
-    return record._replace(flagged=record.value is None)
+    return replace(record, flagged=record.value is None)
 
 
 def produced(record: Record, *, client: int) -> Record:
@@ -144,7 +147,7 @@ def _converted(batch: Batch) -> Batch:
     size = size_of(
         records, base_offset=batch.base_offset, base_timestamp_ms=batch.delete_horizon_ms
     )
-    return batch._replace(records=records, size_bytes=size)
+    return replace(batch, records=records, size_bytes=size)
 
 
 OLD, NEW = "0.10.1", "0.10.2"

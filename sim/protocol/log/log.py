@@ -122,25 +122,25 @@ class Log:
             ValueError: The batch starts below the log end offset
                 (UnexpectedAppendOffsetException in UnifiedLog.append).
         """
-        base, last, epoch, _, timestamp_ms, size_bytes, producer_id, _, _, _, _, _ = batch
+        base, last = batch.base_offset, batch.last_offset
         if base < self.log_end_offset:
             raise ValueError(
                 f"batch at offset {base} is below the log end offset {self.log_end_offset}"
             )
         active, epochs = self.segments[-1], self.epochs.entries
-        if self._must_roll(active, last, timestamp_ms, size_bytes, now_ms):
+        if self._must_roll(active, batch, now_ms):
             # A batch before magic 2 tells its last offset alone (UnifiedLog.maybeRoll).
             first = last - MAX_RELATIVE_OFFSET if isinstance(batch, OldBatch) else base
             self.roll(max(first, self.log_end_offset), now_ms=now_ms)
             active = self.segments[-1]
         active.append(batch, now_ms)
-        if producer_id >= 0:
+        if batch.producer_id >= 0:
             aborted = self.producers.note(batch)
             if aborted is not None:
                 active.aborted.append(aborted)
                 self.aborted_ever.append(aborted)
-        if not epochs or epochs[-1].epoch != epoch or epochs[-1].start_offset > base:
-            self.epochs.assign(epoch, base)
+        if not epochs or epochs[-1].epoch != batch.epoch or epochs[-1].start_offset > base:
+            self.epochs.assign(batch.epoch, base)
         self.log_end_offset = end = last + 1
         limit = self.config.flush_messages
         if limit is not None and end - self.flushed_end >= limit:
@@ -182,19 +182,17 @@ class Log:
         for segment in self.segments:
             segment.reload_first_timestamp()
 
-    def _must_roll(
-        self, segment: Segment, last_offset: int, timestamp_ms: int, size_bytes: int, now_ms: int
-    ) -> bool:
-        """Whether a batch with these values begins a segment of its own (UnifiedLog.maybeRoll)."""
-        if last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+    def _must_roll(self, segment: Segment, batch: Batch, now_ms: int) -> bool:
+        """Decides whether a batch begins a segment of its own (UnifiedLog.maybeRoll)."""
+        if batch.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
             return True
         if not segment.batches:
             return False
         config = self.config
         limit_bytes, limit_ms = config.segment_bytes, config.segment_ms
-        if limit_bytes is not None and segment.size_bytes + size_bytes > limit_bytes:
+        if limit_bytes is not None and segment.size_bytes + batch.size_bytes > limit_bytes:
             return True
-        return limit_ms is not None and segment.waited_ms(timestamp_ms, now_ms) > limit_ms
+        return limit_ms is not None and segment.waited_ms(batch.timestamp_ms, now_ms) > limit_ms
 
     def roll_if_waited(self, *, now_ms: int) -> bool:
         """Close the active segment when its first record is older than `segment_ms`; True if so.
@@ -330,9 +328,10 @@ class Log:
         """
         nobody = not self.producers.producers and not self.producers.ended
         end = self.log_end_offset
-        start, self.producers = self.snapshots.restored(self.log_start_offset, end)
+        restored = self.snapshots.restored(self.log_start_offset, end)
+        self.producers = restored.producers
         if not nobody or self.config.always_rereads:
-            self._read_producers(start)
+            self._read_producers(restored.offset)
         self.snapshots.take(end, self.producers)
 
     def _read_producers(self, start: int) -> None:

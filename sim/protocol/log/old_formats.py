@@ -9,7 +9,6 @@
 An uncompressed message is a batch of its own. Several records are the content of one compressed
 message, whose offset is that of its last record: it has no header in which the offsets of records
 that are gone could stay. Sources: AbstractLegacyRecordBatch, LegacyRecord, MemoryRecords.filterTo.
-This module is not compiled: mypyc takes no subclass of a named tuple.
 """
 
 from __future__ import annotations
@@ -24,14 +23,13 @@ OVERHEAD_BYTES: Final = {0: 12 + 14, 1: 12 + 22}
 """What a message has beside key and value: offset and size, and its header (LegacyRecord)."""
 
 
-class OldBatch(Batch):
+class OldBatch(Batch, frozen=True, gc=False, array_like=True):
     """A batch of magic 0 or 1: data, of no producer, with at least one record.
 
     Attributes:
         magic: Its format.
     """
 
-    __slots__ = ()
     magic: ClassVar[int]
 
     def rebuilt(self, records: tuple[Record, ...], delete_horizon_ms: int | None) -> Batch:
@@ -43,18 +41,16 @@ class OldBatch(Batch):
         return old_batch(self.magic, records)
 
 
-class BatchOfMagic0(OldBatch):
+class BatchOfMagic0(OldBatch, frozen=True, gc=False, array_like=True):
     """A batch without timestamps."""
 
-    __slots__ = ()
-    magic = 0
+    magic: ClassVar[int] = 0
 
 
-class BatchOfMagic1(OldBatch):
+class BatchOfMagic1(OldBatch, frozen=True, gc=False, array_like=True):
     """A batch with timestamps (KIP-32)."""
 
-    __slots__ = ()
-    magic = 1
+    magic: ClassVar[int] = 1
 
 
 def old_batch(magic: int, records: tuple[Record, ...]) -> OldBatch:

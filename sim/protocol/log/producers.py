@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
-from sim.protocol.log.named_tuples import make
+from msgspec import Struct
+
 from sim.protocol.log.record import Batch, Control
 
 REMEMBERED_BATCHES: Final = 5
@@ -29,7 +30,7 @@ NO_EPOCH: Final = -1
 """Epoch of a producer of whom only an emptied marker is left (RecordBatch.NO_PRODUCER_EPOCH)."""
 
 
-class AbortedTransaction(NamedTuple):
+class AbortedTransaction(Struct, frozen=True, gc=False, order=True):
     """One entry of a segment's index of aborted transactions (AbortedTxn).
 
     Attributes:
@@ -46,7 +47,7 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-class SentBatch(NamedTuple):
+class SentBatch(Struct, frozen=True, gc=False):
     """A data batch as its producer numbered it; all bounds are inclusive."""
 
     first_sequence: int
@@ -55,7 +56,7 @@ class SentBatch(NamedTuple):
     last_offset: int
 
 
-class LastRecord(NamedTuple):
+class LastRecord(Struct, frozen=True, gc=False):
     """What the cleaner keeps of an active producer (UnifiedLog.lastRecordsOfActiveProducers).
 
     Attributes:
@@ -89,7 +90,7 @@ class Producer:
         self.batches.clear()
 
 
-class SnapshotEntry(NamedTuple):
+class SnapshotEntry(Struct, frozen=True, gc=False):
     """What a snapshot holds of one producer (ProducerStateManager.writeSnapshot).
 
     Attributes:
@@ -125,25 +126,30 @@ class ProducerStates:
         (ProducerAppendInfo.append). A data batch without sequence numbers is its producer's newest,
         too.
         """
-        base, end, _, records, at_ms, _, producer_id, epoch, first, in_txn, control, _ = batch
+        producer_id, control = batch.producer_id, batch.control
         if producer_id < 0:
             return None
         producer = self.producers.get(producer_id)
-        if control is not None and not records:
+        if control is not None and not batch.records:
             if producer is None:
                 self.producers[producer_id] = Producer(NO_EPOCH, -1)
             return None
         if producer is None:
-            producer = self.producers[producer_id] = Producer(epoch, at_ms)
-        elif producer.epoch != epoch:
-            producer.sees(epoch)
-        producer.last_timestamp_ms = at_ms
+            producer = self.producers[producer_id] = Producer(
+                batch.producer_epoch, batch.timestamp_ms
+            )
+        elif producer.epoch != batch.producer_epoch:
+            producer.sees(batch.producer_epoch)
+        producer.last_timestamp_ms = batch.timestamp_ms
         if control is not None:
             return self._end(producer_id, producer, batch)
-        if in_txn and producer.open_since is None:
+        base, end, first = batch.base_offset, batch.last_offset, batch.base_sequence
+        if batch.transactional and producer.open_since is None:
             producer.open_since = base
-        last = first if first < 0 else (first + end - base) % (MAX_SEQUENCE + 1)
-        producer.batches.append(make(SentBatch, (first, last, base, end)))
+        last = first if first < 0 else advance_sequence(first, end - base)
+        producer.batches.append(
+            SentBatch(first_sequence=first, last_sequence=last, first_offset=base, last_offset=end)
+        )
         return None
 
     def _end(
@@ -187,9 +193,8 @@ class ProducerStates:
     def last_records(self) -> dict[int, LastRecord]:
         """What to keep of each producer."""
         return {
-            producer_id: make(
-                LastRecord,
-                (producer.batches[-1].last_offset if producer.batches else None, producer.epoch),
+            producer_id: LastRecord(
+                producer.batches[-1].last_offset if producer.batches else None, producer.epoch
             )
             for producer_id, producer in self.producers.items()
         }
@@ -259,14 +264,11 @@ class ProducerStates:
     def snapshot(self) -> dict[int, SnapshotEntry]:
         """What a snapshot holds of each producer: the newest batch, and its transaction."""
         return {
-            producer_id: make(
-                SnapshotEntry,
-                (
-                    producer.epoch,
-                    producer.last_timestamp_ms,
-                    producer.batches[-1] if producer.batches else None,
-                    producer.open_since,
-                ),
+            producer_id: SnapshotEntry(
+                epoch=producer.epoch,
+                last_timestamp_ms=producer.last_timestamp_ms,
+                newest=producer.batches[-1] if producer.batches else None,
+                open_since=producer.open_since,
             )
             for producer_id, producer in self.producers.items()
         }
@@ -302,7 +304,7 @@ NOBODY: Mapping[int, LastRecord] = {}
 """No active producers."""
 
 
-class Restored(NamedTuple):
+class Restored(Struct, frozen=True, gc=False):
     """What was known at an offset (exclusive end)."""
 
     offset: int

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
-from sim.protocol.log.named_tuples import make
+from msgspec import Struct
+from msgspec.structs import replace
 
 BATCH_HEADER_BYTES: Final = 61
 """Size of a version 2 batch header (DefaultRecordBatch.RECORD_BATCH_OVERHEAD)."""
@@ -36,7 +37,7 @@ class Control(StrEnum):
     """A snapshot within the log, which KIP-630 rejected (`snapshot_placement: in_log`)."""
 
 
-class Record(NamedTuple):
+class Record(Struct, frozen=True, gc=False, array_like=True):
     """One record at its offset.
 
     Attributes:
@@ -60,7 +61,7 @@ class Record(NamedTuple):
     uid: int = 0
 
 
-class Batch(NamedTuple):
+class Batch(Struct, frozen=True, gc=False, array_like=True):
     """A record batch: the unit of appending, replicating and retaining.
 
     Attributes:
@@ -96,7 +97,7 @@ class Batch(NamedTuple):
 
         Source: DefaultRecordBatch.writeEmptyHeader, which clears the delete horizon flag.
         """
-        return self._replace(records=(), size_bytes=BATCH_HEADER_BYTES, delete_horizon_ms=None)
+        return replace(self, records=(), size_bytes=BATCH_HEADER_BYTES, delete_horizon_ms=None)
 
     def rebuilt(self, records: tuple[Record, ...], delete_horizon_ms: int | None) -> Batch:
         """The same batch with fewer records or another horizon (buildRetainedRecordsInto).
@@ -109,7 +110,8 @@ class Batch(NamedTuple):
             size_bytes = size_of(records, base_offset=self.base_offset, base_timestamp_ms=base_ms)
         else:
             size_bytes = control_size(records[0].timestamp_ms, base_ms)
-        return self._replace(
+        return replace(
+            self,
             records=records,
             timestamp_ms=max([record.timestamp_ms for record in records]),
             size_bytes=size_bytes,
@@ -139,7 +141,8 @@ def size_of(
     """
     total = BATCH_HEADER_BYTES
     base_ms = base_timestamp_ms
-    for offset, key, value, timestamp_ms, headers, _, _ in records:
+    for record in records:
+        key, value, timestamp_ms = record.key, record.value, record.timestamp_ms
         if base_ms is None:
             base_ms = timestamp_ms
         # Attributes, the two deltas, and the lengths of key, value and headers: a byte each as long
@@ -148,7 +151,7 @@ def size_of(
         delta = timestamp_ms - base_ms
         if not -64 <= delta < 64:
             body += varint_bytes(delta) - 1
-        delta = offset - base_offset
+        delta = record.offset - base_offset
         if not -64 <= delta < 64:
             body += varint_bytes(delta) - 1
         if key is not None:
@@ -157,8 +160,8 @@ def size_of(
         if value is not None:
             length = len(value) if value.isascii() else len(value.encode(errors=STRAY_BYTES))
             body += length if length < 64 else length + varint_bytes(length) - 1
-        if headers:
-            body += _header_bytes(headers)
+        if record.headers:
+            body += _header_bytes(record.headers)
         total += body + 1 if body < 64 else body + varint_bytes(body)
     return total
 
@@ -193,22 +196,17 @@ def data_batch(
     for record in records:
         if record.timestamp_ms > timestamp_ms:
             timestamp_ms = record.timestamp_ms
-    return make(
-        Batch,
-        (
-            base_offset,
-            records[-1].offset,
-            epoch,
-            records,
-            timestamp_ms,
-            size_bytes,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            transactional,
-            None,
-            None,
-        ),
+    return Batch(
+        base_offset=base_offset,
+        last_offset=records[-1].offset,
+        epoch=epoch,
+        records=records,
+        timestamp_ms=timestamp_ms,
+        size_bytes=size_bytes,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        transactional=transactional,
     )
 
 

@@ -1,7 +1,7 @@
 """The replication protocol: replica state and its transitions, driven by whoever decides when.
 
 A transition is a function of state and input; it returns what happened (events) and what to send
-(messages). Pure: standard library only, no clock, no randomness, no input or output.
+(messages). Pure: the standard library and msgspec, no clock, no randomness, no input or output.
 """
 
 from sim.protocol.replication.replica import Replica

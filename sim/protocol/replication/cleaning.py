@@ -16,7 +16,8 @@ ReplicaFetcherThread.processPartitionData for the followers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from sim.protocol.compaction import Cleaning, CleaningPass, Strategy, UnreadableVersion, clean
 from sim.protocol.compaction.eligibility import age_from_ms
@@ -30,7 +31,6 @@ from sim.protocol.events import (
     LogStartMoved,
 )
 from sim.protocol.log import Batch, Log, Record, Segment
-from sim.protocol.log.named_tuples import make
 from sim.protocol.replication.interrupting import interrupt
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules.cleaner import LateVersions
@@ -87,7 +87,7 @@ def raise_floor(replica: Replica, floor: Version | None) -> None:
         replica.version_floor = floor
 
 
-class CleaningResult(NamedTuple):
+class CleaningResult(Struct, frozen=True, gc=False):
     """What came of a pass.
 
     Attributes:
@@ -238,30 +238,27 @@ class Cleaner:
             persists = self.policy.fix.persists_log_end
             log.recompute_log_end_offset(at_least=reached if persists else 0)
             replica.first_dirty_offset = min(replica.first_dirty_offset, log.log_end_offset)
-        return make(
-            Cleaned,
-            (
-                replica.name,
-                first_dirty,
-                reached,
-                result.removals,
-                tuple(result.emptied),
-                tuple(result.dropped),
-                tuple(result.horizons),
-                result.protected_offset,
-                log.log_end_offset,
-                high_watermark,
-                (before, log.size_bytes),
-                tuple(result.oversized),
-                result.next_dirty_offset < plan.upper_bound,
-                len(replica.stubs),
-                tuple(result.rewritten),
-                plan.now_ms,
-            ),
+        return Cleaned(
+            replica=replica.name,
+            first_dirty_offset=first_dirty,
+            upper_bound=reached,
+            removals=result.removals,
+            emptied=tuple(result.emptied),
+            dropped=tuple(result.dropped),
+            horizons=tuple(result.horizons),
+            protected_offset=result.protected_offset,
+            log_end_offset=log.log_end_offset,
+            high_watermark=high_watermark,
+            size_bytes=(before, log.size_bytes),
+            oversized=tuple(result.oversized),
+            partial=result.next_dirty_offset < plan.upper_bound,
+            stubs=len(replica.stubs),
+            rewritten=tuple(result.rewritten),
+            now_ms=plan.now_ms,
         )
 
 
-class Retention(NamedTuple):
+class Retention(Struct, frozen=True, gc=False):
     """How long and how much a topic with `delete` in its `cleanup.policy` keeps.
 
     Attributes:

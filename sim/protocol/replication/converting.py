@@ -7,7 +7,8 @@ None. See `sim.protocol.log.formats`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from sim.protocol.events import AppendRefused, Converted, Event
 from sim.protocol.log import Batch, Record
@@ -23,7 +24,7 @@ from sim.protocol.log.formats import (
 )
 
 
-class StoredRecords(NamedTuple):
+class StoredRecords(Struct, frozen=True, gc=False):
     """What a leader writes of what a producer sends.
 
     Attributes:
@@ -35,7 +36,7 @@ class StoredRecords(NamedTuple):
     events: tuple[Event, ...] = ()
 
 
-class ServedBatches(NamedTuple):
+class ServedBatches(Struct, frozen=True, gc=False):
     """What a reader is given of stored batches.
 
     Attributes:

@@ -87,7 +87,7 @@ class RemovalCoordinator:
 
 def accept_removal_bounds(replica: Replica, bounds: RemovalBounds) -> list[Event]:
     """Take over bounds; what lies below is settled everywhere, so also here, copied yet or not."""
-    tombstones, markers = bounds
+    tombstones, markers = bounds.tombstones, bounds.markers
     replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, tombstones)
     if tombstones <= replica.removal_bound and markers <= replica.marker_removal_bound:
         return []

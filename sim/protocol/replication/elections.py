@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from msgspec.structs import replace
+
 from sim.protocol.events import Event, LeaderElected
 from sim.protocol.log import Control, control_batch
 from sim.protocol.replication.leader import advance_high_watermark, append
@@ -198,19 +200,19 @@ def with_isr(
     of an empty set the leader is remembered (PartitionChangeBuilder.maybePopulateTargetElr).
     """
     if rules.election.eligible_leaders == "isr":
-        return state._replace(isr=isr or state.isr, elr=(), last_known_leader=None)
+        return replace(state, isr=isr or state.isr, elr=(), last_known_leader=None)
     if len(isr) >= rules.topic.min_isr:
-        return state._replace(isr=isr, elr=(), last_known_leader=None)
+        return replace(state, isr=isr, elr=(), last_known_leader=None)
     left = [name for name in (*state.elr, *state.isr) if name not in isr and name not in unclean]
     last = state.last_known_leader
     if state.isr and not isr and state.leader is not None:
         last = state.leader
-    return state._replace(isr=isr, elr=tuple(dict.fromkeys(left)), last_known_leader=last)
+    return replace(state, isr=isr, elr=tuple(dict.fromkeys(left)), last_known_leader=last)
 
 
 def alone_in_sync(state: PartitionState, name: str) -> PartitionState:
     """The partition when one replica is all that is in sync, whatever the others have."""
-    return state._replace(isr=(name,), elr=(), last_known_leader=None)
+    return replace(state, isr=(name,), elr=(), last_known_leader=None)
 
 
 def clean_choice(state: PartitionState) -> tuple[str, ...]:
@@ -240,6 +242,6 @@ def led_by(state: PartitionState, leader: str, *, rules: Rules) -> PartitionStat
     """The partition when `leader` leads the next epoch: alone in sync, if it was not in sync."""
     if leader not in state.isr:
         state = with_isr(state, (leader,), rules=rules)
-    return state._replace(
-        leader=leader, leader_epoch=state.leader_epoch + 1, last_known_leader=None
+    return replace(
+        state, leader=leader, leader_epoch=state.leader_epoch + 1, last_known_leader=None
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sim.protocol.events import (
     REBUILT,
@@ -15,7 +18,6 @@ from sim.protocol.events import (
     Pushed,
 )
 from sim.protocol.log import Batch, LeaderEpochCache, Log
-from sim.protocol.log.named_tuples import make
 from sim.protocol.replication.cleaning import raise_floor, start_afresh
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.recovery import flush_after_copy
@@ -45,24 +47,21 @@ def fetch_request(
     end, entries = log.log_end_offset, log.epochs.entries
     log.acknowledged_end = end
     last_epoch = entries[-1].epoch if entries else follower.last_fetched_epoch
-    return make(
-        FetchRequest,
-        (
-            follower.name,
-            follower.epoch,
-            end,
-            last_epoch,
-            max_batches,
-            max_bytes,
-            log.high_watermark,
-            replica_epoch,
-            version,
-            correlation_id,
-        ),
+    return FetchRequest(
+        follower=follower.name,
+        epoch=follower.epoch,
+        offset=end,
+        last_epoch=last_epoch,
+        max_batches=max_batches,
+        max_bytes=max_bytes,
+        high_watermark=log.high_watermark,
+        replica_epoch=replica_epoch,
+        version=version,
+        correlation_id=correlation_id,
     )
 
 
-class ReceiveResult(NamedTuple):
+class ReceiveResult(Struct, frozen=True, gc=False):
     """What an answer to a fetch led to.
 
     Attributes:
@@ -105,15 +104,15 @@ def receive_fetch(
             return ReceiveResult([_fail(follower, response)])
         high_watermark = log.high_watermark
         events = _copy(follower, response, rules, now_ms)
-        return make(ReceiveResult, (events, log.high_watermark != high_watermark, False, False))
+        return ReceiveResult(events, committed=log.high_watermark != high_watermark)
     if elsewhere and replication.response_fencing:
         return _ignored(follower, answer)
     if answer is Answer.REBUILD:
         return ReceiveResult(_rebuild(follower), rebuilt=True)
     if answer is Answer.DIVERGING and response.diverging is not None:
-        epoch, end = response.diverging
-        own = log.epochs.end_offset_for(epoch, log.log_end_offset)
-        target, before = min(own.end_offset, end, log.log_end_offset), log.log_end_offset
+        before, theirs = log.log_end_offset, response.diverging
+        own = log.epochs.end_offset_for(theirs.epoch, before)
+        target = min(own.end_offset, theirs.end_offset, before)
         events = truncate(follower, target)
         return ReceiveResult(events, retry_later=target == before and follower.download is None)
     if answer is Answer.OUT_OF_RANGE:
@@ -166,7 +165,15 @@ def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int)
             log.note_call(batches[0].base_offset)
         flush_after_copy(log, rules)
         start, end = response.fetch_offset, log.log_end_offset
-        events.append(make(Copied, (follower.name, response.leader, start, batches, end)))
+        events.append(
+            Copied(
+                replica=follower.name,
+                leader=response.leader,
+                fetch_offset=start,
+                batches=batches,
+                log_end_offset=end,
+            )
+        )
     elif response.gap_end > log.log_end_offset:
         events.append(_learn_gap(follower, response))
     if response.epochs:
@@ -188,7 +195,7 @@ def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int)
         high_watermark < known and replication.high_watermark_update == "assign"
     ):
         log.high_watermark = high_watermark
-        events.append(make(HighWatermarkMoved, (follower.name, high_watermark, FOLLOWING)))
+        events.append(HighWatermarkMoved(follower.name, high_watermark, FOLLOWING))
     return events
 
 
@@ -197,16 +204,16 @@ def _learn_gap(follower: Replica, response: FetchResponse) -> GapLearned:
     log = follower.log
     start = log.log_end_offset
     log.advance_to(response.gap_end)
-    for epoch, start_offset in response.gap_epochs:
-        log.epochs.assign(epoch, start_offset)
+    for entry in response.gap_epochs:
+        log.epochs.assign(entry.epoch, entry.start_offset)
     return GapLearned(follower.name, response.leader, start, response.gap_end, response.gap_epochs)
 
 
 def _learn_epochs(log: Log, response: FetchResponse, up_to: int) -> None:
     """Take over the leader's epochs that start at or below `up_to`; batches may be left of none."""
-    for epoch, start_offset in response.epochs:
-        if epoch > log.epochs.latest and start_offset <= up_to:
-            log.epochs.assign(epoch, start_offset)
+    for entry in response.epochs:
+        if entry.epoch > log.epochs.latest and entry.start_offset <= up_to:
+            log.epochs.assign(entry.epoch, entry.start_offset)
 
 
 def _told_epochs(
@@ -218,9 +225,10 @@ def _told_epochs(
     """
     if response.batches:
         before.truncate_from(response.fetch_offset)
-    brought = [(batch.epoch, batch.base_offset) for batch in response.batches]
-    for epoch, start_offset in (*brought, *response.gap_epochs):
-        before.assign(epoch, start_offset)
+    for batch in response.batches:
+        before.assign(batch.epoch, batch.base_offset)
+    for entry in response.gap_epochs:
+        before.assign(entry.epoch, entry.start_offset)
     entries = follower.log.epochs.entries
     if entries == before.entries:
         return []
@@ -266,10 +274,11 @@ def push(follower: Replica, leader: str, batch: Batch, *, now_ms: int) -> list[E
     """
     offset = follower.log.log_end_offset
     shift = offset - batch.base_offset
-    moved = batch._replace(
+    moved = replace(
+        batch,
         base_offset=offset,
         last_offset=batch.last_offset + shift,
-        records=tuple(r._replace(offset=r.offset + shift) for r in batch.records),
+        records=tuple(replace(r, offset=r.offset + shift) for r in batch.records),
     )
     follower.log.append(moved, now_ms=now_ms)
     return [Pushed(follower.name, leader, moved)]

@@ -12,7 +12,9 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from sim.protocol.log import Batch, LogConfig, Record
+from msgspec import Struct
+
+from sim.protocol.log import LogConfig
 from sim.protocol.log.producers import REMEMBERED_BATCHES
 from sim.protocol.replication.replica import Replica
 
@@ -21,7 +23,7 @@ Frozen = tuple[Any, ...]
 
 _DECLARED = ("__slots__", "__mypyc_attrs__")
 """What names the attributes of an object; the second: of a compiled one."""
-_ATOMS = (str, bytes, int, type(None), tuple, frozenset, Enum, LogConfig)
+_ATOMS = (str, bytes, int, type(None), tuple, frozenset, Enum, LogConfig, Struct)
 """What never changes; tuples, with names or without, hold nothing else."""
 
 
@@ -44,7 +46,7 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
     """
     if isinstance(value, str):
         return names.get(value, value)
-    if not isinstance(value, tuple) or isinstance(value, Batch | Record):
+    if not isinstance(value, tuple):
         return value
     parts = [renamed(part, names) for part in value]
     if parts and parts[0] is dict:

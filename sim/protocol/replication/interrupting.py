@@ -34,6 +34,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from sim.protocol.compaction import Cleaning
 from sim.protocol.events import Cleaned, Event, Removal, SegmentsLost
 from sim.protocol.log import Segment
@@ -111,7 +113,7 @@ def _state(found: list[State], during: str | int, groups: int) -> State:
     return half_done[-1] if half_done and groups else found[-1]
 
 
-class _Effect(NamedTuple):
+class _Effect(Struct, frozen=True, gc=False):
     """What of a pass took effect, and the offsets that are gone for no reason at all."""
 
     removals: tuple[Removal, ...]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sim.protocol.events import (
     Appended,
@@ -14,7 +17,6 @@ from sim.protocol.events import (
     SnapshotOffered,
 )
 from sim.protocol.log import Batch
-from sim.protocol.log.named_tuples import make
 from sim.protocol.replication.cleaning import why_refused
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.recovery import flush_after_append
@@ -25,7 +27,7 @@ LEADING: Final = True
 """Whose high watermark moved: a leader's."""
 
 
-class AppendResult(NamedTuple):
+class AppendResult(Struct, frozen=True, gc=False):
     """What a leader did with a batch.
 
     Attributes:
@@ -37,7 +39,7 @@ class AppendResult(NamedTuple):
     accepted: bool = True
 
 
-class FetchResult(NamedTuple):
+class FetchResult(Struct, frozen=True, gc=False):
     """A leader's answer to a follower, and what happened for it."""
 
     response: FetchResponse
@@ -60,9 +62,9 @@ def append(leader: Replica, batch: Batch, rules: Rules, now_ms: int) -> AppendRe
     log = leader.log
     log.append(batch, now_ms)
     flush_after_append(log, rules)
-    events: list[Event] = [make(Appended, (leader.name, batch))]
+    events: list[Event] = [Appended(leader.name, batch)]
     _advance(leader, rules, events)
-    return make(AppendResult, (events, True))
+    return AppendResult(events)
 
 
 def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
@@ -98,7 +100,7 @@ def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
         candidate = _majority_candidate(leader, leadership, rules.replication.epoch_commit_rule)
     if candidate > high_watermark:
         log.high_watermark = candidate
-        events.append(make(HighWatermarkMoved, (leader.name, candidate, LEADING)))
+        events.append(HighWatermarkMoved(leader.name, candidate, LEADING))
 
 
 def _majority_candidate(leader: Replica, leadership: Leadership, rule: str) -> int:
@@ -146,7 +148,7 @@ def answer_fetch(
         return refused
     batches = leader.log.read(request.offset)
     events = acknowledge_fetch(leader, request, rules, has_records=bool(batches))
-    return make(FetchResult, (answer_with(leader, request, batches, rules), events))
+    return FetchResult(answer_with(leader, request, batches, rules), events)
 
 
 def refuse_fetch(
@@ -180,7 +182,7 @@ def refuse_fetch(
         found = log.epochs.end_offset_for(last_epoch, log.log_end_offset)
         if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
-            return FetchResult(response._replace(diverging=found), [])
+            return FetchResult(replace(response, diverging=found), [])
     if offset > log.log_end_offset and replication.truncation != "none":
         return FetchResult(_out_of_range(leader, epoch, request), [])
     if offset < leader.removed_tombstone_end and replication.lag_guard != "none":
@@ -226,26 +228,18 @@ def answer_with(
     """The answer to a follower that may read, and for whom there are `batches`."""
     log, leadership = leader.log, leader.leadership
     assert leadership is not None, "whoever does not lead refuses"
-    response: FetchResponse = make(
-        FetchResponse,
-        (
-            RECORDS,
-            leader.name,
-            leadership.epoch,
-            request.offset,
-            tuple(_at_most(batches, request)),
-            log.high_watermark,
-            None,
-            None,
-            leader.removed_tombstone_end,
-            log.log_start_offset,
-            0,
-            (),
-            leader.version_floor,
-            tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
-            request.correlation_id,
-            -1,
-        ),
+    response = FetchResponse(
+        answer=RECORDS,
+        leader=leader.name,
+        epoch=leadership.epoch,
+        fetch_offset=request.offset,
+        batches=tuple(_at_most(batches, request)),
+        high_watermark=log.high_watermark,
+        removed_tombstone_end=leader.removed_tombstone_end,
+        log_start_offset=log.log_start_offset,
+        version_floor=leader.version_floor,
+        epochs=tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
+        correlation_id=request.correlation_id,
     )
     if not batches and rules.cleaner.fix_applied.announces_gaps:
         return _with_gap(response, leader)
@@ -272,7 +266,7 @@ def _with_gap(response: FetchResponse, leader: Replica) -> FetchResponse:
     if offset >= log.log_end_offset:
         return response
     epochs = tuple(entry for entry in log.epochs.entries if entry.start_offset >= offset)
-    return response._replace(gap_end=log.log_end_offset, gap_epochs=epochs)
+    return replace(response, gap_end=log.log_end_offset, gap_epochs=epochs)
 
 
 def _nothing(answer: Answer, leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
@@ -290,7 +284,7 @@ def _nothing(answer: Answer, leader: Replica, epoch: int, request: FetchRequest)
 def _out_of_range(leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
     """OFFSET_OUT_OF_RANGE, with what a broker asks for next: where the log starts, and ends."""
     response = _nothing(Answer.OUT_OF_RANGE, leader, epoch, request)
-    return response._replace(log_end_offset=leader.log.log_end_offset)
+    return replace(response, log_end_offset=leader.log.log_end_offset)
 
 
 def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> bool:
@@ -315,7 +309,7 @@ def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> boo
 def _offer_snapshot(leader: Replica, request: FetchRequest, epoch: int) -> FetchResult:
     snapshot = leader.latest_snapshot()
     id_ = None if snapshot is None else snapshot.id
-    response = _nothing(Answer.SNAPSHOT, leader, epoch, request)._replace(snapshot=id_)
+    response = replace(_nothing(Answer.SNAPSHOT, leader, epoch, request), snapshot=id_)
     end, snapshot_epoch = (-1, -1) if id_ is None else id_
     offered = SnapshotOffered(leader.name, request.follower, request.offset, end, snapshot_epoch)
     return FetchResult(response, [offered])
@@ -327,7 +321,7 @@ def record_position(leader: Replica, follower: str, position: int, rules: Rules)
     if leadership is None or leadership.positions.get(follower) == position:
         return []
     leadership.positions[follower] = position
-    events: list[Event] = [make(PositionRecorded, (leader.name, follower, position))]
+    events: list[Event] = [PositionRecorded(leader.name, follower, position)]
     _advance(leader, rules, events)
     return events
 

@@ -8,12 +8,13 @@ already, and only then what is written.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from sim.protocol.events import AppendRefused, Event
 from sim.protocol.log import Control, Record, control_batch, data_batch
 from sim.protocol.log.formats import Versions
-from sim.protocol.log.named_tuples import make
 from sim.protocol.log.producers import ProducerStates
 from sim.protocol.replication.converting import as_stored, speaks
 from sim.protocol.replication.leader import append
@@ -31,7 +32,7 @@ AT_ONCE: Final = -1
 """`due_above` of an answer that waits for nothing: every high watermark is above it."""
 
 
-class ProduceResult(NamedTuple):
+class ProduceResult(Struct, frozen=True, gc=False):
     """What a broker did with a request, and when the answer is due.
 
     Attributes:
@@ -113,17 +114,24 @@ def _write(
     versions: Versions | None,
 ) -> ProduceResult:
     """Append the records, if each of them is allowed in its format and none comes too late."""
-    _, sent, acks, producer_id, producer_epoch, base_sequence, in_txn, version, _ = request
     base = leader.log.log_end_offset
     records = tuple(
         [
-            make(Record, (base + i, key, value, timestamp_ms, headers, flagged, first_uid + i))
-            for i, (_, key, value, timestamp_ms, headers, flagged, _) in enumerate(sent)
+            Record(
+                offset=base + index,
+                key=sent.key,
+                value=sent.value,
+                timestamp_ms=sent.timestamp_ms,
+                headers=sent.headers,
+                flagged=sent.flagged,
+                uid=first_uid + index,
+            )
+            for index, sent in enumerate(request.records)
         ]
     )
     events: list[Event] = []
     if versions is not None:
-        stored = as_stored(leader.name, versions, records, version=version)
+        stored = as_stored(leader.name, versions, records, version=request.version)
         events += stored.events
         if not stored.records:
             return ProduceResult(events, ErrorCode.INVALID_RECORD)
@@ -131,17 +139,17 @@ def _write(
     batch = data_batch(
         records,
         epoch=leadership.epoch,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        transactional=in_txn,
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
+        base_sequence=request.base_sequence,
+        transactional=request.transactional,
     )
     appended = append(leader, batch, rules, now_ms)
     events = events + appended.events if events else appended.events
     if not appended.accepted:
         return ProduceResult(events, ErrorCode.INVALID_RECORD)
     last = batch.last_offset
-    due_above = last if acks == ACKS_ALL else AT_ONCE
+    due_above = last if request.acks == ACKS_ALL else AT_ONCE
     return ProduceResult(events, NO_ERROR, base, last, due_above, len(records))
 
 

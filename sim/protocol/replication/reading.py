@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
+
+from msgspec import Struct
 
 from sim.protocol.compaction.tombstones import HORIZON_HEADER, without_record_horizon
 from sim.protocol.compaction.transactions import aborted_in
@@ -21,7 +23,6 @@ from sim.protocol.events import Event, ReadingEnded
 from sim.protocol.events.logs import ResetCause
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log, Record
 from sim.protocol.log.formats import MAGIC_FLAG, Versions
-from sim.protocol.log.named_tuples import make
 from sim.protocol.replication.converting import as_served, speaks
 from sim.protocol.replication.messages import (
     NO_ERROR,
@@ -55,14 +56,14 @@ class Position:
     source: tuple[str, int] | None = None
 
 
-class ConsumerFetchResult(NamedTuple):
+class ConsumerFetchResult(Struct, frozen=True, gc=False):
     """A replica's answer to a consumer, and what happened for it."""
 
     response: ConsumerFetchResponse
     events: tuple[Event, ...]
 
 
-class Fetched(NamedTuple):
+class Fetched(Struct, frozen=True, gc=False):
     """What one fetch brought.
 
     Attributes:
@@ -223,13 +224,14 @@ def answer_consumer_fetch(
     events: tuple[Event, ...] = ()
     if request.version is not None and batches:
         understood = 1 if rules.cleaner.tombstone_mark in WITHOUT_FLAG else MAGIC_FLAG
-        batches, events = as_served(
+        served = as_served(
             replica.name,
             batches,
             understood=understood,
             reader=request.client_id,
             version=request.version,
         )
+        batches, events = served.batches, served.events
     response = ConsumerFetchResponse(
         NO_ERROR,
         replica.name,
@@ -283,20 +285,20 @@ def receive_consumer_fetch(
     """
     start, batches = response.start, response.batches
     if response.error is not NO_ERROR:
-        return make(Fetched, (position.offset, position.offset, (), None))
+        return Fetched(start=position.offset, end=position.offset, batches=(), reset=None)
     reset = _reset_by(position.offset, response)
     position.source = (response.replica, response.epoch)
     position.offset = start
     if response.diverging_epoch >= 0:
         position.epoch = response.diverging_epoch
     if not batches:
-        return make(Fetched, (start, start, (), reset))
+        return Fetched(start=start, end=start, batches=(), reset=reset)
     position.offset, position.epoch = response.end, batches[-1].epoch
     if committed and any(batch.transactional for batch in batches):
         given = undo_aborted(batches, response.aborted)
     else:
         given = [batch for batch in batches if batch.control is None]
-    return make(Fetched, (start, response.end, tuple(given), reset))
+    return Fetched(start=start, end=response.end, batches=tuple(given), reset=reset)
 
 
 def _reset_by(offset: int, response: ConsumerFetchResponse) -> ResetCause | None:

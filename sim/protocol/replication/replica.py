@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from sim.protocol.events import (
     EpochCacheChanged,
@@ -30,7 +32,7 @@ def log_config(rules: Rules, config: LogConfig) -> LogConfig:
     )
 
 
-class Snapshot(NamedTuple):
+class Snapshot(Struct, frozen=True, gc=False):
     """The winning record of each key below the end offset, sorted by key; tombstones are gone.
 
     `timestamp_ms` is that of the last batch below the end offset, which its header says; -1 when

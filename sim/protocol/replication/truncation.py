@@ -21,7 +21,9 @@ ReplicaManager.lastOffsetForLeaderEpoch.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from sim.protocol.events import Event
 from sim.protocol.log import Log
@@ -44,7 +46,7 @@ UNDEFINED: Final = -1
 """UNDEFINED_EPOCH and UNDEFINED_EPOCH_OFFSET: an end that a leader does not know."""
 
 
-class FollowResult(NamedTuple):
+class FollowResult(Struct, frozen=True, gc=False):
     """What a step on the way to following a leader led to.
 
     Attributes:

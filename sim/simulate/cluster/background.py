@@ -114,16 +114,16 @@ class BackgroundTasks:
             self._metric_secs = found.compaction_delay_ms // 1000
         assert config.max_compaction_lag_ms is not None
         return CleanerLooked(
-            broker.name,
-            broker.now_ms,
-            found.eligible,
-            broker.replica.first_dirty_offset,
-            found.upper_bound,
-            stable,
-            found.compaction_delay_ms,
-            self._metric_secs,
-            config.max_compaction_lag_ms,
-            self._topic.timestamp_difference_max_ms,
+            replica=broker.name,
+            now_ms=broker.now_ms,
+            eligible=found.eligible,
+            first_dirty_offset=broker.replica.first_dirty_offset,
+            upper_bound=found.upper_bound,
+            stable_offset=stable,
+            delay_ms=found.compaction_delay_ms,
+            metric_secs=self._metric_secs,
+            max_lag_ms=config.max_compaction_lag_ms,
+            difference_max_ms=self._topic.timestamp_difference_max_ms,
         )
 
     def clean_what_is_left(self) -> bool:

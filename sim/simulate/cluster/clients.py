@@ -157,13 +157,13 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
         timestamp_difference_max_ms=context.scenario.topic.timestamp_difference_max_ms,
     )
     acknowledged = Acknowledged(
-        broker.name,
-        request.producer_id,
-        request.base_sequence,
-        result.base_offset,
-        result.last_offset,
-        broker.replica.epoch,
-        "all" if request.acks == ACKS_ALL else "1",
+        replica=broker.name,
+        producer_id=request.producer_id,
+        base_sequence=request.base_sequence,
+        first_offset=result.base_offset,
+        last_offset=result.last_offset,
+        epoch=broker.replica.epoch,
+        acks="all" if request.acks == ACKS_ALL else "1",
     )
     _finish(broker, state, request, result, acknowledged)
 

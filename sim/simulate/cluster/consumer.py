@@ -197,15 +197,23 @@ class Consumer:
 
     def _hand_on(self, fetched: Fetched, response: ConsumerFetchResponse) -> None:
         context, replica = self._context, response.replica
-        start, end, batches, _ = fetched
-        given: Sequence[Record] = [record for batch in batches for record in batch.records]
+        start = fetched.start
+        given: Sequence[Record] = [record for batch in fetched.batches for record in batch.records]
         given = as_read(given, rules=self._rules)
         if given and given[0].offset < start:
             given = tuple([record for record in given if record.offset >= start])
         if self._goal is not None:
             self._goal.note(given)
         context.emit(
-            Consumed(replica, self.name, start, end, given, response.read_ms, self._committed)
+            Consumed(
+                replica=replica,
+                consumer=self.name,
+                start=start,
+                end=fetched.end,
+                records=given,
+                now_ms=response.read_ms,
+                committed=self._committed,
+            )
         )
         if self.client is not None:
             context.emit(understood(self.name, replica, given, mark=self._mark()))

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
 from simpy.events import ProcessGenerator
 
 from sim.protocol.events import UncleanElection
@@ -100,7 +101,7 @@ class Controller:
 
     def _with_eligible(self, eligible: tuple[str, ...]) -> PartitionState:
         epochs = tuple(self._incarnations.get(name, 0) for name in eligible)
-        return self.state._replace(eligible=eligible, eligible_epochs=epochs)
+        return replace(self.state, eligible=eligible, eligible_epochs=epochs)
 
     def _register(self, request: BrokerRegistrationRequest) -> None:
         """Registers a broker that has started, which is in no set before it has caught up."""
@@ -144,8 +145,8 @@ class Controller:
         self._inform_all()
 
     def _set(self, state: PartitionState) -> None:
-        self.state = state._replace(
-            partition_epoch=state.partition_epoch + 1, replicas=tuple(self._incarnations)
+        self.state = replace(
+            state, partition_epoch=state.partition_epoch + 1, replicas=tuple(self._incarnations)
         )
 
     def _elect(self, state: PartitionState) -> PartitionState:
@@ -162,7 +163,7 @@ class Controller:
             return self._elect_uncleanly(state, last, LAST_KNOWN_LEADER)
         if self._rules.election.unclean_election and state.eligible:
             return self._elect_uncleanly(state, self._random.choice(state.eligible), ANY_REPLICA)
-        return state._replace(leader=None)
+        return replace(state, leader=None)
 
     def _elect_uncleanly(self, state: PartitionState, name: str, because: str) -> PartitionState:
         """Makes a replica lead alone in sync, complete or not."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
 from simpy.events import ProcessGenerator
 
 from sim.protocol.replication.cleaning import take_log_start
@@ -142,7 +143,7 @@ class Fetcher:
         """Builds the next question: where an epoch ends, for a chunk of a snapshot, or a fetch."""
         broker, number = self._broker, self.number
         if self._question is not None:
-            return self._question._replace(correlation_id=number)
+            return replace(self._question, correlation_id=number)
         if broker.replica.download is not None:
             chunk = snapshot_request(
                 broker.replica, max_bytes=self._chunk_bytes, correlation_id=number

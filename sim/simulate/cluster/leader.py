@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
+from msgspec.structs import replace
 from simpy import Environment
 from simpy import Event as Timer
 
@@ -287,7 +288,7 @@ class LeaderState:
                 and answered_one is not None
                 and request.asks_the_same_as(answered_one)
             ):
-                response = shared._replace(correlation_id=request.correlation_id)
+                response = replace(shared, correlation_id=request.correlation_id)
             else:
                 answered = answer_fetch(
                     broker.replica, request, rules=broker.rules, snapshots=self._snapshots
@@ -312,5 +313,5 @@ class LeaderState:
             )
             if served.events:
                 broker.context.emit_all(served.events)
-                response = response._replace(batches=served.batches)
+                response = replace(response, batches=served.batches)
         broker.network.send(broker.name, name, response)

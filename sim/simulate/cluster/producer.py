@@ -12,6 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec.structs import replace
 from simpy import Event
 from simpy.events import ProcessGenerator
 
@@ -271,15 +272,15 @@ class Producer:
         if transaction and self.instance == self._newest_instance:
             self._context.under_way.add(self.producer_id)
         request = ProduceRequest(
-            self.name,
-            self._records_of(sends, headers),
-            self._acks,
-            self.producer_id if self.idempotent else -1,
-            self.epoch if self.idempotent else -1,
-            self._sequence if self.idempotent else -1,
-            transaction > 0,
-            self.client,
-            number,
+            client_id=self.name,
+            records=self._records_of(sends, headers),
+            acks=self._acks,
+            producer_id=self.producer_id if self.idempotent else -1,
+            producer_epoch=self.epoch if self.idempotent else -1,
+            base_sequence=self._sequence if self.idempotent else -1,
+            transactional=transaction > 0,
+            version=self.client,
+            correlation_id=number,
         )
         self._sequence += len(sends)
         return InFlightRequest(request, transaction)
@@ -310,7 +311,17 @@ class Producer:
             if in_header:
                 headers += (TOMBSTONE_HEADER,) if flag else ()
                 flag = False
-            records.append(Record(index, key, value, timestamp_ms, headers, flag))
+            records.append(
+                Record(
+                    offset=index,
+                    key=key,
+                    value=value,
+                    timestamp_ms=timestamp_ms,
+                    headers=headers,
+                    flagged=flag,
+                    uid=0,
+                )
+            )
         return tuple(records)
 
     def _transmit(self, flight: InFlightRequest) -> None:
@@ -324,8 +335,8 @@ class Producer:
         if flight.tries > 1:
             self._correlation_id += 1
             # In the version that the client has by now (KIP-87): else it would be refused for ever.
-            flight.request = flight.request._replace(
-                correlation_id=self._correlation_id, version=self.client
+            flight.request = replace(
+                flight.request, correlation_id=self._correlation_id, version=self.client
             )
         if self._leader is not None:
             context.network.send(self.name, self._leader, flight.request)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import asdict
+
 from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.log import Batch, Log
 from sim.protocol.log.old_formats import OldBatch
@@ -82,7 +84,7 @@ def _log_answer(log: Log, tombstone_mark: str) -> Answer:
             str(producer_id): sequence
             for producer_id, sequence in sorted(log.producers.last_sequences().items())
         },
-        "aborted_txns": [entry._asdict() for segment in log.segments for entry in segment.aborted],
+        "aborted_txns": [asdict(entry) for segment in log.segments for entry in segment.aborted],
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
+from msgspec.structs import replace
 from pydantic import PlainValidator, WithJsonSchema
 
 from sim.files.bounds import Within
@@ -241,7 +242,7 @@ def _old_batch(line: BatchLine, magic: int, place: Place, rules: LogRules) -> Ol
         for name, value in beside.items():
             text = f"a record of magic {magic} has none, not {shown(value)}"
             place.at("records").at(index).refuse(name, value not in (None, (), -1), text)
-    records = tuple(one._replace(flagged=None) for one in _records(line, place, rules))
+    records = tuple(replace(one, flagged=None) for one in _records(line, place, rules))
     place.refuse("records", not records, f"a batch of magic {magic} has at least one record")
     ends = (("base_offset", "begins at its first", 0), ("last_offset", "ends at its last", -1))
     for name, end, index in ends:
@@ -287,7 +288,7 @@ def _at_one_time(records: tuple[Record, ...], timestamp_ms: int) -> tuple[Record
 
     The producer's time stays stored until the batch is rewritten (DefaultRecord.readFrom).
     """
-    return tuple(record._replace(timestamp_ms=timestamp_ms) for record in records)
+    return tuple(replace(record, timestamp_ms=timestamp_ms) for record in records)
 
 
 def _size(records: tuple[Record, ...], line: BatchLine) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from sim.protocol.log import AbortedTransaction, Batch, Record
 
@@ -40,7 +42,7 @@ NO_ERROR: Final = ErrorCode.NONE
 """The usual one by a name of its own: Python takes ten times as long for a member of an enum."""
 
 
-class ConsumerFetchRequest(NamedTuple):
+class ConsumerFetchRequest(Struct, frozen=True, gc=False):
     """A consumer asks for what follows its position.
 
     Attributes:
@@ -71,7 +73,7 @@ class ConsumerFetchRequest(NamedTuple):
     correlation_id: int = 0
 
 
-class ConsumerFetchResponse(NamedTuple):
+class ConsumerFetchResponse(Struct, frozen=True, gc=False):
     """A replica's answer to a consumer.
 
     Attributes:
@@ -113,7 +115,7 @@ ACKS_LEADER: Final = 1
 """`acks=1`: the answer comes when the leader has appended the batch."""
 
 
-class ProduceRequest(NamedTuple):
+class ProduceRequest(Struct, frozen=True, gc=False):
     """A producer sends one batch.
 
     Attributes:
@@ -140,7 +142,7 @@ class ProduceRequest(NamedTuple):
     correlation_id: int = 0
 
 
-class ProduceResponse(NamedTuple):
+class ProduceResponse(Struct, frozen=True, gc=False):
     """A broker's answer to a produce request, or to the end of a transaction.
 
     Attributes:
@@ -152,7 +154,7 @@ class ProduceResponse(NamedTuple):
     correlation_id: int
 
 
-class WriteTxnMarkersRequest(NamedTuple):
+class WriteTxnMarkersRequest(Struct, frozen=True, gc=False):
     """The coordinator ends a transaction at the leader of a partition (KIP-98).
 
     The coordinator is part of its producer here, so EndTxn, by which a producer tells it to end the

@@ -5,10 +5,10 @@ Source: Redpanda's compaction_coordinator, PR 28087 and 29043.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 
-class PartitionState(NamedTuple):
+class PartitionState(Struct, frozen=True, gc=False):
     """What the controller knows of the partition (PartitionRegistration).
 
     Attributes:
@@ -36,7 +36,7 @@ class PartitionState(NamedTuple):
     eligible_epochs: tuple[int, ...] = ()
 
 
-class BrokerRegistrationRequest(NamedTuple):
+class BrokerRegistrationRequest(Struct, frozen=True, gc=False):
     """A broker says that it has started.
 
     Attributes:
@@ -48,7 +48,7 @@ class BrokerRegistrationRequest(NamedTuple):
     incarnation: int
 
 
-class BrokerHeartbeatRequest(NamedTuple):
+class BrokerHeartbeatRequest(Struct, frozen=True, gc=False):
     """A broker says that it is still there.
 
     Attributes:
@@ -60,7 +60,7 @@ class BrokerHeartbeatRequest(NamedTuple):
     incarnation: int
 
 
-class LeaderAndIsrRequest(NamedTuple):
+class LeaderAndIsrRequest(Struct, frozen=True, gc=False):
     """The controller tells a broker the state of the partition, a leader also when that has asked.
 
     With KRaft brokers learn it from the metadata log (PartitionChangeRecord).
@@ -74,7 +74,7 @@ class LeaderAndIsrRequest(NamedTuple):
     state: PartitionState
 
 
-class AlterPartitionRequest(NamedTuple):
+class AlterPartitionRequest(Struct, frozen=True, gc=False):
     """A leader asks for another in-sync set (KIP-497).
 
     Attributes:
@@ -90,7 +90,7 @@ class AlterPartitionRequest(NamedTuple):
     new_isr: tuple[str, ...]
 
 
-class VoteRequest(NamedTuple):
+class VoteRequest(Struct, frozen=True, gc=False):
     """A candidate asks a voter for its vote.
 
     Attributes:
@@ -108,7 +108,7 @@ class VoteRequest(NamedTuple):
     pre_vote: bool = False
 
 
-class VoteResponse(NamedTuple):
+class VoteResponse(Struct, frozen=True, gc=False):
     """A voter's answer.
 
     Attributes:
@@ -124,7 +124,7 @@ class VoteResponse(NamedTuple):
     pre_vote: bool = False
 
 
-class BeginQuorumEpochRequest(NamedTuple):
+class BeginQuorumEpochRequest(Struct, frozen=True, gc=False):
     """A leader announces itself; the fetch that follows is the answer.
 
     Attributes:
@@ -136,7 +136,7 @@ class BeginQuorumEpochRequest(NamedTuple):
     epoch: int
 
 
-class EndQuorumEpochRequest(NamedTuple):
+class EndQuorumEpochRequest(Struct, frozen=True, gc=False):
     """A leader has resigned.
 
     Attributes:
@@ -149,14 +149,14 @@ class EndQuorumEpochRequest(NamedTuple):
     preferred_successors: tuple[str, ...]
 
 
-class RemovalBounds(NamedTuple):
+class RemovalBounds(Struct, frozen=True, gc=False):
     """Below these offsets (exclusive) tombstones (MTRO) and markers (MXRO) may go."""
 
     tombstones: int = 0
     markers: int = 0
 
 
-class RemovalReport(NamedTuple):
+class RemovalReport(Struct, frozen=True, gc=False):
     """What a replica reports; offsets are exclusive.
 
     Attributes:
@@ -170,7 +170,7 @@ class RemovalReport(NamedTuple):
     transaction_free_offset: int
 
 
-class RemovalBoundsRequest(NamedTuple):
+class RemovalBoundsRequest(Struct, frozen=True, gc=False):
     """The coordinator hands out the bounds and asks for a report.
 
     Attributes:
@@ -184,7 +184,7 @@ class RemovalBoundsRequest(NamedTuple):
     bounds: RemovalBounds
 
 
-class RemovalBoundsResponse(NamedTuple):
+class RemovalBoundsResponse(Struct, frozen=True, gc=False):
     """A replica has taken over the bounds, and reports.
 
     Attributes:

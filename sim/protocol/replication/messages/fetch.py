@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from sim.protocol.log import Batch, Record
 from sim.protocol.log.epochs import EpochEnd, EpochEntry
 from sim.protocol.replication.messages.clients import NO_ERROR, ErrorCode
@@ -20,7 +22,7 @@ class SnapshotId(NamedTuple):
     epoch: int
 
 
-class OffsetsForLeaderEpochRequest(NamedTuple):
+class OffsetsForLeaderEpochRequest(Struct, frozen=True, gc=False):
     """A new follower asks where an epoch ends in the leader's log.
 
     Attributes:
@@ -36,7 +38,7 @@ class OffsetsForLeaderEpochRequest(NamedTuple):
     correlation_id: int = 0
 
 
-class OffsetsForLeaderEpochResponse(NamedTuple):
+class OffsetsForLeaderEpochResponse(Struct, frozen=True, gc=False):
     """A leader's answer.
 
     Attributes:
@@ -53,7 +55,7 @@ class OffsetsForLeaderEpochResponse(NamedTuple):
     correlation_id: int = 0
 
 
-class FetchRequest(NamedTuple):
+class FetchRequest(Struct, frozen=True, gc=False):
     """A follower asks for what follows its log end.
 
     Attributes:
@@ -113,7 +115,7 @@ RECORDS: Final = Answer.RECORDS
 """The usual answer by a name of its own, for the same reason as `NO_ERROR`."""
 
 
-class FetchResponse(NamedTuple):
+class FetchResponse(Struct, frozen=True, gc=False):
     """A leader's answer.
 
     Attributes:
@@ -153,7 +155,7 @@ class FetchResponse(NamedTuple):
     log_end_offset: int = -1
 
 
-class FetchSnapshotRequest(NamedTuple):
+class FetchSnapshotRequest(Struct, frozen=True, gc=False):
     """A follower asks for what follows `position` in a snapshot.
 
     Attributes:
@@ -175,7 +177,7 @@ class FetchSnapshotRequest(NamedTuple):
     correlation_id: int = 0
 
 
-class FetchSnapshotResponse(NamedTuple):
+class FetchSnapshotResponse(Struct, frozen=True, gc=False):
     """A chunk of a snapshot, or the reason why there is none.
 
     Attributes:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import NamedTuple
+from operator import attrgetter
+
+from msgspec import Struct
 
 from sim.protocol.events import Event, PrefixDeleted, SnapshotDeleted
 from sim.protocol.replication.replica import Replica, Snapshot
@@ -54,10 +56,13 @@ def may_delete_prefix(
     covering = [snapshot for id_, snapshot in replica.snapshots.items() if id_.end_offset >= to]
     if not covering:
         return False
-    return now_ms - min(covering).timestamp_ms >= rules.snapshots.start_offset_lag_ms
+    return (
+        now_ms - min(covering, key=attrgetter("id")).timestamp_ms
+        >= rules.snapshots.start_offset_lag_ms
+    )
 
 
-class SnapshotRetention(NamedTuple):
+class SnapshotRetention(Struct, frozen=True, gc=False):
     """How much is kept of snapshots and log; None = no bound.
 
     Attributes:

@@ -6,7 +6,7 @@ bytes may cut a record; that one is complete with the chunk in which it ends.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from sim.protocol.events import (
     Event,
@@ -96,7 +96,7 @@ def _chunk(
     leader: str, epoch: int, snapshot: Snapshot, request: FetchSnapshotRequest
 ) -> FetchSnapshotResponse | None:
     """What lies at the position of the request; None when nothing does."""
-    id_, records, timestamp_ms = snapshot
+    records = snapshot.records
     position = request.position
     in_bytes = request.max_bytes is not None
     size = file_bytes(records) if in_bytes else len(records)
@@ -108,19 +108,19 @@ def _chunk(
     return FetchSnapshotResponse(
         leader,
         epoch,
-        id_,
+        request.id,
         position,
         size,
         held,
         NO_ERROR,
         end,
         in_bytes,
-        timestamp_ms,
+        snapshot.timestamp_ms,
         request.correlation_id,
     )
 
 
-class ChunkResult(NamedTuple):
+class ChunkResult(Struct, frozen=True, gc=False):
     """What an answer to FetchSnapshot led to.
 
     Attributes:

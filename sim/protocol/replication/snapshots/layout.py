@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from sim.protocol.log import Record
 from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 
@@ -24,7 +26,7 @@ def record_ends(records: Sequence[Record]) -> list[int]:
     position = HEADER_BYTES + BATCH_HEADER_BYTES
     ends = []
     for number, record in enumerate(records):
-        alone = (record._replace(offset=number),)
+        alone = (replace(record, offset=number),)
         position += size_of(alone, base_timestamp_ms=records[0].timestamp_ms) - BATCH_HEADER_BYTES
         ends.append(position)
     return ends

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from sim.protocol.compaction import fold
 from sim.protocol.compaction.fold import fold_deltas
 from sim.protocol.events import Event, SnapshotTaken
@@ -65,7 +67,7 @@ def take_snapshot(
             timestamp_ms=now_ms,
             uid=uid,
         )
-        batch = batch._replace(size_bytes=file_bytes(snapshot.records))
+        batch = replace(batch, size_bytes=file_bytes(snapshot.records))
         events += append(replica, batch, rules=rules, now_ms=now_ms).events
     return events
 
