@@ -9,17 +9,6 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-# The simulator compiled: an environment of its own, so that nobody runs what is older than sim/.
-COMPILED := .venv-compiled
-BUILD := build/wheel
-# Flags of one's own replace those that Python gives its extensions, among them the one without which
-# each access to a tuple asserts that it is one; the rest lets calls within the library go straight.
-RELEASE_FLAGS := -g0 -DNDEBUG -fwrapv -fvisibility=hidden -fno-semantic-interposition -fno-plt
-
-# How much the C compiler optimises, as pyproject.toml says; not at all (0), the simulator takes two
-# thirds of the time to build and a third longer to run.
-OPT_LEVEL ?= 1
-
 # Hundreds of processes start in tests, of the same modules: what one compiles, all find, whatever the
 # caller told Python.
 unexport PYTHONDONTWRITEBYTECODE
@@ -63,17 +52,15 @@ demo: $(STAMP)  ## run the scenario suite, sweep both fixes on random scenarios,
 	$(BIN)/replog sweep $(PLAN) --out $(DEMO) --engine spark; \
 	$(BIN)/replog report $(DEMO)
 
-# Where .venv-compiled is up to date, it simulates; the digests are the same. Every step goes on where
-# it was stopped. What is in reports/NAME/ must be of this revision: make reports-clean begins anew.
+# Every step goes on where it was stopped. What is in reports/NAME/ must be of this revision: make
+# reports-clean begins anew.
 .PHONY: reports
 reports: $(STAMP)  ## all reports in reports/: see reports/README.md for how long
-	@set -e; replog=$(BIN)/replog; \
-	if [ -e $(COMPILED)/installed ] && make -q $(COMPILED)/installed; then \
-	  replog=$(COMPILED)/bin/replog; fi; \
+	@set -e; \
 	export REPLOG_REVISION="$$(git describe --always --tags --dirty 2>/dev/null)"; \
 	for name in $(REPORTS) $(LOG_END); do \
-	  echo "$$(date +%T) $$name ($$replog)" >&2; \
-	  $$replog sweep scenarios/sweeps/$$name.yaml $(ARGS) --resume \
+	  echo "$$(date +%T) $$name" >&2; \
+	  $(BIN)/replog sweep scenarios/sweeps/$$name.yaml $(ARGS) --resume \
 	    --engine process --out reports/$$name >/dev/null; \
 	done; \
 	for name in $(REPORTS); do \
@@ -152,39 +139,17 @@ tutorial:  ## the tutorial, command by command, in an environment that pip insta
 	  --path $(TUTORIAL)/bin
 
 .PHONY: bench
-bench: $(COMPILED)/installed  ## measure beside bare SimPy, write reports/bench.json
+bench: $(STAMP)  ## measure beside bare SimPy, write reports/bench.json
 	$(BIN)/python -m tests.bench $(ARGS)
 
 .PHONY: digests
-digests: $(COMPILED)/installed  ## Spark, processes, compiled and pure: the same digests of 2,000 runs
+digests: $(STAMP)  ## Spark, processes and this process alone: the same digests of 2,000 runs
 	@$(HAVE_JAVA) || { echo "Spark $(NO_JAVA)" >&2; exit 2; }
 	$(BIN)/python -m tests.bench.digests $(ARGS)
 
 .PHONY: certify
 certify: $(STAMP)  ## 3,000 random runs and all scenarios: does the oracle of traces find the same
 	$(BIN)/python -m tests.bench.certified $(ARGS)
-
-.PHONY: wheel
-wheel: $(STAMP)  ## compile the simulator with mypyc: a wheel in dist/; needs a C compiler, minutes
-	@echo "compiling the simulator (some minutes) ..." >&2
-	@rm -rf $(BUILD) && mkdir -p $(BUILD)
-	@cp -r sim scenarios pyproject.toml README.md LICENSE $(BUILD)
-	@sed -i 's/opt_level = "1"/opt_level = "$(OPT_LEVEL)"/' $(BUILD)/pyproject.toml
-	@cd $(BUILD) && HATCH_BUILD_HOOKS_ENABLE=1 CFLAGS="$(RELEASE_FLAGS)" \
-	  $(abspath $(BIN))/python -m hatchling build -t wheel -d $(CURDIR)/dist
-
-.PHONY: compiled
-compiled: $(COMPILED)/installed  ## make .venv-compiled, where replog runs compiled; again when sim/ changed
-
-# The packages of the environment, but for Replog's own, which is the wheel; tests import tests.*.
-$(COMPILED)/installed: $(STAMP) $(shell find sim -name '*.py')
-	@$(MAKE) --no-print-directory wheel
-	@$(BIN)/python -m venv --clear --without-pip $(COMPILED)
-	@$(BIN)/python -m pip --python $(COMPILED)/bin/python install --quiet --disable-pip-version-check \
-	  --no-compile --no-deps --no-index --find-links dist replog
-	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-	  > $$(echo $(COMPILED)/lib/python3*/site-packages)/replog-dependencies.pth
-	@touch $@
 
 .PHONY: conformance
 conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a real broker
@@ -211,6 +176,6 @@ lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH
 
 .PHONY: clean
 clean:  ## remove the environment, the caches and the demo's output
-	rm -rf $(VENV) $(COMPILED) $(DEMO) build dist *.egg-info .coverage .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(DEMO) build dist *.egg-info .coverage .hypothesis .import_linter_cache \
 	  .mypy_cache .pytest_cache .ruff_cache artifacts derby.log metastore_db spark-warehouse
 	find sim tests -type d -name __pycache__ -prune -exec rm -rf {} +

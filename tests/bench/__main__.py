@@ -23,16 +23,17 @@ PARTS = ("reference_mix", "start_up", "cleaner", "sweeps")
 
 
 def main() -> None:
-    """Measure and write; figures that were not asked for stay as they are in the file."""
+    """Measures and writes; figures that were not asked for stay as they are in the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("reports/bench.json"))
     parser.add_argument("--scenarios", type=int, default=300)
     parser.add_argument("--sweep-runs", type=int, default=10_000)
+    parser.add_argument("--beside", type=Path, help="another checkout, measured in turns with it")
     parser.add_argument("--only", choices=PARTS, action="append", help="may be given repeatedly")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = trees()
+        found = trees(arguments.beside)
         parts: dict[str, Callable[[], Any]] = {
             "reference_mix": lambda: reference_mix(found, arguments.scenarios),
             "start_up": lambda: start_up(found, folder),

@@ -1,56 +1,40 @@
 """`make digests`: the same runs in every way there is; their digests must be equal.
 
-`pure` is this process alone, `compiled` one process of `.venv-compiled`, `process` and `spark` are
-the engines of a sweep. The runs are spread over all plans of the repository.
+`alone` is this process, `process` and `spark` are the engines of a sweep. The runs are spread over
+all plans of the repository.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
 import pyarrow.parquet as pq
 
-from sim.simulate.run.timed import COMPILED as COMPILED_HERE
 from sim.study.sweep.plan import Plan, Sweep, load_plan, number_runs
 from sim.study.sweep.runner import EngineName, run_sweep
-from tests.bench.alone import Answer, alone
-from tests.bench.trees import COMPILED, Tree
+from sim.study.sweep.work import rows_of_cases
 
 PLANS = Path("scenarios/sweeps")
-Way = Literal["pure", "compiled", "process", "spark"]
-Found = dict[int, Answer]
-"""Verdict and digest of every run of a sweep."""
+Way = Literal["alone", "process", "spark"]
+Found = dict[int, tuple[str, str]]
+"""Verdict and digest of every run of a sweep, by its number."""
 
 
-def compiled(sweeps: Mapping[Path, Sweep]) -> Iterator[Found]:
-    """Those of each sweep in the compiled simulator, in one process."""
-    tree = Tree("compiled", COMPILED / "bin/python", None)
-    program = str(Path(__file__).with_name("alone.py"))
-    tasks = [str(of) for path, one in sweeps.items() for of in (path, one.count, one.seed)]
-    done = subprocess.run(
-        tree.command(program, *tasks),
-        env=tree.environment,
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    answer = json.loads(done.stdout)
-    if not answer["compiled"]:
-        raise AssertionError(f"{tree.python} runs no compiled simulator")
-    for runs in answer["runs"]:
-        yield {run_id: (verdict, digest) for run_id, verdict, digest in runs}
+def alone(sweep: Sweep) -> Found:
+    """The runs of a sweep one after the other, in this process."""
+    rows = rows_of_cases(sweep, range(sweep.count))
+    return {row["run_id"]: (row["verdict"], row["digest"]) for row in rows}
 
 
 def swept(sweep: Sweep, engine: EngineName) -> Found:
-    """Those of one sweep by an engine of `replog sweep`."""
+    """The runs of one sweep by an engine of `replog sweep`."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "sweep"
         run_sweep(sweep.plan, out=out, count=sweep.count, seed=sweep.seed, engine=engine)
@@ -60,9 +44,7 @@ def swept(sweep: Sweep, engine: EngineName) -> Found:
 
 def answers(way: Way, sweeps: Mapping[Path, Sweep]) -> list[Found]:
     """Verdict and digest of every run of each sweep, in one of the ways."""
-    if way == "compiled":
-        return list(compiled(sweeps))
-    return [alone(sweep) if way == "pure" else swept(sweep, way) for sweep in sweeps.values()]
+    return [alone(sweep) if way == "alone" else swept(sweep, way) for sweep in sweeps.values()]
 
 
 def main() -> int:
@@ -73,8 +55,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--ways", nargs="+", choices=ways, default=ways)
     arguments = parser.parse_args()
-    if COMPILED_HERE:
-        raise SystemExit("this is the compiled simulator; compare from the pure one")
     return _compare(arguments.count, arguments.seed, tuple(arguments.ways))
 
 
@@ -99,7 +79,7 @@ def _compare(count: int, seed: int, ways: tuple[Way, ...]) -> int:
 
 
 def _share(plan: Plan, runs: float, seed: int) -> Sweep:
-    """As many whole cases of a plan as have so many runs, one at least."""
+    """A sweep of as many whole cases of a plan as have so many runs, at least one."""
     return number_runs(plan, count=max(1, math.ceil(runs / len(plan.rule_sets))), seed=seed)
 
 

@@ -1,4 +1,4 @@
-"""The reference mix in turns: pure, compiled and bare SimPy, a few scenarios each."""
+"""The reference mix in turns: each tree and bare SimPy, a few scenarios each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
     """
     per_bare: dict[str, list[float]] = defaultdict(list)
     totals: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    digests: dict[str, list[str]] = defaultdict(list)
     bare_seconds: list[float] = []
     with ExitStack() as stack:
         processes = [stack.enter_context(Worker(tree)) for tree in trees]
@@ -34,9 +33,6 @@ def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
                 per_bare[name].append(answer["simulator_events"] / seconds / (BARE_EVENTS / bare))
                 for figure in ("seconds", "simulator_events", "events"):
                     totals[name][figure] += answer[figure]
-                digests[name] += answer["digests"]
-    if "compiled" in digests and digests["compiled"] != digests["pure"]:
-        raise AssertionError("compiled and pure runs have different digests; `make compiled` first")
     return {
         "scenarios": count,
         "bare_simpy_events_per_second": round(BARE_EVENTS / median(bare_seconds)),
@@ -56,7 +52,7 @@ def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
 
 
 def _spread(values: list[float]) -> dict[str, float | list[float]]:
-    """Median and quartiles."""
+    """The median and the quartiles of the turns."""
     if len(values) < 2:
         return {"median": round(values[0], 3), "quarters": []}
     low, _, high = quantiles(values, n=4)

@@ -1,4 +1,4 @@
-"""What a command costs from its start to its end, of this tree and compiled, in turns."""
+"""What a command costs from its start to its end, in each tree in turns."""
 
 from __future__ import annotations
 

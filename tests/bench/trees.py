@@ -1,4 +1,4 @@
-"""What is measured side by side: this tree and the compiled wheel."""
+"""What is measured side by side: this tree, and another checkout where one is named."""
 
 from __future__ import annotations
 
@@ -13,47 +13,44 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")
-COMPILED = ROOT / ".venv-compiled"
-"""What `make compiled` makes; its file `installed` says that it is whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A way to run Replog: an interpreter, and where it finds `sim`."""
+    """A checkout of Replog that is measured.
+
+    Attributes:
+        name: Its name in the figures.
+        path: Its folder, which comes first on Python's path.
+    """
 
     name: str
-    python: Path
-    path: Path | None
-    """In front of everything else on Python's path; None = what the interpreter has installed."""
+    path: Path
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of the processes of this tree; Python keeps its bytecode, whatever the caller's does."""
+        """Environment of the processes of the tree, without the caller's variables of Python."""
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
         }
-        return inherited | ({} if self.path is None else {"PYTHONPATH": str(self.path)})
+        return inherited | {"PYTHONPATH": str(self.path)}
 
     def command(self, *arguments: str) -> list[str]:
-        """Python of this tree; -P keeps the folder of a script off its path."""
-        return [str(self.python), "-P", *arguments]
+        """The command line of Python; -P keeps the folder of a script off its path."""
+        return [sys.executable, "-P", *arguments]
 
 
-def trees() -> list[Tree]:
-    """This tree, and the compiled one if it is made."""
-    found = [Tree("pure", Path(sys.executable), ROOT)]
-    if (COMPILED / "installed").exists():
-        found.append(Tree("compiled", COMPILED / "bin/python", None))
-    else:
-        print("no .venv-compiled: `make compiled` makes it", file=sys.stderr)
-    return found
+def trees(beside: Path | None) -> list[Tree]:
+    """Returns this tree and, where it is named, another checkout."""
+    here = Tree("here", ROOT)
+    return [here] if beside is None else [here, Tree("beside", beside.resolve())]
 
 
 class Worker:
-    """A process of a tree that does what it is asked, and nothing meanwhile."""
+    """A process of a tree that measures on demand, one task after the other."""
 
     def __init__(self, tree: Tree) -> None:
-        """Start it."""
+        """Starts the process."""
         self.name = tree.name
         self._process = subprocess.Popen(
             tree.command(str(WORKER)),
@@ -64,7 +61,7 @@ class Worker:
         )
 
     def __enter__(self) -> Worker:
-        """It runs already."""
+        """Returns the process, which runs already."""
         return self
 
     def __exit__(
@@ -73,11 +70,11 @@ class Worker:
         _error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        """End it."""
+        """Ends the process."""
         self._process.communicate()
 
     def ask(self, *task: object) -> dict[str, Any]:
-        """Have it do one thing; what it measured."""
+        """Returns what the process measured in one task, see `worker.py`."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(*task, file=self._process.stdin, flush=True)

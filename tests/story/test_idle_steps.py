@@ -9,7 +9,7 @@ import pytest
 from sim.files.yaml_text import parse_yaml
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
-from sim.simulate.story.idle import _plain, idle_notes
+from sim.simulate.story.idle import idle_notes
 from tests.story.refusing import BASE, step_refused
 from tests.story.running import run_steps
 
@@ -90,23 +90,6 @@ def test_that_a_step_does_something_cannot_be_said(tmp_path: Path) -> None:
     said = step_refused(tmp_path, "append 1 a A does=something")
 
     assert "step 2 (append): does: expected nothing, not" in said
-
-
-def test_a_change_in_an_object_of_a_compiled_class_is_seen() -> None:
-    """It has neither `__dict__` nor `__slots__`, but what mypyc gives it."""
-
-    class Compiled:
-        __slots__ = ()
-        __mypyc_attrs__ = ("end",)
-        ends = iter([1, 2, 2])
-
-        @property
-        def end(self) -> int:
-            return next(self.ends)
-
-    first, second, third = (_plain(Compiled(), ()) for _ in range(3))
-
-    assert first != second == third
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,6 @@ from sim.simulate.scenario.environment import environment_digest, exposure_of
 from sim.simulate.scenario.model import Scenario, promise_of
 from sim.simulate.scenario.notes import setting_notes
 
-COMPILED = not __file__.endswith(".py")
-"""Whether the simulator runs compiled (`make compiled`); what comes out is the same."""
 LEFT_THE_CONTRACT = f"{OUTSIDE}: {SITUATIONS[OUTSIDE]}"
 """The reason of every run that left the durability contract, so that reports can count them."""
 _COLLECT_AFTER: Final = 100_000

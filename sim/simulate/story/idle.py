@@ -32,8 +32,6 @@ from sim.protocol.events import (
 
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
 """Compared as they are; tuples, with names or without, hold what never changes."""
-_DECLARED = ("__slots__", "__mypyc_attrs__")
-"""What names the attributes of an object without a `__dict__`; the second: of a compiled one."""
 _FETCHED_TO = "acknowledged_end"
 """A refused fetch moves it, too; only a loss of power makes a difference of it."""
 _CLEANED_AT = "last_cleaning"
@@ -130,12 +128,7 @@ def _plain(value: Any, ignored: tuple[str, ...]) -> object:
         return [_plain(item, ignored) for item in value]
     if isinstance(value, set):
         return frozenset(value)
-    names = [
-        name
-        for kind in type(value).__mro__
-        for declared in _DECLARED
-        for name in getattr(kind, declared, ())
-    ]
+    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
     names += getattr(value, "__dict__", ())
     values = [(name, getattr(value, name, None)) for name in names if name not in ignored]
     return [
