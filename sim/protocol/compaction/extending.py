@@ -2,9 +2,9 @@
 
 Each is checked against the contract of its kind on a few samples, so that what gets in can be
 relied on; the tests hold the built-in ones to it, too. The functions that check answer with the
-first problem, None when there is none; they take an answer for an object of any type, which code
-that is compiled would refuse in its own words. What a run asks them later is guarded: an exception,
-or an answer of a wrong type, is said of the plugin (`sim.files.plugin_calls`).
+first problem, None when there is none, and accept an answer of any type. What a run asks them
+later is guarded: an exception, or an answer of a wrong type, is reported as the plugin's
+(`sim.files.plugin_calls`).
 """
 
 from __future__ import annotations

@@ -21,8 +21,6 @@ from sim.protocol.replication.replica import Replica
 Frozen = tuple[Any, ...]
 """The value of a replica: hashable, equal for replicas of which no function can tell them apart."""
 
-_DECLARED = ("__slots__", "__mypyc_attrs__")
-"""What names the attributes of an object; the second: of a compiled one."""
 _ATOMS = (str, bytes, int, type(None), tuple, frozenset, Enum, LogConfig, Struct)
 """What never changes; tuples, with names or without, hold nothing else."""
 
@@ -59,8 +57,7 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
 @cache
 def attributes(kind: type) -> tuple[str, ...]:
     """The names of what an object of a class holds, in order."""
-    named = [name for one in kind.__mro__ for text in _DECLARED for name in getattr(one, text, ())]
-    return tuple(sorted({*named}))
+    return tuple(sorted({name for one in kind.__mro__ for name in getattr(one, "__slots__", ())}))
 
 
 def freeze_part(value: Any) -> Any:
