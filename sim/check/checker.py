@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
 
 from sim.check.durability import DurabilityContract
 from sim.check.facts import NOTHING, Asked, unlabelled
@@ -17,10 +16,6 @@ from sim.check.registry import INVARIANTS, PLUGGED, discover
 from sim.check.violation import Evidence, Violation
 from sim.protocol.events import NAMES, Event, Named, ReplicaCrashed
 from sim.protocol.rules import Rules
-
-Route = tuple[Callable[[Any], Any] | None, list[Handler], list[Handler]]
-"""Where events of a class go: into the history, if they change it, then to the first handlers if
-they are unusual, to the second ones if they are usual."""
 
 
 class Checker:
@@ -63,8 +58,8 @@ class Checker:
             asked=asked,
         )
         self.contract = DurabilityContract(self.history)
-        self._listeners: list[tuple[Mapping[type, Handler], bool]] = []
-        self._routes: dict[str, Route] = {}
+        self._listeners: list[Mapping[type, Handler]] = []
+        self._handlers: dict[type, list[Handler]] = {}
         self._invariants: dict[str, Invariant] = {}
         for name in [name for name in INVARIANTS if name in wanted]:
             report = partial(self.report, name)
@@ -72,15 +67,12 @@ class Checker:
                 self.listen(watch(PLUGGED[name], self.history, report))
             else:
                 invariant = self._invariants[name] = INVARIANTS[name](self.history, report)
-                self.listen(handlers_of(invariant), unusual_only=invariant.unusual_only)
+                self.listen(handlers_of(invariant))
 
-    def listen(self, handlers: Mapping[type, Handler], *, unusual_only: bool = False) -> None:
-        """Also hand events to `handlers`, by their class, after the invariants have seen them.
-
-        `unusual_only` leaves out the usual ones, see `sim.check.history`.
-        """
-        self._listeners.append((handlers, unusual_only))
-        self._routes.clear()
+    def listen(self, handlers: Mapping[type, Handler]) -> None:
+        """Also hands events to `handlers`, by their class, after the invariants have seen them."""
+        self._listeners.append(handlers)
+        self._handlers.clear()
 
     def counters(self) -> dict[str, int]:
         """What the invariants counted, by name of the counter."""
@@ -95,33 +87,18 @@ class Checker:
 
     def on_all(self, events: Iterable[Named]) -> None:
         """Take events in order."""
-        history, routes = self.history, self._routes
-        for at, name, event in events:
+        history, handlers = self.history, self._handlers
+        for at, _, event in events:
             history.at = at
             history.position += 1
-            try:
-                take_in, handlers, usual = routes[name]
-            except KeyError:
-                take_in, handlers, usual = routes[name] = self._route_of(type(event))
-            if take_in is not None:
-                if take_in(event):
-                    handlers = usual
-                elif history.disagreements:
-                    history.find_disagreements()
-            for handler in handlers:
+            if isinstance(event, ReplicaCrashed):
+                self.contract.on_crash(event)
+            history.apply(event)
+            kind = type(event)
+            if kind not in handlers:
+                handlers[kind] = [of[kind] for of in self._listeners if kind in of]
+            for handler in handlers[kind]:
                 handler(event)
-
-    def _route_of(self, kind: type) -> Route:
-        """Into the history, then to who listens, in order."""
-        found = [(each[kind], unusual) for each, unusual in self._listeners if kind in each]
-        usual = [handler for handler, unusual_only in found if not unusual_only]
-        take_in = self._crashed if kind is ReplicaCrashed else self.history.handlers.get(kind)
-        return take_in, [handler for handler, _ in found], usual
-
-    def _crashed(self, event: ReplicaCrashed) -> None:
-        """The contract asks what there was before the crash."""
-        self.contract.on_crash(event)
-        self.history.apply(event)
 
     def report(
         self,

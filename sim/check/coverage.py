@@ -82,7 +82,6 @@ _COUNTED: Final = {
 """Situations that occurred if a counter is above 0."""
 
 _SHOWN_BY: Final[dict[type, str]] = {
-    PositionRecorded: "tail-missing-at-fetch",
     UncleanElection: "unclean-election",
     ReplicaWiped: "replica-rebuilt",
     SnapshotFetchDropped: "snapshot-fetch-dropped",
@@ -92,7 +91,7 @@ _SHOWN_BY: Final[dict[type, str]] = {
     LogStartedAfresh: "follower-started-afresh",
     AppendRefused: "append-refused",
 }
-"""Events that show a situation whatever is in them, unless they are usual ones."""
+"""Events that show a situation whatever is in them."""
 
 
 class Coverage:
@@ -107,7 +106,7 @@ class Coverage:
         self._isr: tuple[str, ...] = ()
         self._leader: str | None = None
         self._tails_gone: dict[str, Batch] = {}
-        checker.listen(dict.fromkeys(_SHOWN_BY, self._happened), unusual_only=True)
+        checker.listen(dict.fromkeys(_SHOWN_BY, self._happened))
         checker.listen(handlers_of(self))
 
     @property
@@ -122,6 +121,11 @@ class Coverage:
 
     def _happened(self, event: Event) -> None:
         self._names.add(_SHOWN_BY[type(event)])
+
+    def on_position_recorded(self, event: PositionRecorded) -> None:
+        """Notes a position above the end of the follower's log."""
+        if event.position > self._history.replicas[event.follower].log_end_offset:
+            self._names.add("tail-missing-at-fetch")
 
     def on_config_changed(self, event: ConfigChanged) -> None:
         """Settings that reach somebody first are not new."""

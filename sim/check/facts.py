@@ -47,7 +47,6 @@ class ReplicaView:
         losses: Rises whenever a tombstone or a marker of the committed history went from this log
             or did not come, whatever the cause; a log that was replaced counts on.
         last_batch: What was appended or copied last, as it came.
-        highest_epoch: No record of this log was of a higher one.
     """
 
     def __init__(self, name: str, *, starts_at: int = 0) -> None:
@@ -65,7 +64,6 @@ class ReplicaView:
         self.horizons: dict[int, int] = {}
         self.losses = 0
         self.last_batch: Batch | None = None
-        self.highest_epoch = -1
 
     @property
     def log_end_offset(self) -> int:
@@ -187,8 +185,7 @@ class Facts:
         expired_below: Offsets below were deleted by retention on some replica (exclusive).
         recommitted: By the latest high watermark: (offset, uid) that were committed as another.
         reassigned: By the latest append: (record, uid that had the same offset and epoch before).
-        snapshots_ahead: The highest end of a snapshot that was taken or installed above what was
-            committed then.
+        altered: By the latest copy or push: records that are not the very ones that were appended.
         moved_horizons: By the latest cleaning: base offset, delete horizon that the batch had, and
             the other one that it got.
         deletes_removed: By the latest cleaning: tombstones that win their key.
@@ -200,7 +197,7 @@ class Facts:
         previous_high_watermark: Of the replica whose high watermark moved, or whose log was cut,
             cleaned or replaced by a snapshot last, before that.
         whole: Batches that were appended with a record at each offset, by their id, with the uids.
-        handlers: Class of event -> what takes it in, and says whether it was usual.
+        handlers: Class of event -> the method that changes the facts by it.
     """
 
     def __init__(
@@ -256,9 +253,10 @@ class Facts:
         self._given: dict[int, dict[int, int]] = defaultdict(dict)
         self.contested_offsets: set[int] = set()
         self.disagreements: list[tuple[int, ReplicaView, ReplicaView]] = []
-        self.expired_below = self.snapshots_ahead = self.late_for_deletes = 0
+        self.expired_below = self.late_for_deletes = 0
         self.recommitted: list[tuple[int, int]] = []
         self.reassigned: list[tuple[Record, int]] = []
+        self.altered: list[Record] = []
         self.moved_horizons: list[tuple[int, int, int]] = []
         self.deletes_removed: list[Removal] = []
         self.markers_removed: list[Removal] = []
@@ -357,11 +355,8 @@ class Facts:
                 self.committed_twice.setdefault(offset, uid)
                 self.recommitted.append((offset, uid))
 
-    def commit(self, start: int, uids: list[int]) -> bool:
-        """The committed history goes on with these uids, from offset `start` on.
-
-        Whether every log has them, and lacks nothing unexplained.
-        """
+    def commit(self, start: int, uids: list[int]) -> None:
+        """Extends the committed history by these uids, from offset `start` on."""
         self.committed += uids
         written = self.written
         for offset, uid in enumerate(uids, start):
@@ -373,26 +368,22 @@ class Facts:
                     self._decide(uid, known.batch)
                 elif known.key is not None:
                     self._fold(known.key, uid, known)
-        everywhere = True
         for view in self.replicas.values():
-            if not self.compare(view, start, uids) or view.unexplained_offsets:
-                everywhere = False
-        return everywhere
+            self.compare(view, start, uids)
 
-    def compare(self, view: ReplicaView, start: int, uids: list[int]) -> bool:
-        """Whether a log has committed `uids` from offset `start` on; note where it has others.
+    def compare(self, view: ReplicaView, start: int, uids: list[int]) -> None:
+        """Notes where a log has other records than the committed `uids` from offset `start` on.
 
-        What it does not reach is not noted.
+        Offsets above the end of the log are not noted.
         """
         held = view.slots[start : start + len(uids)]
         if held == uids:
-            return True
+            return
         for offset, (slot, uid) in enumerate(zip(held, uids, strict=False), start):
             if slot != uid:
                 view.losses += 1
                 if slot > 0 or not self.may_be_absent(uid):
                     view.unexplained_offsets.add(offset)
-        return False
 
     def _decide(self, uid: int, batch: Batch) -> None:
         """A record of a transaction, or a control record, is committed."""
@@ -428,12 +419,6 @@ class Facts:
         """Who counts for what is committed, and how many of them need to have it: all or most."""
         members = [self.replicas[name] for name in (self.isr if self.by_isr else self.voters)]
         return members, len(members) if self.by_isr else len(members) // 2 + 1
-
-    def too_few_have_it(self) -> bool:
-        """Someone who has to have what is committed may lack some of it."""
-        known, (members, needed) = len(self.committed), self.who_commits()
-        lacking = [view for view in members if len(view.slots) < known or view.unexplained_offsets]
-        return len(members) - len(lacking) < needed
 
     def find_disagreements(self, offsets: Collection[int] | None = None) -> None:
         """Find where replicas hold different uids now: at some contested offsets, else at all."""

@@ -1,23 +1,4 @@
-"""How each event changes the history of a cluster.
-
-Of every event the keeper says whether it was usual. Usual are, while no two logs disagree:
-
-* an append at the end of the log, above everything committed, in an epoch that does not fall, to
-  offsets that nobody was given in that epoch;
-* a copy of batches just as they were appended, in epochs that do not fall;
-* a high watermark that rises within its log, commits nothing a second time as something else, and
-  is at or below what enough replicas have, while no snapshot is ahead of it;
-* a position that the follower has reached;
-* a cleaning pass whose bound, removals and winners are below the high watermark, that leaves the
-  log end, removes no control record and no tombstone but superseded ones, and sets no delete
-  horizon;
-* a read of committed records just as they were appended, if all reads before were such.
-
-Most events are, and most invariants cannot be broken by them: such invariants are not asked about
-them, see `Invariant.unusual_only`; each says why not.
-
-Events of all other classes are never usual: what takes them in says nothing.
-"""
+"""How each event changes the history of a cluster."""
 
 from __future__ import annotations
 
@@ -52,20 +33,19 @@ from sim.protocol.events import (
     SnapshotTaken,
     Truncated,
 )
-from sim.protocol.log.record import Batch, Control
+from sim.protocol.log.record import Batch
 
 
 class ClusterHistory(Queries):
     """The history of a cluster: the facts, what can be asked about them, and what events change."""
 
-    def apply(self, event: Event) -> bool:
-        """Take in what happened, and say whether it was usual."""
-        take_in = self.handlers.get(type(event))
-        if take_in is not None and take_in(event):
-            return True
-        if self.disagreements:
-            self.find_disagreements()
-        return False
+    def apply(self, event: Event) -> None:
+        """Changes the facts by an event."""
+        change = self.handlers.get(type(event))
+        if change is not None:
+            change(event)
+            if self.disagreements:
+                self.find_disagreements()
 
     # Who is there, and who leads.
 
@@ -103,9 +83,7 @@ class ClusterHistory(Queries):
 
     def _on_snapshot_installed(self, event: SnapshotInstalled) -> None:
         self.previous_high_watermark = self.replicas[event.replica].high_watermark
-        view = ReplicaView(event.replica, starts_at=event.end_offset)
-        view.highest_epoch = event.epoch
-        self._replace(view)
+        self._replace(ReplicaView(event.replica, starts_at=event.end_offset))
         self._on_snapshot_taken(event)
 
     def _replace(self, view: ReplicaView) -> None:
@@ -134,57 +112,57 @@ class ClusterHistory(Queries):
         if event.replica == self.leader:
             self.isr = self.present(event.isr)
 
-    def _on_position_recorded(self, event: PositionRecorded) -> bool:
-        follower, position = event.follower, event.position
-        usual = position <= self.replicas[follower].log_end_offset
-        if usual and self.lost_disks:
-            self.lost_disks.pop(follower, None)
-        return usual
+    def _on_position_recorded(self, event: PositionRecorded) -> None:
+        if self.lost_disks and event.position <= self.replicas[event.follower].log_end_offset:
+            self.lost_disks.pop(event.follower, None)
 
     # What is written, and read.
 
-    def _on_appended(self, event: Appended) -> bool:
+    def _on_appended(self, event: Appended) -> None:
         name, batch = event.replica, event.batch
-        base = batch.base_offset
         uids = self.enter(batch)
-        whole = len(uids) == batch.last_offset + 1 - base and batch.delete_horizon_ms is None
-        if whole:
+        without_gaps = len(uids) == batch.last_offset + 1 - batch.base_offset
+        if without_gaps and batch.delete_horizon_ms is None:
             self.whole[id(batch)] = (batch, uids)
-        usual = self._write(self.replicas[name], batch, uids if whole else None, None)
-        return usual and not self.reassigned and base >= len(self.committed)
+            self._write(self.replicas[name], batch, uids, None)
+        else:
+            self._write(self.replicas[name], batch, None, None)
 
     def _on_pushed(self, event: Pushed) -> None:
         view = self.replicas[event.replica]
+        self.altered = []
         self._write_rebuilt(view, event.batch, None)
         view.losses += 1
 
-    def _on_copied(self, event: Copied) -> bool:
+    def _on_copied(self, event: Copied) -> None:
         name, its_leader, batches = event.replica, event.leader, event.batches
         view, leader = self.replicas[name], self.replicas.get(its_leader)
-        usual = Control.SNAPSHOT not in self.controls
+        self.altered = []
         for batch in batches:
             whole = self.whole.get(id(batch))
             if whole is None:
-                usual = self._write_rebuilt(view, batch, leader)
+                self._write_rebuilt(view, batch, leader)
             else:
-                usual = self._write(view, batch, whole[1], leader) and usual
-        return usual
+                self._write(view, batch, whole[1], leader)
 
-    def _write_rebuilt(self, view: ReplicaView, batch: Batch, leader: ReplicaView | None) -> bool:
-        """Append a batch that is not as it was appended: a cleaner was there, or worse."""
+    def _write_rebuilt(self, view: ReplicaView, batch: Batch, leader: ReplicaView | None) -> None:
+        """Adds a batch that is not as it was appended to a log, such as a cleaned one."""
         for record in batch.records:
             self.assign(record.offset, batch.epoch, record.uid)
-        return self._write(view, batch, None, leader)
+            known = self.written.get(record.uid)
+            if known is None or known.record is not record:
+                self.altered.append(record)
+        self._write(view, batch, None, leader)
 
     def _write(
         self, view: ReplicaView, batch: Batch, uids: list[int] | None, leader: ReplicaView | None
-    ) -> bool:
-        """Append a batch, `uids` if it has a record at each offset; was that usual?
+    ) -> None:
+        """Adds a batch to a log; `uids` are those of its records if it has one at each offset.
 
-        Offsets without a record inherit what `leader` knows.
+        Offsets without a record inherit the lineage of `leader`.
         """
-        base, before = batch.base_offset, len(view.slots)
-        if before > base:
+        base = batch.base_offset
+        if len(view.slots) > base:
             view.overwrite_from(base)
         if uids is not None:
             self._put(view, base, uids, leader)
@@ -201,10 +179,6 @@ class ClusterHistory(Queries):
             contested = self.contested_offsets.intersection(range(base, len(view.slots)))
             if contested:
                 self.find_disagreements(contested)
-        if batch.epoch < view.highest_epoch:
-            return False
-        view.highest_epoch = batch.epoch
-        return uids is not None and before <= base and not self.disagreements
 
     def _put(
         self, view: ReplicaView, start: int, uids: list[int], leader: ReplicaView | None
@@ -230,14 +204,11 @@ class ClusterHistory(Queries):
         inherited = leader.lineage[start:end] if leader is not None else []
         view.slots += [HOLE] * (end - start)
         view.lineage += inherited + [0] * (end - start - len(inherited))
-        for uid in inherited:
-            if uid in self.written:
-                view.highest_epoch = max(view.highest_epoch, self.written[uid].batch.epoch)
         self.compare(view, start, self.committed[start:end])
         if leader is not None:
             view.unexplained_offsets |= leader.unexplained_offsets.intersection(range(start, end))
 
-    def _on_consumed(self, event: Consumed) -> bool:
+    def _on_consumed(self, event: Consumed) -> None:
         committed, written = self.committed, self.written
         known = len(committed)
         self.uids_read = uids = []
@@ -246,32 +217,25 @@ class ClusterHistory(Queries):
             uids.append(uid)
             if offset >= known or committed[offset] != uid or written[uid].record is not record:
                 self.reads_deviate = True
-        return not self.reads_deviate
 
     # What is committed.
 
-    def _on_high_watermark_moved(self, event: HighWatermarkMoved) -> bool:
+    def _on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         name, mark, leading = event.replica, event.high_watermark, event.leading
         view = self.replicas[name]
         previous = self.previous_high_watermark = view.high_watermark
         view.high_watermark = mark
         self.recommitted = []
-        usual = previous <= mark <= view.log_end_offset and not self.disagreements
         if not leading or name != self.leader:
-            # Who does not know yet that a newer epoch has a leader commits nothing by itself.
-            return usual
+            # A leader that has not yet heard of a newer epoch commits nothing by itself.
+            return
         known = len(self.committed)
         if previous < known:
             again = view.lineage[previous : min(mark, known)]
             if again != self.committed[previous : previous + len(again)]:
                 self.commit_again(previous, again)
-        everywhere = mark > known and self.commit(known, view.lineage[known:mark])
-        return (
-            usual
-            and known >= self.snapshots_ahead
-            and not self.recommitted
-            and (everywhere or not self.too_few_have_it())
-        )
+        if mark > known:
+            self.commit(known, view.lineage[known:mark])
 
     # What is cleaned, cut and replaced.
 
@@ -291,13 +255,12 @@ class ClusterHistory(Queries):
             view.unexplained_offsets.difference_update(range(lowest, target))
             self.compare(view, lowest, self.committed[lowest:target])
 
-    def _on_cleaned(self, event: Cleaned) -> bool:
+    def _on_cleaned(self, event: Cleaned) -> None:
         view = self.replicas[event.replica]
         slots = view.slots
         view.log_end_offset_before = before = len(slots)
         self.previous_high_watermark = view.high_watermark
-        committed_below = min(event.high_watermark, view.high_watermark)
-        usual = self._remove(view, event.removals, committed_below)
+        self._remove(view, event.removals)
         for offset in event.emptied:
             slots[offset] = EMPTY
         for offset in event.dropped:
@@ -312,27 +275,15 @@ class ClusterHistory(Queries):
         view.first_dirty_offset = max(view.first_dirty_offset, event.upper_bound)
         if event.log_end_offset < before:
             view.truncate_to(event.log_end_offset)
-        return (
-            usual
-            and not self.disagreements
-            and event.log_end_offset == before
-            and event.upper_bound <= committed_below
-            and view.high_watermark <= len(slots)
-            and not event.horizons
-        )
 
-    def _remove(
-        self, view: ReplicaView, removals: tuple[Removal, ...], committed_below: int
-    ) -> bool:
-        """Take records out of a log; are all, and what beat them, committed, and decide nothing?"""
+    def _remove(self, view: ReplicaView, removals: tuple[Removal, ...]) -> None:
+        """Takes records out of a log."""
         committed, written = self.committed, self.written
-        known, decisive, usual = len(committed), False, True
+        known, decisive = len(committed), False
         self.deletes_removed, self.markers_removed = [], []
         for removal in removals:
-            offset, uid, winner = removal.offset, removal.uid, removal.winner_offset
+            offset, uid, reason = removal.offset, removal.uid, removal.reason
             view.slots[offset] = HOLE
-            if offset >= committed_below or (winner is not None and winner >= committed_below):
-                usual = False
             one = written.get(uid)
             if one is not None and one.batch.control is not None:
                 self.markers_removed.append(removal)
@@ -342,9 +293,7 @@ class ClusterHistory(Queries):
                 decisive = True
             if offset >= known or committed[offset] != uid or not self.may_be_absent(uid):
                 view.unexplained_offsets.add(offset)
-        decisive = decisive or bool(self.deletes_removed or self.markers_removed)
-        view.losses += decisive
-        return usual and not decisive
+        view.losses += decisive or bool(self.deletes_removed or self.markers_removed)
 
     def _on_segments_lost(self, event: SegmentsLost) -> None:
         view = self.replicas[event.replica]
@@ -354,10 +303,7 @@ class ClusterHistory(Queries):
     def _on_snapshot_taken(
         self, event: SnapshotTaken | SnapshotFetched | SnapshotInstalled
     ) -> None:
-        view, end = self.replicas[event.replica], event.end_offset
-        view.snapshots[(end, event.epoch)] = event.records
-        if end > len(self.committed):
-            self.snapshots_ahead = max(self.snapshots_ahead, end)
+        self.replicas[event.replica].snapshots[(event.end_offset, event.epoch)] = event.records
 
     def _on_snapshot_fetched(self, event: SnapshotFetched) -> None:
         self._on_snapshot_taken(event)

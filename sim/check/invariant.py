@@ -69,8 +69,6 @@ class Invariant:
             empty = whatever removal, cut or loss came last.
         in_stories: False for those that the story format does not evaluate by default.
         fairness: What has to hold for a violation to count; empty = nothing.
-        unusual_only: True for one that no usual event can break (`sim.check.history` says
-            which are usual): it is handed the others alone.
         says: What happened, where a violation does not bring its own: with the names of its
             evidence in braces.
         any_of: Classes of events that `on_any_of` takes.
@@ -86,7 +84,6 @@ class Invariant:
     explained_by: ClassVar[str] = ""
     in_stories: ClassVar[bool] = True
     fairness: ClassVar[str] = ""
-    unusual_only: ClassVar[bool] = False
     says: ClassVar[str] = ""
     any_of: ClassVar[tuple[type, ...]] = ()
 

@@ -46,7 +46,6 @@ class Invariant:
     family: ClassVar[str] = "in no family"
     family_by_cause: ClassVar[bool] = False
     explained_by: ClassVar[str] = ""
-    unusual_only: ClassVar[bool] = False
 
     def __init__(self, history: Any, report: Report) -> None:
         """Watch the events that `history` takes in."""

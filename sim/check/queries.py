@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 
 from sim.check.facts import EMPTY, HOLE, Facts, ReplicaView
 from sim.check.violation import RecordSeen
-from sim.protocol.log.record import Batch, Control, Record
+from sim.protocol.log.record import Control
 
 
 class Queries(Facts):
@@ -71,11 +71,6 @@ class Queries(Facts):
         return self.in_committed_history(uid) and (
             known.plain or not known.batch.transactional or self.status.get(uid) is True
         )
-
-    def altered(self, batches: Iterable[Batch]) -> list[Record]:
-        """The records in copied batches that are not the very ones that were appended."""
-        copies = [record for batch in batches for record in batch.records]
-        return [copy for copy in copies if self.written[copy.uid].record is not copy]
 
     def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:
         """Who else, down or up, ends at or below a tombstone and holds a value that it beats.

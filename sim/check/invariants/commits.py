@@ -26,12 +26,9 @@ class CommittedReplicated(LogInvariant):
     (not when a controller names the set, nor for the set of a deposed leader). N is all that was
     ever committed, also what the present leader does not know to be. Excused: offsets that were
     committed twice (see `committed-never-lost`).
-    No usual event breaks it: those who have to have what is committed lack no offset, and have
-    none unexplained.
     """
 
     source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
-    unusual_only = True
     says = ", log end offset {log_end}, lacks committed offset {offset} ({record})."
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
@@ -49,6 +46,8 @@ class CommittedReplicated(LogInvariant):
     def _judge(self, what: str, leader: str, joined: str | None) -> None:
         history, below, by_isr = self.history, len(self.committed), self.history.by_isr
         members, needed = history.who_commits()
+        if not any(len(view.slots) < below or view.unexplained_offsets for view in members):
+            return
         first_missing = [
             (view, history.first_missing(view, below, twice_counts=False)) for view in members
         ]
@@ -193,13 +192,11 @@ class HwMonotonic(LogInvariant):
     only logs that it is less (UnifiedLog.updateHighWatermarkMetadata): a leader that was just
     elected may know less than its followers, has all that is committed, and learns of it with their
     next fetches. In a quorum a leader says nothing before it knows as much (KIP-595).
-    No usual event breaks it: a usual high watermark rises.
     """
 
     source = "MonotonicHighWatermark (RaftEventSimulationTest); UnifiedLog.maybeUpdateHighWatermark"
     explained_by = "event"
     in_stories = False
-    unusual_only = True
     says = "{replica} moved its high watermark back from {before} to {offset}."
 
     def begin(self) -> None:
@@ -220,13 +217,10 @@ class HwWithinLog(LogInvariant):
     For all replicas r: hw(r) <= end(r).
     Judged: when either may have changed: on moves of the high watermark, passes, cuts, crashes and
     restarts. Excused: nothing.
-    No usual event breaks it: a usual high watermark is within its log, and a usual pass leaves
-    the log end.
     """
 
     source = "LogCabin, RaftConsensusInvariants"
     explained_by = "event"
-    unusual_only = True
     says = "{replica} has high watermark {offset} above its log end offset {log_end}."
     any_of = (HighWatermarkMoved, Cleaned, *CUT)
 
@@ -244,11 +238,9 @@ class FollowerPositionSound(LogInvariant):
     Judged: as it is recorded. Excused: with `commit: isr`, what f had on a disk that it lost since,
     until a leader hears of the new one: a fetch from before was on its way. Such a position admits
     nobody to the in-sync set (KIP-903, Partition.isReplicaIsrEligible).
-    No usual event breaks it: a usual position is one that the follower has reached.
     """
 
     source = "KIP-280; LocalLog.read with Partition.fetchRecords"
-    unusual_only = True
     says = (
         "{leader} believes that {replica} has everything below {position}, but its log end offset "
         "is {offset}."

@@ -60,12 +60,10 @@ class CompactionBound(Invariant):
     < hw(r), with the high watermark before the pass.
     Judged: on removal. Excused: nothing. That w exists at all is left to `hole-justified` and
     `winner-retained`; the last stable offset, which lies lower, to `txn-isolation`.
-    No usual event breaks it: a usual pass takes and believes nothing at the high watermark.
     """
 
     source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
     explained_by = "compaction_bound"
-    unusual_only = True
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at each removal and its winner."""
@@ -159,7 +157,6 @@ class RecordImmutable(ReaderInvariant):
     (no reader may be given it); the flag of KIP-87, which an old format may leave out as long as a
     delete stays one; the value of a flagged delete, for a consumer whose version has no flag: the
     KIP makes it null there. A follower gets no such leave: its copy is what others read later.
-    No usual event breaks it: they bring the very records that were appended.
     """
 
     source = (
@@ -167,7 +164,6 @@ class RecordImmutable(ReaderInvariant):
     )
     explained_by = "altered"
     in_stories = False
-    unusual_only = True
     says = "{who} {did} {given} where {appended} was appended."
 
     def begin(self) -> None:
@@ -185,7 +181,7 @@ class RecordImmutable(ReaderInvariant):
     def on_copied(self, event: Copied) -> None:
         """Compare each copied record with the append."""
         deletes = self.history.is_tombstone
-        for record in self.history.altered(event.batches):
+        for record in self.history.altered:
             original = self.written[record.uid].record
             copy = as_appended(record)
             same = replace(copy, flagged=original.flagged) == original
@@ -203,7 +199,7 @@ class RecordImmutable(ReaderInvariant):
 
         What it takes for a delete is left to `consumer-takes-deletes`.
         """
-        for record in event.records:
+        for record in event.records if self.history.reads_deviate else ():
             original = self.written[record.uid].record
             if event.consumer in self._without_flag and record == without_flag(original):
                 continue

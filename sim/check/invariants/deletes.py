@@ -160,12 +160,10 @@ class TombstoneSafety(DeleteInvariant):
     history decide: an open, aborted or uncommitted record saves nobody. What f is still to be sent
     saves it when it beats X, too: then X does not win. Not judged with `lag_guard`, which repairs
     instead.
-    No usual event breaks it: a usual pass takes no tombstone but a superseded one.
     """
 
     source = "KIP-630, Tombstone and Delete Operations"
     explained_by = "removed_delete"
-    unusual_only = True
     says = (
         "{replica} removed the tombstone of {key} (offset {offset}) while {holder}, log end offset "
         "{holder_end}, still held {held} and nothing that deletes it; it is needed until that log "
@@ -208,14 +206,12 @@ class TombstoneUntilLogEnd(DeleteInvariant):
 
     Where X loses to another record, or that log deletes the key by itself, nothing comes of it:
     that is what `tombstone-safety` leaves out. The counter `tombstones_removed_early` has so many.
-    No usual event breaks it: a usual pass takes no tombstone but a superseded one.
     """
 
     kind = Kind.FINDING
     source = "KIP-630, Tombstone and Delete Operations"
     explained_by = "removed_delete"
     in_stories = False
-    unusual_only = True
     says = (
         "{replica} removed the tombstone of {key} (offset {offset}) while {holder}, log end offset "
         "{holder_end}, still held {held}; KIP-630 keeps it until that log end offset is above "
@@ -293,13 +289,11 @@ class HorizonStability(Invariant):
     Not judged: that a horizon is at least one retention after the pass that took the last older
     value on this replica. Kafka promises less: a follower inherits horizons with the batches that
     it copies, and a round whose map was full may stamp a tombstone before it takes the value.
-    No usual event breaks it: a usual pass sets no delete horizon.
     """
 
     source = "KIP-534"
     explained_by = "horizon_changed"
     in_stories = False
-    unusual_only = True
     says = (
         "{replica} moved the delete horizon of the batch at {offset} from {before_ms} ms to "
         "{horizon_ms} ms."

@@ -49,13 +49,11 @@ class EpochMonotonic(LogInvariant):
     at least the one before.
     Judged: on what is appended, copied or pushed; at restarts. Excused: a new disk remembers
     nothing.
-    No usual event breaks it: no log ever held a higher epoch than what it is given.
     """
 
     source = "MonotonicEpoch (RaftEventSimulationTest)"
     explained_by = "event"
     in_stories = False
-    unusual_only = True
     says = "{replica} holds epoch {epoch} at offset {offset} after epoch {before}."
 
     def begin(self) -> None:

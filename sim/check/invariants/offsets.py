@@ -1,7 +1,7 @@
 """What an offset holds is the same everywhere and for ever, and no log gives it twice."""
 
 from sim.check.facts import ReplicaView
-from sim.check.invariant import LogInvariant, Writing, batches_of
+from sim.check.invariant import LogInvariant, Writing
 from sim.check.listening import WRITTEN
 from sim.protocol.events import (
     Appended,
@@ -22,12 +22,9 @@ class NoOffsetReuse(LogInvariant):
     Judged: on append. Excused: in simulated time an append by a deposed leader that has not heard
     of it yet: epochs are there for it, it is never committed and cut when the leader hears.
     Stories, which have no such excuse, count it.
-    No usual event breaks it: an append at the end, above all that is committed, reuses
-    nothing.
     """
 
     source = "KIP-280; KAFKA-17076"
-    unusual_only = True
     says = "{replica} gave offset {offset} to {record}, but it was committed as {first}."
 
     def on_appended(self, event: Appended) -> None:
@@ -49,11 +46,9 @@ class OffsetEpochUniqueness(LogInvariant):
 
     For all appended records x, y: x.offset = y.offset and x.epoch = y.epoch implies x = y.
     Judged: on append. Excused: nothing; a tail that was lost counts as assigned.
-    No usual event breaks it: its offsets were given to nobody in that epoch.
     """
 
     source = "KIP-595; QuorumState.initialize"
-    unusual_only = True
     says = "{replica} gave offset {offset} in epoch {epoch} to {record}; it was given to {first}."
 
     def on_appended(self, event: Appended) -> None:
@@ -74,20 +69,18 @@ class RecordOffsetUniqueness(LogInvariant):
 
     For all copies x' of a record x, on any replica: x'.offset = x.offset.
     Judged: on each copy and push. Excused: nothing.
-    No usual event breaks it: the very batches that were appended have their records at their
-    offsets.
     """
 
     source = "KIP-280"
-    unusual_only = True
     says = "{record} stands at offset {offset} on {replica}."
 
-    def on_written(self, event: Writing) -> None:
+    any_of = (Copied, Pushed)
+
+    def on_any_of(self, event: Copied | Pushed) -> None:
         """Compare each copy's offset with that of the append."""
-        for batch in batches_of(event):
-            for copy in batch.records:
-                if self.written[copy.uid].offset != copy.offset:
-                    self.violated_by(event.replica, copy.uid, copy.offset)
+        for copy in self.history.altered:
+            if self.written[copy.uid].offset != copy.offset:
+                self.violated_by(event.replica, copy.uid, copy.offset)
 
 
 class SlotAgreement(LogInvariant):
@@ -97,11 +90,9 @@ class SlotAgreement(LogInvariant):
     Judged: on what is written, on moves of a high watermark, at restarts; down replicas as well.
     Excused: empty batches and holes; offsets at or above one of both marks, where logs may differ
     for a while (Raft).
-    No usual event breaks it: no two logs disagree, so no two disagree below a high watermark.
     """
 
     source = "KIP-280"
-    unusual_only = True
     says = (
         "offset {offset} is {record} on {replica} and {other_record} on {other}, below both high "
         "watermarks ({high_watermark} and {other_high_watermark})."
@@ -123,12 +114,9 @@ class StateMachineSafety(LogInvariant):
     For all offsets o, leaders l, m that commit o: the record at o that l commits = the one m
     commits, also where cleaning has removed it from the log since.
     Judged: when a leader's high watermark moves. Excused: nothing.
-    No usual event breaks it: what a usual high watermark passes is news, or is what was
-    committed.
     """
 
     source = "Raft 5.4.3"
-    unusual_only = True
     says = (
         "offset {offset} was committed as {first} and again as {record} when {replica} moved its "
         "high watermark to {high_watermark}."
@@ -155,11 +143,9 @@ class LogMatching(LogInvariant):
     then x = y; and if r and s hold one record at some p > o then x = y.
     Judged: on what is appended, copied or pushed. Excused: offsets at which one of them has no
     record (what is missing there `hole-justified` judges).
-    No usual event breaks it: no two logs disagree, so no two disagree below anything.
     """
 
     source = "Raft 5.3, adapted to holes"
-    unusual_only = True
     says = (
         "{replica} holds {record} and {other} holds {other_record} at offset {offset}, both of "
         "epoch {epoch}."
@@ -212,12 +198,10 @@ class LeoPreservation(LogInvariant):
     For each pass and restart of r: end(r) after = end(r) before.
     Judged: after a pass, and after a restart by what the crash left. Excused: the tail that a crash
     lost.
-    No usual event breaks it: a usual pass leaves the log end.
     """
 
     source = "KIP-280; etcd #17780"
     in_stories = False
-    unusual_only = True
     says = " moved the log end offset of {replica} from {before} to {offset}."
 
     def on_cleaned(self, event: Cleaned) -> None:

@@ -76,12 +76,10 @@ class SnapshotConsistency(Invariant):
     fold(committed below end).
     Judged: as a snapshot is taken or installed; with the fold as soon as the history reaches its
     end. Excused: the fold once an offset was committed twice; a snapshot that is gone by then.
-    No usual event breaks it: no snapshot has waited for what a usual high watermark commits.
     """
 
     source = "KIP-630"
     explained_by = "snapshot_content"
-    unusual_only = True
     any_of = (SnapshotTaken, SnapshotInstalled)
 
     def begin(self) -> None:
@@ -346,13 +344,11 @@ class TrafficAccounting(Invariant):
     No follower copies a snapshot as a record of the log, as it has every record below.
     Judged: on each chunk and copy. Excused: after an install, a dropped download, a crash, a new
     disk or its own election a follower starts at 0 again.
-    No usual event breaks it: no batch that is copied is a snapshot.
     """
 
     source = "KIP-630, Amount of Data Replicated; Rejected Alternatives"
     explained_by = "event"
     in_stories = False
-    unusual_only = True
     says = (
         "{replica} was sent snapshot ({offset}, {epoch}) from {position} on, having it up to "
         "{received}."
@@ -371,7 +367,7 @@ class TrafficAccounting(Invariant):
 
     def on_copied(self, event: Copied) -> None:
         """A snapshot within the log goes to those who have all that it stands for."""
-        for batch in event.batches:
+        for batch in event.batches if Control.SNAPSHOT in self.history.controls else ():
             if batch.control is Control.SNAPSHOT:
                 base, size = batch.base_offset, batch.size_bytes
                 self.violated(event.replica, base, None, _IN_LOG, size_bytes=size)

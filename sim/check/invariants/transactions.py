@@ -86,12 +86,10 @@ class TxnMarkerSafety(TransactionInvariant):
     m.offset: s holds no data x of the transaction of m (of its producer, below m and above that
     producer's marker before).
     Judged: on removal. Excused: nothing; who has end(s) > m.offset has read the marker.
-    No usual event breaks it: a usual pass takes no control record.
     """
 
     source = "KIP-534, case 2; Redpanda PR 29043"
     explained_by = "removed_delete"
-    unusual_only = True
     says = (
         "{replica} removed the {marker} while {holder}, log end offset {holder_end}, still held "
         "{held} of its transaction."

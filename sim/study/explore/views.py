@@ -35,7 +35,6 @@ class Held(NamedTuple):
 
     slots: list[int]
     horizons: dict[int, int]
-    highest_epoch: int
 
 
 _ALL: Final = {*_AS_THEY_ARE, *Held._fields, "lineage", "log_end_offset_before", "snapshots"}
@@ -126,7 +125,7 @@ class WatchedView(ReplicaView):
 
 
 def _held(segments: list[Segment], end: int) -> Held:
-    slots, horizons, highest_epoch = [HOLE] * end, {}, -1
+    slots, horizons = [HOLE] * end, {}
     for batch in [batch for segment in segments for batch in segment.batches]:
         for record in batch.records:
             slots[record.offset] = record.uid
@@ -134,5 +133,4 @@ def _held(segments: list[Segment], end: int) -> Held:
             slots[batch.last_offset] = EMPTY
         if batch.delete_horizon_ms is not None:
             horizons[batch.base_offset] = batch.delete_horizon_ms
-        highest_epoch = max(highest_epoch, batch.epoch)
-    return Held(slots, horizons, highest_epoch)
+    return Held(slots, horizons)
