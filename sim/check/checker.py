@@ -18,6 +18,10 @@ from sim.protocol.events import NAMES, Event, Named, ReplicaCrashed
 from sim.protocol.rules import Rules
 
 
+Route = tuple[Handler | None, list[Handler]]
+"""Where events of a class go: what changes the history by them, None if nothing does; listeners."""
+
+
 class Checker:
     """Judges a run as it happens.
 
@@ -59,7 +63,7 @@ class Checker:
         )
         self.contract = DurabilityContract(self.history)
         self._listeners: list[Mapping[type, Handler]] = []
-        self._handlers: dict[type, list[Handler]] = {}
+        self._routes: dict[str, Route] = {}
         self._invariants: dict[str, Invariant] = {}
         for name in [name for name in INVARIANTS if name in wanted]:
             report = partial(self.report, name)
@@ -72,7 +76,7 @@ class Checker:
     def listen(self, handlers: Mapping[type, Handler]) -> None:
         """Also hands events to `handlers`, by their class, after the invariants have seen them."""
         self._listeners.append(handlers)
-        self._handlers.clear()
+        self._routes.clear()
 
     def counters(self) -> dict[str, int]:
         """What the invariants counted, by name of the counter."""
@@ -86,19 +90,30 @@ class Checker:
         self.on_all([(at, NAMES[type(event)], event)])
 
     def on_all(self, events: Iterable[Named]) -> None:
-        """Take events in order."""
-        history, handlers = self.history, self._handlers
-        for at, _, event in events:
+        """Takes events in order."""
+        history, routes = self.history, self._routes
+        for at, name, event in events:
             history.at = at
             history.position += 1
-            if isinstance(event, ReplicaCrashed):
-                self.contract.on_crash(event)
-            history.apply(event)
-            kind = type(event)
-            if kind not in handlers:
-                handlers[kind] = [of[kind] for of in self._listeners if kind in of]
-            for handler in handlers[kind]:
+            try:
+                change, listening = routes[name]
+            except KeyError:
+                change, listening = routes[name] = self._route_of(type(event))
+            if change is not None:
+                change(event)
+                if history.disagreements:
+                    history.find_disagreements()
+            for handler in listening:
                 handler(event)
+
+    def _route_of(self, kind: type) -> Route:
+        change = self._crashed if kind is ReplicaCrashed else self.history.handlers.get(kind)
+        return change, [handlers[kind] for handlers in self._listeners if kind in handlers]
+
+    def _crashed(self, event: ReplicaCrashed) -> None:
+        """Asks the durability contract, which needs the logs before the crash, then the history."""
+        self.contract.on_crash(event)
+        self.history.apply(event)
 
     def report(
         self,
