@@ -20,8 +20,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from sim.check.invariant import Invariant
 from sim.check.plugged import (
-    Invariant,
     forget_invariants,
     register_invariant,
     registered_invariants,

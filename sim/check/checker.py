@@ -11,12 +11,11 @@ from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant, Kind
 from sim.check.listening import Handler, handlers_of
-from sim.check.plugged import watch
-from sim.check.registry import INVARIANTS, PLUGGED, discover
+from sim.check.plugged import guarded_handlers_of, registered_invariants
+from sim.check.registry import INVARIANTS, discover
 from sim.check.violation import Evidence, Violation
 from sim.protocol.events import NAMES, Event, Named, ReplicaCrashed
 from sim.protocol.rules import Rules
-
 
 Route = tuple[Handler | None, list[Handler]]
 """Where events of a class go: what changes the history by them, None if nothing does; listeners."""
@@ -65,10 +64,11 @@ class Checker:
         self._listeners: list[Mapping[type, Handler]] = []
         self._routes: dict[str, Route] = {}
         self._invariants: dict[str, Invariant] = {}
+        plugged = registered_invariants()
         for name in [name for name in INVARIANTS if name in wanted]:
             report = partial(self.report, name)
-            if name in PLUGGED:
-                self.listen(watch(PLUGGED[name], self.history, report))
+            if name in plugged:
+                self.listen(guarded_handlers_of(plugged[name], self.history, report))
             else:
                 invariant = self._invariants[name] = INVARIANTS[name](self.history, report)
                 self.listen(handlers_of(invariant))

@@ -1,8 +1,4 @@
-"""What every invariant is: it listens to events, and reports with `self.violated(...)`.
-
-It never raises and never touches a replica. To which events it listens, the names of its methods
-say (`sim.check.listening`).
-"""
+"""The base of every invariant: it listens to events, and reports what breaks it."""
 
 from __future__ import annotations
 
@@ -20,6 +16,8 @@ from sim.check.families import (
 )
 from sim.check.history import ClusterHistory
 from sim.check.violation import Evidence, RecordSeen, Value
+from sim.errors import PluginError
+from sim.files.plugin_calls import shortly
 from sim.protocol.events import Appended, Copied, Pushed, Removal
 from sim.protocol.log.record import Batch
 
@@ -41,42 +39,51 @@ class Kind(StrEnum):
 
 
 Report = Callable[[str | None, int | None, str | None, str, Evidence, int | None], None]
-"""Takes a violation: replica, offset, key, what it says, evidence, and when it began.
+"""Takes a violation: replica, offset, key, sentence or template, evidence, time of its beginning.
 
-It knows the time and the event, and drops repeats."""
+It adds the time and the event, and drops repeats."""
 
 Writing = Appended | Copied | Pushed
-"""An event by which a log gets records."""
+"""An event that adds records to a log."""
 
 _RECORDS: Final = {
     *("record", "other_record", "leader_record", "shared", "marker"),
     *("held", "winner", "first", "meant"),
 }
-"""Evidence that is a record; handed over by its uid, 0 = there is none."""
+"""Evidence that is a record; it is given by its uid, 0 where there is no record."""
 
 
 class Invariant:
-    """Base of all invariants; those of a family have the base of that family, below.
+    """Base of all invariants: a law that the events of every run are held to.
 
-    Its name, as in files and reports, is that of the class in kebab-case.
+    A class has a method `on_<event>` for each class of events that it listens to (`on_appended`
+    for `sim.protocol.events.Appended`), called after `history` has taken the event in. It reports
+    with `broken`, or with `violated` where it writes its own sentence; it changes nothing and
+    raises nothing. There is one object per run. The docstring of the class is the law, as users
+    read it.
 
     Class attributes:
+        name: Name of a plugin's invariant in files and reports, in kebab-case. Those of Replog have
+            the name of their class, see `sim.check.registry.name_of`.
         kind: When it is judged.
-        source: Who asks for it.
+        source: The document, ticket or specification that asks for it.
         family: What kind of thing goes wrong (`sim.check.families`).
-        family_by_cause: True where the facts about the key may say otherwise.
-        explained_by: The question whose answer tells why it was broken (`sim.diagnose.explain`);
-            empty = whatever removal, cut or loss came last.
-        in_stories: False for those that the story format does not evaluate by default.
-        fairness: What has to hold for a violation to count; empty = nothing.
-        says: What happened, where a violation does not bring its own: with the names of its
-            evidence in braces.
+        family_by_cause: True where the facts about the key decide on the family.
+        explained_by: The question whose answer explains a violation (`sim.diagnose.explain`); empty
+            for the latest removal, truncation or loss.
+        in_stories: False for those that stories do not evaluate by default.
+        fairness: What has to hold for a violation to count; empty if nothing has to.
+        says: Default template of a violation's sentence, with names of evidence in braces.
         any_of: Classes of events that `on_any_of` takes.
 
     Attributes:
-        history: What happened so far; of it `replicas`, `written` and `committed`.
+        history: What was written and committed so far, and what every replica holds.
+        replicas: The logs of `history` by name of the replica.
+        written: The appended records of `history` by uid.
+        committed: The uids of `history` by offset.
     """
 
+    name: ClassVar[str] = ""
     kind: ClassVar[Kind] = Kind.SAFETY
     source: ClassVar[str] = ""
     family: ClassVar[str] = NO_FAMILY
@@ -88,7 +95,7 @@ class Invariant:
     any_of: ClassVar[tuple[type, ...]] = ()
 
     def __init__(self, history: ClusterHistory, report: Report) -> None:
-        """Watch the events that `history` has taken in."""
+        """Watches the events that `history` has taken in."""
         self.history = history
         self.replicas = self.history.replicas
         self.written = self.history.written
@@ -97,17 +104,17 @@ class Invariant:
         self.begin()
 
     def begin(self) -> None:
-        """Nothing has happened: make what it keeps between events."""
+        """Sets up what is kept between events."""
 
     def counters(self) -> dict[str, int]:
-        """What it counted beside violations, by name of the counter (`sim.check.counters`)."""
+        """Counts beside violations, by name of the counter (`sim.check.counters`)."""
         return {}
 
     def describe(self, uid: int) -> RecordSeen:
-        """A record, for evidence."""
+        """A record as evidence."""
         return self.history.describe(uid)
 
-    def violated(
+    def broken(
         self,
         replica: str | None,
         offset: int | None = None,
@@ -117,16 +124,16 @@ class Invariant:
         /,
         **evidence: Value,
     ) -> None:
-        """Report a violation.
+        """Reports a violation with the values that decided.
 
         Args:
-            replica: Where, if at one replica.
-            offset: The offset concerned, if one is.
-            key: The key concerned, if one is.
-            says: What happened, else `self.says`; names in braces are those of the evidence, or
-                the three above.
-            began: When it began to be so (ms, or a step), where that is known.
-            evidence: The values that decided; there is at least one. A record is named by its uid.
+            replica: The replica concerned, if there is one.
+            offset: The offset concerned, if there is one.
+            key: The key concerned, if there is one.
+            says: Template of the sentence, by default `self.says`; names in braces are those of
+                the evidence, or the three above.
+            began: Time at which the violation began (ms, or a step), where that is known.
+            evidence: The values that decided, at least one. A record is given by its uid.
         """
         if not evidence:
             raise TypeError(f"{type(self).__name__} reports a violation without evidence")
@@ -135,7 +142,30 @@ class Invariant:
                 evidence[name] = self.describe(value)
         self._report(replica, offset, key, says or self.says, tuple(evidence.items()), began)
 
-    def violated_by(
+    def violated(
+        self,
+        sentence: str,
+        *,
+        replica: str | None = None,
+        offset: int | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Reports a violation by a sentence, with the numbers in it, and where it is.
+
+        One of the same replica, offset and key counts once in a run.
+
+        Raises:
+            PluginError: A value is of a wrong type, so that no table could hold it.
+        """
+        label = f"plugin {type(self).__module__}: invariant {self.name}"
+        for name, value in (("sentence", sentence), ("replica", replica), ("key", key)):
+            if not isinstance(value, str) and (value is not None or name == "sentence"):
+                raise PluginError(f"{label}: {name} is {shortly(value)}, not a text")
+        if offset is not None and type(offset) is not int:
+            raise PluginError(f"{label}: offset is {shortly(offset)}, not a number")
+        self._report(replica, offset, key, sentence, (), None)
+
+    def broken_by(
         self,
         replica: str | None,
         uid: int,
@@ -144,22 +174,22 @@ class Invariant:
         /,
         **evidence: Value,
     ) -> None:
-        """Report a violation about a record, which is evidence as `record`.
+        """Reports a violation about a record, which becomes the evidence `record`.
 
-        The key is its key, the offset the one that it was given, unless another one is named.
+        The key is that of the record, the offset by default the one that it was appended at.
         """
         known = self.written[uid]
         at = known.offset if offset is None else offset
-        self.violated(replica, at, known.key, says, record=uid, **evidence)
+        self.broken(replica, at, known.key, says, record=uid, **evidence)
 
-    def violated_for(
+    def broken_for(
         self, remover: str, gone: Removal, holder: ReplicaView, held: int, /, **evidence: Value
     ) -> None:
-        """Report that a replica removed what another log still needed, for what that one holds."""
+        """Reports that a replica removed what another log needed because of a record it holds."""
         evidence |= {"holder": holder.name, "holder_end": holder.log_end_offset, "held": held}
-        self.violated(remover, gone.offset, gone.key, **evidence)
+        self.broken(remover, gone.offset, gone.key, **evidence)
 
-    def violated_by_two(
+    def broken_by_two(
         self,
         view: ReplicaView,
         other: ReplicaView,
@@ -168,36 +198,36 @@ class Invariant:
         /,
         **evidence: Value,
     ) -> None:
-        """Report that two logs hold different records at an offset."""
+        """Reports that two logs hold different records at an offset."""
         mine, theirs = view.slots[offset], other.slots[offset]
         evidence |= {"other": other.name, "record": mine, "other_record": theirs}
-        self.violated(view.name, offset, None, says, **evidence)
+        self.broken(view.name, offset, None, says, **evidence)
 
 
 class LogInvariant(Invariant):
-    """Base of those by which a log, or what its leader believes of it, is as committed."""
+    """Base of invariants about logs: they, and leaders' views of them, are as committed."""
 
     family = LOG_DIVERGENCE
 
 
 class DeleteInvariant(Invariant):
-    """Base of those by which a deleted key stays deleted."""
+    """Base of invariants about deletes: a deleted key stays deleted."""
 
     family = DELETED_KEY_RETURNS
 
 
 class TransactionInvariant(Invariant):
-    """Base of those by which a transaction ends everywhere as it does in committed history."""
+    """Base of invariants about transactions: each ends everywhere as in the committed history."""
 
     family = TRANSACTIONS
 
 
 class ReaderInvariant(Invariant):
-    """Base of those by which a consumer is given what it should, and nothing else."""
+    """Base of invariants about consumers: they are given what they should, and nothing else."""
 
     family = READERS
 
 
 def batches_of(event: Writing) -> tuple[Batch, ...]:
-    """What a log got by an event."""
+    """The batches that an event adds to a log."""
     return event.batches if isinstance(event, Copied) else (event.batch,)

@@ -1,19 +1,20 @@
-"""Whoever listens to events has a method for each: `on_leader_elected` takes LeaderElected.
+"""The methods by which an object listens to events: `on_leader_elected` takes LeaderElected.
 
 A method named after a group of events takes all of them, but for those that have one of their own.
-`on_any_of` is one whose group the class names, as `any_of`.
+The group of `on_any_of` is the attribute `any_of` of the class.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, get_args
 
-from sim.check.plugged import events_by_method
 from sim.protocol.events import (
     Appended,
     Copied,
+    Event,
     LogEmptied,
     LogStartedAfresh,
     LogStartMoved,
@@ -28,7 +29,7 @@ from sim.protocol.events import (
 )
 
 WRITTEN: Final = (Appended, Copied, Pushed)
-"""Events by which a log gets records."""
+"""Events that add records to a log."""
 
 CUT: Final = (Truncated, ReplicaCrashed, ReplicaRestarted)
 """Events after which a log may end lower; a restart may take the log end from the last record."""
@@ -42,32 +43,39 @@ REPLACED: Final = (
     LogStartedAfresh,
     SnapshotInstalled,
 )
-"""Events by which nothing stays of a log."""
+"""Events that replace a log as a whole."""
 
 Handler = Callable[[Any], None]
-"""What takes an event of one class, such as a bound `on_...` method."""
+"""A function that takes an event of one class, such as a bound `on_...` method."""
+
+GROUPS: Final[dict[str, tuple[type, ...]]] = {
+    "on_written": WRITTEN,
+    "on_cut": CUT,
+    "on_replaced": REPLACED,
+    "on_any_of": (),
+}
+"""The methods that take groups of events; that of `on_any_of` is named by the class."""
 
 
 def handlers_of(listener: object, *, prefix: str = "") -> dict[type, Callable[..., Any]]:
-    """Class of event -> the method of a listener that takes it; names may have a prefix."""
+    """The methods of a listener by the class of events that they take; names may have a prefix."""
     of: Any = type(listener)
     return {kind: getattr(listener, prefix + name) for kind, name in methods_of(of, prefix).items()}
 
 
-@cache
 def methods_of(listener: Any, prefix: str = "") -> dict[type, str]:
-    """Class of event -> the name of the method by which a class of listeners takes it, less prefix.
+    """The names, less the prefix, of the methods of a class by the class of events they take.
 
     Raises:
         ValueError: A method `on_...` is not named after an event or a group.
     """
+    return _methods_of(listener, prefix)
+
+
+@cache
+def _methods_of(listener: Any, prefix: str) -> dict[type, str]:
     events = events_by_method()
-    groups = {
-        "on_written": WRITTEN,
-        "on_cut": CUT,
-        "on_replaced": REPLACED,
-        "on_any_of": getattr(listener, "any_of", ()),
-    }
+    groups = GROUPS | {"on_any_of": getattr(listener, "any_of", ())}
     start = f"{prefix}on_"
     methods = [name.removeprefix(prefix) for name in dir(listener) if name.startswith(start)]
     for name in methods:
@@ -75,3 +83,12 @@ def methods_of(listener: Any, prefix: str = "") -> dict[type, str]:
             raise ValueError(f"{listener.__name__}.{name}: there is no such event")
     found = {kind: name for name in methods for kind in groups.get(name, ())}
     return found | {events[name]: name for name in methods if name in events}
+
+
+@cache
+def events_by_method() -> dict[str, type]:
+    """The class of events that each method takes: `on_leader_elected` -> LeaderElected."""
+    return {
+        "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
+        for kind in get_args(Event)
+    }

@@ -1,4 +1,4 @@
-"""The registry of invariants: every class of `sim.check.invariants` that is an `Invariant`."""
+"""The registry of invariants: the classes of `sim.check.invariants`, and those of plugins."""
 
 from __future__ import annotations
 
@@ -15,71 +15,59 @@ from sim.check.plugged import registered_invariants
 from sim.errors import BadInput
 
 INVARIANTS: dict[str, type[Invariant]] = {}
-"""Every invariant by name, once `discover` was called: ours in alphabetical order, then those of
-plugins, which have the same shape (`sim.check.plugged`)."""
-
-PLUGGED: dict[str, Any] = {}
-"""Of those the ones of plugins: name -> class."""
+"""Every invariant by name, once `discover` was called: Replog's own in alphabetical order, then
+those of plugins."""
 
 
 def discover() -> None:
-    """Find every invariant: in the modules of `sim.check.invariants`, and what plugins registered.
+    """Finds every invariant: in the modules of `sim.check.invariants`, and what plugins registered.
 
     Raises:
-        BadInput: A plugin's has a name that is taken.
+        BadInput: The name of a plugin's invariant is one of Replog's own.
         ValueError: A name is taken, or a method `on_...` is not named after an event.
     """
-    _discover_own()
-    plugged = registered_invariants()
-    if plugged != PLUGGED:
-        for name in PLUGGED:
-            del INVARIANTS[name]
-        PLUGGED.clear()
-        for name, cls in plugged.items():
-            _take_plugged(name, cls)
-
-
-def _take_plugged(name: str, cls: Any) -> None:
-    if name in INVARIANTS:
+    own, plugged = _own_invariants(), registered_invariants()
+    for name in own.keys() & plugged.keys():
         raise BadInput(f"invariant {name!r}: the name is taken by one of Replog's own")
-    INVARIANTS[name] = PLUGGED[name] = cls
+    INVARIANTS.clear()
+    INVARIANTS.update(own | plugged)
 
 
 @cache
-def _discover_own() -> None:
+def _own_invariants() -> dict[str, type[Invariant]]:
     package = import_module("sim.check.invariants")
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         import_module(found.name)
     families: list[Any] = [Invariant, *Invariant.__subclasses__()]
-    known: list[Any] = [cls for family in families for cls in family.__subclasses__()]
-    made = [cls for cls in known if cls.__module__.startswith(package.__name__)]
-    for cls in sorted(made, key=name_of):  # of a native class mypyc gives no `__module__`
-        register(cls)
+    known: list[type[Invariant]] = [cls for family in families for cls in family.__subclasses__()]
+    return by_name([cls for cls in known if cls.__module__.startswith(package.__name__)])
+
+
+def by_name(classes: list[type[Invariant]]) -> dict[str, type[Invariant]]:
+    """Invariants by name, in alphabetical order.
+
+    Raises:
+        ValueError: A name is taken, or a method `on_...` is not named after an event.
+    """
+    found: dict[str, type[Invariant]] = {}
+    for cls in sorted(classes, key=name_of):
+        name = name_of(cls)
+        if name in found:
+            raise ValueError(f"there are two invariants {name!r}")
+        methods_of(cls)
+        found[name] = cls
+    return found
 
 
 def name_of(cls: type[Invariant]) -> str:
-    """The name of an invariant: HwWithinLog is `hw-within-log`."""
+    """The name of an invariant of Replog's own: `hw-within-log` for HwWithinLog."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
 
-def register(cls: type[Invariant]) -> None:
-    """Add an invariant.
-
-    Raises:
-        ValueError: Its name is taken, or a method `on_...` is not named after an event.
-    """
-    name = name_of(cls)
-    if name in INVARIANTS:
-        raise ValueError(f"invariant {name!r} is registered twice")
-    listener: Any = cls
-    methods_of(listener)
-    INVARIANTS[name] = cls
-
-
 def declared_family(name: str) -> str:
-    """The family that an invariant names; `by cause` where facts decide.
+    """The family of an invariant by its class; `by cause` where facts decide.
 
-    One that is not known, such as a plugin's or one of another version, is in none.
+    An unknown invariant, such as one of another version, is in no family.
     """
     discover()
     known = INVARIANTS.get(name)

@@ -142,6 +142,6 @@ class HighWatermarkAdvances(Law):
             self._in_sync = in_sync
             self._since_ms = None
 
-    def any_event(self, event: Event) -> None:
+    def on_any_of(self, event: Event) -> None:
         """Nobody leads, or a log is shorter or gone."""
         self._since_ms = None

@@ -61,9 +61,7 @@ class CommittedReplicated(LogInvariant):
         counts = {"needed": needed, "high_watermark": self.replicas[leader].high_watermark}
         for view, offset in missing:
             end, uid = view.log_end_offset, self.committed[offset]
-            self.violated(
-                view.name, offset, None, says, log_end=end, record=uid, **leading, **counts
-            )
+            self.broken(view.name, offset, None, says, log_end=end, record=uid, **leading, **counts)
 
     def _lacked_by_too_many(
         self, voters: list[ReplicaView], needed: int
@@ -100,7 +98,7 @@ class CommittedNeverLost(LogInvariant):
             uid = self.committed[offset]
             lacks = offset not in history.committed_twice and view.uid_at(offset) != uid
             if lacks and not history.may_be_absent_now(uid):
-                self.violated_by(event.replica, uid, offset)
+                self.broken_by(event.replica, uid, offset)
 
 
 class LeaderCompleteness(LogInvariant):
@@ -124,7 +122,7 @@ class LeaderCompleteness(LogInvariant):
         if missing is not None:
             end, lacked = view.log_end_offset, self.committed[missing]
             told = {"epoch": event.epoch, "log_end": end, "committed_below": committed}
-            self.violated(event.replica, missing, record=lacked, **told)
+            self.broken(event.replica, missing, record=lacked, **told)
 
 
 class HoleJustified(LogInvariant):
@@ -154,7 +152,7 @@ class HoleJustified(LogInvariant):
         held = [] if leader is None else [leader.uid_at(offset)]
         for uid in self.committed[offset : offset + 1] + held:
             if uid in self.written and not self.history.may_be_absent_now(uid):
-                self.violated_by(view.name, uid, offset)
+                self.broken_by(view.name, uid, offset)
 
 
 class WinnerRetained(LogInvariant):
@@ -179,7 +177,7 @@ class WinnerRetained(LogInvariant):
             if not known.tombstone:
                 for view in self.replicas.values():
                     if view.covers(known.offset) and view.slots[known.offset] != uid:
-                        self.violated_by(view.name, uid)
+                        self.broken_by(view.name, uid)
 
 
 class HwMonotonic(LogInvariant):
@@ -208,7 +206,7 @@ class HwMonotonic(LogInvariant):
         """Compare with the one before; what may lower it has its own events."""
         before = self.history.previous_high_watermark
         if event.high_watermark < before and (event.leading or not self._assigned):
-            self.violated(event.replica, event.high_watermark, before=before)
+            self.broken(event.replica, event.high_watermark, before=before)
 
 
 class HwWithinLog(LogInvariant):
@@ -228,7 +226,7 @@ class HwWithinLog(LogInvariant):
         """Compare the two."""
         view = self.replicas[event.replica]
         if view.high_watermark > view.log_end_offset:
-            self.violated(event.replica, view.high_watermark, log_end=view.log_end_offset)
+            self.broken(event.replica, view.high_watermark, log_end=view.log_end_offset)
 
 
 class FollowerPositionSound(LogInvariant):
@@ -251,7 +249,7 @@ class FollowerPositionSound(LogInvariant):
         end = self.replicas[event.follower].log_end_offset
         overtaken = self.history.lost_disks.get(event.follower, 0) if self.history.by_isr else 0
         if event.position > max(end, overtaken):
-            self.violated(event.follower, end, leader=event.replica, position=event.position)
+            self.broken(event.follower, end, leader=event.replica, position=event.position)
 
 
 class AcknowledgedKept(LogInvariant):
@@ -284,4 +282,4 @@ class AcknowledgedKept(LogInvariant):
         """Compare with what was committed."""
         for uid, leader in self._promised.items():
             if not self.history.in_committed_history(uid):
-                self.violated_by(leader, uid)
+                self.broken_by(leader, uid)

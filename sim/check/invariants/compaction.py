@@ -50,7 +50,7 @@ class CleanPrefix(Invariant):
                     held.remove(event.protected_offset)
                 if len(held) > 1:
                     told = {"clean_below": below, "counted": len(held)}
-                    self.violated(view.name, held[-1], key, holds=tuple(held), **told)
+                    self.broken(view.name, held[-1], key, holds=tuple(held), **told)
 
 
 class CompactionBound(Invariant):
@@ -75,7 +75,7 @@ class CompactionBound(Invariant):
                 says += "" if winner is None else ", beaten by the record at {winner_offset}"
                 says += ", with its high watermark at {high_watermark}."
                 what = {"record": removal.uid, "winner_offset": winner, "high_watermark": committed}
-                self.violated(event.replica, removal.offset, removal.key, says, **what)
+                self.broken(event.replica, removal.offset, removal.key, says, **what)
 
 
 class CompactionLagBound(Invariant):
@@ -114,7 +114,7 @@ class CompactionLagBound(Invariant):
             if waited_ms > limit_ms:
                 told = {"waited_ms": waited_ms, "limit_ms": limit_ms, "max_lag_ms": max_lag_ms}
                 told["difference_max_ms"] = difference_max_ms
-                self.violated_by(event.replica, uid, offset, **told)
+                self.broken_by(event.replica, uid, offset, **told)
                 return
 
 
@@ -139,7 +139,7 @@ class LagMetric(Invariant):
         """Compare the metric with the delay of this very look."""
         overdue_secs = event.delay_ms // 1000
         if event.metric_secs != overdue_secs:
-            self.violated(event.replica, told_secs=event.metric_secs, overdue_secs=overdue_secs)
+            self.broken(event.replica, told_secs=event.metric_secs, overdue_secs=overdue_secs)
 
 
 _EPOCH = (
@@ -192,7 +192,7 @@ class RecordImmutable(ReaderInvariant):
                 epoch, appended_in = batch.epoch, self.written[record.uid].batch.epoch
                 if epoch != appended_in:
                     told = {"epoch": epoch, "appended_in": appended_in}
-                    self.violated(event.replica, batch.base_offset, None, _EPOCH, **told)
+                    self.broken(event.replica, batch.base_offset, None, _EPOCH, **told)
 
     def on_consumed(self, event: Consumed) -> None:
         """Compare each record a consumer is given with the append.
@@ -209,7 +209,7 @@ class RecordImmutable(ReaderInvariant):
     def _report_altered(self, replica: str, who: str, did: str, record: Record) -> None:
         appended = str(self.written[record.uid].record)
         told = {"who": who, "did": did, "given": str(record), "appended": appended}
-        self.violated(replica, record.offset, record.key, **told)
+        self.broken(replica, record.offset, record.key, **told)
 
 
 class KeyEndsAsMeant(Invariant):
@@ -234,10 +234,10 @@ class KeyEndsAsMeant(Invariant):
             newer = self.describe(meant)
             if held is None:
                 gone = "{key} is gone; its producers meant {meant} to stay."
-                self.violated(leader, None, key, gone, meant=newer)
+                self.broken(leader, None, key, gone, meant=newer)
             else:
                 at = self.written[held].offset
-                self.violated(leader, at, key, held=held, meant=newer)
+                self.broken(leader, at, key, held=held, meant=newer)
 
 
 class StateKept(Invariant):
@@ -273,7 +273,7 @@ class StateKept(Invariant):
             says += ", and {more_keys} more keys." if more else "."
             at = self.written[winner].offset if winner else start
             told = {"log_start": start, "winner": winner, "more_keys": more}
-            self.violated(event.replica, at, key, says, cause=event.cause, **told)
+            self.broken(event.replica, at, key, says, cause=event.cause, **told)
 
     def on_replica_wiped(self, event: ReplicaWiped) -> None:
         """A new disk begins anew."""

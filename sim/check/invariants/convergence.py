@@ -31,7 +31,7 @@ class LeoConvergence(LogInvariant):
             for view in self.replicas.values():
                 own = view.log_end_offset
                 if view.up and own != end:
-                    self.violated(view.name, own, leader=event.replica, leader_end=end)
+                    self.broken(view.name, own, leader=event.replica, leader_end=end)
 
 
 class ReplicaConvergence(LogInvariant):
@@ -55,7 +55,7 @@ class ReplicaConvergence(LogInvariant):
             for view in self.replicas.values():
                 mine, theirs = view.uid_at(offset), leader.uid_at(offset)
                 if view.up and mine > 0 and theirs > 0 and mine != theirs:
-                    self.violated(
+                    self.broken(
                         view.name, offset, record=mine, leader_record=theirs, leader=leader.name
                     )
 
@@ -103,12 +103,12 @@ class MaterializedStateEquivalence(LogInvariant):
             held, winner = state.get(key), expected.get(key)
             if self.history.deltas:
                 says = "{replica} has {key}={held}, the committed history has {key}={wanted}."
-                self.violated(replica, None, key, says, held=held, wanted=winner)
+                self.broken(replica, None, key, says, held=held, wanted=winner)
                 continue
             more = len(differing) - 1
             says = self.says + ("; {more_keys} more keys differ." if more else ".")
             values = {"held": held or 0, "winner": winner or 0, "more_keys": more}
-            self.violated(replica, None, key, says, **values)
+            self.broken(replica, None, key, says, **values)
 
     def _expired(self, key: str) -> bool:
         """The winner of a key was deleted by the topic's retention, which promises nothing."""

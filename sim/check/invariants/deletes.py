@@ -46,7 +46,7 @@ class NoResurrection(DeleteInvariant):
             for key, uid in undone_deletes(self.history, view).items():
                 at, offset = written[deleted[key]].offset, written[uid].offset
                 end = view.log_end_offset
-                self.violated(view.name, offset, key, held=uid, deleted_at=at, log_end=end)
+                self.broken(view.name, offset, key, held=uid, deleted_at=at, log_end=end)
 
 
 class NoTransientResurrection(DeleteInvariant):
@@ -142,7 +142,7 @@ class NoTransientResurrection(DeleteInvariant):
         self._longest_ms = max(self._longest_ms, lasted)
         offset, unit = self.written[uid].offset, self.history.unit
         times = {"lasted": lasted, "since": since, "deleted_at": deleted_at}
-        self.violated(replica, offset, key, "", since, held=uid, unit=unit, **times)
+        self.broken(replica, offset, key, "", since, held=uid, unit=unit, **times)
 
 
 class TombstoneSafety(DeleteInvariant):
@@ -190,7 +190,7 @@ class TombstoneSafety(DeleteInvariant):
                 continue  # by the settings of before it was superseded
             for view, value in history.laggards(event.replica, removal.uid):
                 if not self._is_beaten_on(view, value):
-                    self.violated_for(event.replica, removal, view, value)
+                    self.broken_for(event.replica, removal, view, value)
                     break
 
     def _is_beaten_on(self, view: ReplicaView, value: int) -> bool:
@@ -222,7 +222,7 @@ class TombstoneUntilLogEnd(DeleteInvariant):
         """Look at every other log that ends at or below a removed tombstone."""
         for removal in [one for one in event.removals if one.reason == "tombstone"]:
             for view, value in self.history.laggards(event.replica, removal.uid)[:1]:
-                self.violated_for(event.replica, removal, view, value)
+                self.broken_for(event.replica, removal, view, value)
 
 
 class TombstoneEventuallyRemoved(Invariant):
@@ -270,14 +270,14 @@ class TombstoneEventuallyRemoved(Invariant):
             for offset in range(view.log_start_offset, min(stable, view.high_watermark)):
                 uid = view.uid_at(offset)
                 if uid > 0 and written[uid].tombstone and offset != kept:
-                    self.violated(name, offset, written[uid].key, says, **told)
+                    self.broken(name, offset, written[uid].key, says, **told)
 
     def on_tombstone_probed(self, event: TombstoneProbed) -> None:
         """Look for tombstones of the key in the logs of live replicas."""
         for view in self.replicas.values():
             for uid in self.history.uids_of_key.get(event.key, ()):
                 if view.up and self.written[uid].tombstone and self.history.holds(view, uid):
-                    self.violated_by(view.name, uid, None, self.says + ".")
+                    self.broken_by(view.name, uid, None, self.says + ".")
 
 
 class HorizonStability(Invariant):
@@ -302,4 +302,4 @@ class HorizonStability(Invariant):
     def on_cleaned(self, event: Cleaned) -> None:
         """Compare with the horizon the same batch had, set by a pass or copied with it."""
         for base, before, horizon in self.history.moved_horizons:
-            self.violated(event.replica, base, before_ms=before, horizon_ms=horizon)
+            self.broken(event.replica, base, before_ms=before, horizon_ms=horizon)

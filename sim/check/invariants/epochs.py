@@ -38,7 +38,7 @@ class ElectionSafety(LogInvariant):
         """Compare with who led the epoch before."""
         first = self._leaders.setdefault(event.epoch, event.replica)
         if first != event.replica:
-            self.violated(event.replica, event.epoch_start_offset, epoch=event.epoch, leader=first)
+            self.broken(event.replica, event.epoch_start_offset, epoch=event.epoch, leader=first)
 
 
 class EpochMonotonic(LogInvariant):
@@ -74,7 +74,7 @@ class EpochMonotonic(LogInvariant):
         if event.epoch < before:
             says = "{replica} came back in epoch {epoch}, having been in {before}."
             end, epoch = event.log_end_offset, event.epoch
-            self.violated(event.replica, end, None, says, epoch=epoch, before=before)
+            self.broken(event.replica, end, None, says, epoch=epoch, before=before)
 
     def on_written(self, event: Writing) -> None:
         """Compare each batch with the one before it, the first with what the log held."""
@@ -82,7 +82,7 @@ class EpochMonotonic(LogInvariant):
         before = self._epoch_below(event.replica, batches[0].base_offset)
         for batch in batches:
             if batch.epoch < before:
-                self.violated(event.replica, batch.base_offset, epoch=batch.epoch, before=before)
+                self.broken(event.replica, batch.base_offset, epoch=batch.epoch, before=before)
             before = batch.epoch
 
     def _epoch_below(self, replica: str, base: int) -> int:
@@ -251,7 +251,7 @@ class EpochCacheConsistency(LogInvariant):
                 one, another = mine.answer(epoch), theirs.answer(epoch)
                 ends = (one.end_offset, another.end_offset)
                 if one != another and start < min(ends) <= max(ends) <= committed:
-                    self.violated(
+                    self.broken(
                         replica,
                         one.end_offset,
                         epoch=epoch,

@@ -38,7 +38,7 @@ class NoOffsetReuse(LogInvariant):
             offset, uid = record.offset, record.uid
             if offset < len(committed) and committed[offset] != uid:
                 first = self.describe(committed[offset])
-                self.violated_by(event.replica, uid, offset, first=first)
+                self.broken_by(event.replica, uid, offset, first=first)
 
 
 class OffsetEpochUniqueness(LogInvariant):
@@ -54,7 +54,7 @@ class OffsetEpochUniqueness(LogInvariant):
     def on_appended(self, event: Appended) -> None:
         """Compare with the first record that got the same offset in the same epoch."""
         for record, first in self.history.reassigned:
-            self.violated(
+            self.broken(
                 event.replica,
                 record.offset,
                 record.key,
@@ -80,7 +80,7 @@ class RecordOffsetUniqueness(LogInvariant):
         """Compare each copy's offset with that of the append."""
         for copy in self.history.altered:
             if self.written[copy.uid].offset != copy.offset:
-                self.violated_by(event.replica, copy.uid, copy.offset)
+                self.broken_by(event.replica, copy.uid, copy.offset)
 
 
 class SlotAgreement(LogInvariant):
@@ -105,7 +105,7 @@ class SlotAgreement(LogInvariant):
             if offset < view.high_watermark and offset < other.high_watermark:
                 marks = {"high_watermark": view.high_watermark}
                 marks["other_high_watermark"] = other.high_watermark
-                self.violated_by_two(view, other, offset, **marks)
+                self.broken_by_two(view, other, offset, **marks)
 
 
 class StateMachineSafety(LogInvariant):
@@ -127,7 +127,7 @@ class StateMachineSafety(LogInvariant):
         mark = event.high_watermark
         for offset, uid in self.history.recommitted if event.leading else ():
             first = self.committed[offset]
-            self.violated(event.replica, offset, first=first, record=uid, high_watermark=mark)
+            self.broken(event.replica, offset, first=first, record=uid, high_watermark=mark)
 
 
 _BELOW = (
@@ -156,7 +156,7 @@ class LogMatching(LogInvariant):
         for offset, view, other in self.history.disagreements:
             epoch = self.written[view.slots[offset]].batch.epoch
             if epoch == self.written[other.slots[offset]].batch.epoch:
-                self.violated_by_two(view, other, offset, epoch=epoch)
+                self.broken_by_two(view, other, offset, epoch=epoch)
         if isinstance(event, Copied):
             self._judge_below(self.replicas[event.replica], event.fetch_offset)
         elif isinstance(event, Pushed):
@@ -171,7 +171,7 @@ class LogMatching(LogInvariant):
                 both = [at for at, uid in copied if uid > 0 and uid == other.uid_at(at)]
                 for at in both[:1]:
                     told = {"shared": view.slots[at], "shared_at": at}
-                    self.violated_by_two(view, other, offset, _BELOW, **told)
+                    self.broken_by_two(view, other, offset, _BELOW, **told)
 
 
 class LeaderAppendOnly(LogInvariant):
@@ -189,7 +189,7 @@ class LeaderAppendOnly(LogInvariant):
     def on_truncated(self, event: Truncated) -> None:
         """A leader that cuts its own log."""
         if event.leading:
-            self.violated(event.replica, event.target, log_end=event.log_end_offset)
+            self.broken(event.replica, event.target, log_end=event.log_end_offset)
 
 
 class LeoPreservation(LogInvariant):
@@ -215,7 +215,7 @@ class LeoPreservation(LogInvariant):
     def _judge(self, replica: str, end: int, what: str) -> None:
         before = self.replicas[replica].log_end_offset_before
         if end != before:
-            self.violated(replica, end, None, what + self.says, before=before)
+            self.broken(replica, end, None, what + self.says, before=before)
 
 
 class NoTruncationBelowHw(LogInvariant):
@@ -235,7 +235,7 @@ class NoTruncationBelowHw(LogInvariant):
         """Compare target and high watermark."""
         mark = max(event.high_watermark, self.history.previous_high_watermark)
         if event.target < mark:
-            self.violated(
+            self.broken(
                 event.replica, event.target, log_end=event.log_end_offset, high_watermark=mark
             )
 
@@ -254,4 +254,4 @@ class TruncationBelowLogStart(LogInvariant):
         """Compare target and log start."""
         start = max(event.log_start_offset, self.history.previous_log_start)
         if event.target < start:
-            self.violated(event.replica, event.target, log_start=start)
+            self.broken(event.replica, event.target, log_start=start)

@@ -40,7 +40,7 @@ class ConsistentRead(ReaderInvariant):
             if first != record.uid:
                 readers = {"first_reader": reader, "reader": event.consumer}
                 where = (event.replica, record.offset, record.key)
-                self.violated(*where, first=first, record=record.uid, **readers)
+                self.broken(*where, first=first, record=record.uid, **readers)
 
 
 class ConsumerEndsCurrent(ReaderInvariant):
@@ -83,7 +83,7 @@ class ConsumerEndsCurrent(ReaderInvariant):
             for key, uid in kept:
                 winner = history.winners.get(key, uid)
                 if history.is_committed(uid) and history.beats(winner, uid):
-                    self.violated_by(None, uid, reader=consumer, winner=winner)
+                    self.broken_by(None, uid, reader=consumer, winner=winner)
 
 
 class ConsumerNoSkip(ReaderInvariant):
@@ -135,7 +135,7 @@ class ConsumerNoSkip(ReaderInvariant):
         beaten = history.beats(winner, uid) or history.lost_under_earlier_rules(uid)
         if counts is True and not beaten and not self._is_beaten_on(view, uid):
             reader, end = event.consumer, event.end
-            self.violated_by(event.replica, uid, offset, reader=reader, end=end)
+            self.broken_by(event.replica, uid, offset, reader=reader, end=end)
 
     def _is_beaten_on(self, view: ReplicaView, uid: int) -> bool:
         """A log holds a record that beats `uid`, and by its own markers counts."""
@@ -168,7 +168,7 @@ class ConsumerTakesDeletes(ReaderInvariant):
                     what = "a delete" if as_delete else f"data: {record.key}={record.value}"
                     told = {"reader": event.consumer, "what": what}
                     where = (event.replica, record.offset, record.key)
-                    self.violated(*where, record=record.uid, **told)
+                    self.broken(*where, record=record.uid, **told)
 
 
 class ConsumerTombstoneVisibility(ReaderInvariant):
@@ -223,7 +223,7 @@ class ConsumerTombstoneVisibility(ReaderInvariant):
             if self.history.beats(tombstone, uid) and now_ms <= at_ms + retention_ms:
                 times = {"read_at_ms": at_ms, "now_ms": now_ms, "retention_ms": retention_ms}
                 reader = event.consumer
-                self.violated(event.replica, offset, key, reader=reader, record=uid, **times)
+                self.broken(event.replica, offset, key, reader=reader, record=uid, **times)
                 return
 
 
@@ -260,4 +260,4 @@ class ReaderReachesEnd(ReaderInvariant):
         if start < end and waits:
             says = f"{{reader}} waits for {what}; {_NO_MORE}"
             told = {"position": position, "end": end, "wanted": wanted, "given": given}
-            self.violated(event.replica, missing, None, says, reader=event.consumer, **told)
+            self.broken(event.replica, missing, None, says, reader=event.consumer, **told)

@@ -41,7 +41,7 @@ class SnapshotAtLogStart(Invariant):
         ends = sorted([end for end, _ in self.replicas[event.replica].snapshots])
         start = event.log_start_offset
         if start > 0 and start not in ends:
-            self.violated(event.replica, start, snapshot_ends=tuple(ends))
+            self.broken(event.replica, start, snapshot_ends=tuple(ends))
 
 
 class SnapshotBound(Invariant):
@@ -59,7 +59,7 @@ class SnapshotBound(Invariant):
         """Compare end and high watermark."""
         mark, end = self.replicas[event.replica].high_watermark, event.end_offset
         if end > mark:
-            self.violated(event.replica, end, epoch=event.epoch, high_watermark=mark)
+            self.broken(event.replica, end, epoch=event.epoch, high_watermark=mark)
 
 
 _Snapshot = SnapshotTaken | SnapshotInstalled
@@ -125,7 +125,7 @@ class SnapshotConsistency(Invariant):
     ) -> None:
         says = "snapshot ({offset}, {epoch}) of {replica} " + says
         epoch, end = event.epoch, event.end_offset
-        self.violated(event.replica, end, key, says, began, epoch=epoch, **evidence)
+        self.broken(event.replica, end, key, says, began, epoch=epoch, **evidence)
 
 
 PATIENCE = 3
@@ -181,7 +181,7 @@ class SnapshotFetchProgress(Invariant):
         self._lost[replica] = lost = self._lost.get(replica, 0) + begun
         if begun and lost == PATIENCE:
             end, epoch = event.end_offset, event.epoch
-            self.violated(replica, None, None, _LOST, lost=lost, snapshot_end=end, epoch=epoch)
+            self.broken(replica, None, None, _LOST, lost=lost, snapshot_end=end, epoch=epoch)
 
     def on_leader_elected(self, _: LeaderElected) -> None:
         """Another leader: everybody starts over."""
@@ -204,7 +204,7 @@ class SnapshotFetchProgress(Invariant):
         """Nobody may be left."""
         if event.synced:
             for replica, (end, received, unit, since) in self._fetching.items():
-                self.violated(replica, end, None, "", since, received=received, unit=unit)
+                self.broken(replica, end, None, "", since, received=received, unit=unit)
 
 
 _PART = (
@@ -238,7 +238,7 @@ class SnapshotInstallAtomic(Invariant):
         if event.log_end_offset > 0:
             mark, end = event.high_watermark, event.end_offset
             told = {"high_watermark": mark, "snapshot_end": end, "epoch": event.epoch}
-            self.violated(event.replica, event.log_end_offset, **told)
+            self.broken(event.replica, event.log_end_offset, **told)
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
         """Remember whose snapshot it is."""
@@ -250,7 +250,7 @@ class SnapshotInstallAtomic(Invariant):
         whole = None if source is None else source.snapshots.get((event.end_offset, event.epoch))
         if whole is not None and whole != event.records:
             told = {"installed": len(event.records), "epoch": event.epoch, "counted": len(whole)}
-            self.violated(event.replica, event.end_offset, None, _PART, **told)
+            self.broken(event.replica, event.end_offset, None, _PART, **told)
 
 
 class SnapshotNeverRegresses(Invariant):
@@ -275,7 +275,7 @@ class SnapshotNeverRegresses(Invariant):
         """Compare its end with the high watermark before."""
         mark = max(event.high_watermark, self.history.previous_high_watermark)
         if event.end_offset < mark:
-            self.violated(event.replica, event.end_offset, epoch=event.epoch, high_watermark=mark)
+            self.broken(event.replica, event.end_offset, epoch=event.epoch, high_watermark=mark)
 
 
 class PrefixDeletionSafety(Invariant):
@@ -297,11 +297,11 @@ class PrefixDeletionSafety(Invariant):
         mark = min(event.high_watermark, view.high_watermark)
         if start > mark:
             above = "{replica} deleted below {offset}, above its high watermark {high_watermark}."
-            self.violated(event.replica, start, None, above, high_watermark=mark)
+            self.broken(event.replica, start, None, above, high_watermark=mark)
         newest = max((end for end, _ in view.snapshots), default=-1)
         if newest < start:
             bare = "{replica} deleted below {offset} without a snapshot that covers it."
-            self.violated(event.replica, start, None, bare, snapshot_end=newest)
+            self.broken(event.replica, start, None, bare, snapshot_end=newest)
 
     def on_snapshot_offered(self, event: SnapshotOffered) -> None:
         """A follower below the log start has to be offered one."""
@@ -310,7 +310,7 @@ class PrefixDeletionSafety(Invariant):
             has = "no snapshot" if end < 0 else "only one up to {snapshot_end}"
             says = self.says + has + " to offer."
             follower, at = event.follower, event.fetch_offset
-            self.violated(event.replica, at, None, says, follower=follower, snapshot_end=end)
+            self.broken(event.replica, at, None, says, follower=follower, snapshot_end=end)
 
 
 class LeaderNeverLoadsSnapshot(Invariant):
@@ -328,7 +328,7 @@ class LeaderNeverLoadsSnapshot(Invariant):
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
         """A leader that installs one."""
         if event.leading:
-            self.violated(event.replica, event.end_offset, epoch=event.epoch)
+            self.broken(event.replica, event.end_offset, epoch=event.epoch)
 
 
 _IN_LOG = (
@@ -370,14 +370,14 @@ class TrafficAccounting(Invariant):
         for batch in event.batches if Control.SNAPSHOT in self.history.controls else ():
             if batch.control is Control.SNAPSHOT:
                 base, size = batch.base_offset, batch.size_bytes
-                self.violated(event.replica, base, None, _IN_LOG, size_bytes=size)
+                self.broken(event.replica, base, None, _IN_LOG, size_bytes=size)
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
         """The next chunk begins where the last one ended."""
         expected, position = self._received.get(event.replica, 0), event.position
         if position != expected:
             told = {"epoch": event.epoch, "position": position, "received": expected}
-            self.violated(event.replica, event.end_offset, **told)
+            self.broken(event.replica, event.end_offset, **told)
         size = event.size_bytes if event.in_bytes else event.entries
         self._received[event.replica] = position + size
 

@@ -50,7 +50,7 @@ class TransactionAsAsked(TransactionInvariant):
                 continue
             if not self._ended_before(lineage[record.offset :], batch):
                 told = {"producer": batch.producer_id, "record": uid}
-                self.violated(replica, batch.base_offset, None, _NOT_ENDED, **told)
+                self.broken(replica, batch.base_offset, None, _NOT_ENDED, **told)
                 return
 
     def _ended_before(self, lineage: list[int], batch: Batch) -> bool:
@@ -74,9 +74,9 @@ class TransactionAsAsked(TransactionInvariant):
         for (_producer, number, commit), found in sent.items():
             (first, missing), last = min(found), max(found)[0]
             if last and not commit:
-                self.violated_by(None, last, None, _NOT_ASKED, transaction=number)
+                self.broken_by(None, last, None, _NOT_ASKED, transaction=number)
             elif last and not first:
-                self.violated_by(None, last, None, _IN_PART, missing=missing)
+                self.broken_by(None, last, None, _IN_PART, missing=missing)
 
 
 class TxnMarkerSafety(TransactionInvariant):
@@ -102,7 +102,7 @@ class TxnMarkerSafety(TransactionInvariant):
             for view in self.replicas.values():
                 if view.name != event.replica and view.log_end_offset <= removal.offset:
                     for uid in [uid for uid in data if self.history.holds(view, uid)][:1]:
-                        self.violated_for(event.replica, removal, view, uid, marker=removal.uid)
+                        self.broken_for(event.replica, removal, view, uid, marker=removal.uid)
 
     def _data_of(self, view: ReplicaView, marker_offset: int, marker: int) -> list[int]:
         """Uids that the marker decides: its producer's data since that producer's last marker."""
@@ -162,7 +162,7 @@ class TxnIsolation(TransactionInvariant):
                 told, verdict = history.status.get(uid), self.history.verdict_in(view, uid)
                 if verdict is not told and self.history.in_committed_history(uid):
                     words = {"verdict": _WORDS[verdict], "committed_verdict": _WORDS[told]}
-                    self.violated_by(view.name, uid, **words)
+                    self.broken_by(view.name, uid, **words)
 
 
 class LsoProgress(TransactionInvariant):
@@ -192,7 +192,7 @@ class LsoProgress(TransactionInvariant):
                 told = history.status.get(uid)
                 if told is not None and self.history.verdict_in(view, uid) is None:
                     offset, word = self.written[uid].offset, _WORDS[told]
-                    self.violated(view.name, offset, record=uid, committed_verdict=word)
+                    self.broken(view.name, offset, record=uid, committed_verdict=word)
                     break
 
 
@@ -228,4 +228,4 @@ class ConsumerReadsCommitted(TransactionInvariant):
                 if fate is None and ahead and history.verdict_in(view, uid):
                     continue
                 word, reader = "undecided" if fate is None else "aborted", event.consumer
-                self.violated_by(event.replica, uid, offset, reader=reader, fate=word)
+                self.broken_by(event.replica, uid, offset, reader=reader, fate=word)
