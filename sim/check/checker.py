@@ -25,9 +25,9 @@ class Checker:
     """Judges a run as it happens.
 
     Attributes:
-        history: What happened so far.
-        contract: Whether the run stays within the durability contract.
-        violations: Found so far, in order of detection.
+        history: What was written and committed so far, and what every replica holds.
+        contract: The durability contract, and whether the run left it.
+        violations: The violations found so far, in order of detection.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Checker:
         unit: str = "steps",
         asked: Mapping[str, Asked] = NOTHING,
     ) -> None:
-        """A checker for the named invariants.
+        """Starts to judge by the named invariants.
 
         `label` names records by uid in sentences; `within_contract` stops judging where the run
         leaves the durability contract. For the others see ClusterHistory.
@@ -79,14 +79,14 @@ class Checker:
         self._routes.clear()
 
     def counters(self) -> dict[str, int]:
-        """What the invariants counted, by name of the counter."""
+        """The counts of the invariants, by name of the counter."""
         found: dict[str, int] = {}
         for invariant in self._invariants.values():
             found |= invariant.counters()
         return found
 
     def on(self, at: int, event: Event) -> None:
-        """Take one event that happened at `at`."""
+        """Takes one event, of time `at` (ms, or a step)."""
         self.on_all([(at, NAMES[type(event)], event)])
 
     def on_all(self, events: Iterable[Named]) -> None:
@@ -125,7 +125,7 @@ class Checker:
         evidence: Evidence = (),
         began: int | None = None,
     ) -> None:
-        """Note a violation by what happened last, unless it was noted before."""
+        """Notes a violation that the latest event showed, unless it was noted before."""
         if self._within_contract and self.contract.outside is not None:
             return
         identity = (name, replica, offset, key)
@@ -139,7 +139,7 @@ class Checker:
 
 
 def story_invariants(*, liveness: bool) -> list[str]:
-    """The invariants of the story format, with or without the liveness ones."""
+    """The invariants by which stories are judged, with or without the liveness ones."""
     wanted = {Kind.SAFETY, Kind.AT_REST, *([Kind.LIVENESS] if liveness else [])}
     return [
         n for n in known_invariants() if INVARIANTS[n].in_stories and INVARIANTS[n].kind in wanted
@@ -147,11 +147,11 @@ def story_invariants(*, liveness: bool) -> list[str]:
 
 
 def safety_invariants() -> list[str]:
-    """Every invariant whose violation breaks a promise of the protocol, liveness left out."""
+    """The invariants whose violation breaks a promise of the protocol, without liveness ones."""
     return [n for n in known_invariants() if INVARIANTS[n].kind in (Kind.SAFETY, Kind.AT_REST)]
 
 
 def known_invariants() -> list[str]:
-    """The name of every invariant."""
+    """The names of all invariants."""
     discover()
     return list(INVARIANTS)

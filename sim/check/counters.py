@@ -1,8 +1,7 @@
-"""Counters of a run: what happened how often until it was over, and what it cost.
+"""Counters of a run: numbers of events, and costs.
 
-A counter stands in `COUNTER` with all there is to say about it. Events of one class are added up to
-it, or `RunCounters` counts it, or somebody reports it under its name: the simulated cluster, the
-scenario, an invariant.
+`COUNTER` describes each of them. It adds up events of one class, or `RunCounters` counts it, or it
+is reported under its name by the simulated cluster, the scenario or an invariant.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ def _one(_: object) -> int:
 
 
 class Counter(NamedTuple):
-    """An integer that says what happened how often in a run, or what it cost.
+    """A number of events in a run, or a cost of it.
 
     Attributes:
-        unit: Such as `ms` or `bytes`.
-        means: In a sentence.
-        source: Who counts it, or a KIP, rule or invariant that defines it.
-        event: The class of events that are added up to it; None = it is counted in another way.
-        amount: What one such event adds.
+        unit: Unit, such as `ms` or `bytes`.
+        means: Meaning in a sentence.
+        source: Module that counts it, or a KIP, rule or invariant that defines it.
+        event: Class of the events that are added up; None where it is counted in another way.
+        amount: Amount that one such event adds.
     """
 
     unit: str
@@ -63,7 +62,7 @@ class Counter(NamedTuple):
     amount: Callable[[Any], int] = _one
 
     def of(self, event: type, amount: Callable[[Any], int] = _one) -> Counter:
-        """The same; events of a class are added up to it, each as 1 or with its `amount`."""
+        """Returns the counter as one that adds up events of a class, each as 1 or its `amount`."""
         return self._replace(event=event, amount=amount)
 
 
@@ -186,10 +185,10 @@ COUNTER: dict[str, Counter] = {
     ),
     "rolls": Counter("faults", "That make a replica start a new segment.", _EXPOSURE),
 }
-"""Every counter by name, in the order of every table, which is published: a new one is the last."""
+"""Every counter by name. The order is that of published tables: a new one goes to the end."""
 
 COUNTERS: tuple[str, ...] = tuple(COUNTER)
-"""Names of the counters, in the order of every table. All are integers."""
+"""The names of the counters, in the order of every table. All are integers."""
 
 COSTS: dict[str, str] = {
     "bytes_retained": "bytes retained",
@@ -210,20 +209,20 @@ COSTS: dict[str, str] = {
     "stale_reads_last": "stale records a consumer reads last",
     "unmeant_keys": "keys that end on what their producer did not mean",
 }
-"""The counters that say what rules cost, with what reports call them."""
+"""The counters of what rules cost, with their names in reports."""
 
 
 class RunCounters:
-    """Counts what a checker is told; the rest is read off its history when asked.
+    """Counts the events of a run; other counters are computed from the history at the end.
 
     Attributes:
-        counts: Name of each counter -> what was counted so far, in the order of every table.
+        counts: The counts so far by name of the counter, in the order of every table.
     """
 
     def __init__(self, checker: Checker, *, faults_end_ms: int = 0) -> None:
-        """All zero.
+        """Starts with all counters at 0.
 
-        What waits to be removed is counted in passes before `faults_end_ms`.
+        Tombstones and markers that wait are counted in passes before `faults_end_ms`.
         """
         self.counts: dict[str, int] = dict.fromkeys(COUNTERS, 0)
         self._history = checker.history
@@ -244,8 +243,8 @@ class RunCounters:
     def values(self, reported: Mapping[str, int]) -> dict[str, int]:
         """All counters, as of now.
 
-        `reported` has those that others count: the simulated cluster, the invariants, who took the
-        events, and what the scenario exposes it to.
+        `reported` has the counts of the simulated cluster, the invariants, the recorder of events
+        and the scenario.
         """
         history, counts = self._history, self.counts
         counts |= _retained(history) | self._delays.counters()
@@ -264,30 +263,30 @@ class RunCounters:
             self.counts[name] += amount(event)
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """What its cleaner remembers now."""
+        """Notes how many stubs the cleaner of the replica remembers."""
         self._stubs[event.replica] = event.stubs
 
     def on_leader_elected(self, event: LeaderElected) -> None:
-        """Compare with the leader before."""
+        """Counts a change of the leader."""
         self.counts["leader_changes"] += self._leader not in (None, event.replica)
         self._leader = event.replica
 
     def on_replica_removed(self, event: ReplicaRemoved) -> None:
-        """What its cleaner remembered is gone."""
+        """Forgets the stubs of the replica's cleaner."""
         self._stubs.pop(event.replica, None)
 
     def on_replica_wiped(self, event: ReplicaWiped) -> None:
-        """What its cleaner remembered is gone; a log that was thrown away is fetched again."""
+        """Forgets the stubs of the replica's cleaner; notes a log that is fetched again."""
         self._stubs.pop(event.replica, None)
         if event.reason == REBUILT:
             self._refills[event.replica] = self._ends.get(event.replica, 0)
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
-        """Add up bytes."""
+        """Adds the bytes of a chunk."""
         self.counts["bytes_replicated"] += event.size_bytes
 
     def on_copied(self, event: Copied) -> None:
-        """Add up bytes; a rebuilt log fetches again what is below its old end."""
+        """Adds the bytes of batches; a rebuilt log fetches those below its old end again."""
         replica, batches, log_end_offset = event.replica, event.batches, event.log_end_offset
         counts, refilled_below = self.counts, self._refills.get(replica, 0)
         for batch in batches:
@@ -298,17 +297,17 @@ class RunCounters:
 
 
 def _gone(event: Cleaned, reason: str) -> int:
-    """How many records a pass removed for a reason."""
+    """The number of records that a pass removed for a reason."""
     return sum(removal.reason == reason for removal in event.removals)
 
 
 def _takes(event: Cleaned, offset: int) -> bool:
-    """Whether the last record that a pass removed was at an offset."""
+    """True if the last record that a pass removed was at an offset."""
     return any(removal.offset == offset for removal in event.removals[-1:])
 
 
 def _retained(history: ClusterHistory) -> dict[str, int]:
-    """What all logs together still hold."""
+    """The counters of all logs' content at the end."""
     slots: Multiset[int] = Multiset()
     for view in history.replicas.values():
         slots.update(view.slots)
@@ -341,8 +340,8 @@ def _stale_keys(history: ClusterHistory) -> int:
     """Keys for which a reader of the leader's log does not end on the winner.
 
     Only committed data counts. A reader that takes the last record it sees of each key, as every
-    consumer of an offset-compacted topic does, ends with a wrong value for these; one that applies
-    the strategy (`consumer_order`) does only where the winner is gone.
+    consumer of an offset-compacted topic does, ends with a wrong value for these; a reader that
+    applies the strategy (`consumer_order`) does so only where the winner is gone.
     """
     if history.leader is None:
         return 0

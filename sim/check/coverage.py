@@ -1,6 +1,6 @@
-"""Situations a suite has to reach: where they never occur, a green result proves nothing.
+"""Situations that a suite has to reach: where they never occur, a green result proves nothing.
 
-What only brings a run to rest when it is over does not count.
+Events that only bring a finished run to rest do not count.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ SITUATIONS: dict[str, str] = {
     "delete-value-withheld": "a consumer without the flag was given null for what a delete says",
     "settings-changed": "new settings reached a broker or a producer during the run",
     OUTSIDE: "a crash took a committed record from the last replica that had to keep it",
-    "fault-injected": "the world did something to the cluster",
+    "fault-injected": "a fault hit the cluster",
 }
-"""Every situation by name, with what it means."""
+"""Every situation by name, with its meaning."""
 
 _COUNTED: Final = {
     "record-removed": "records_removed",
@@ -79,7 +79,7 @@ _COUNTED: Final = {
     "batch-oversized": "oversized_batches",
     "fault-injected": "faults",
 }
-"""Situations that occurred if a counter is above 0."""
+"""The situations that occurred if a counter is above 0, with the counter."""
 
 _SHOWN_BY: Final[dict[type, str]] = {
     UncleanElection: "unclean-election",
@@ -91,14 +91,14 @@ _SHOWN_BY: Final[dict[type, str]] = {
     LogStartedAfresh: "follower-started-afresh",
     AppendRefused: "append-refused",
 }
-"""Events that show a situation whatever is in them."""
+"""The situations that every event of a class shows."""
 
 
 class Coverage:
-    """Listens to a run and notes which situations occurred."""
+    """Listens to a run and notes the situations that occur."""
 
     def __init__(self, checker: Checker, counters: RunCounters) -> None:
-        """Nothing reached yet."""
+        """Starts with no situation reached."""
         self._history = checker.history
         self._contract = checker.contract
         self._counters = counters
@@ -128,18 +128,18 @@ class Coverage:
             self._names.add("tail-missing-at-fetch")
 
     def on_config_changed(self, event: ConfigChanged) -> None:
-        """Settings that reach somebody first are not new."""
+        """Notes new settings; the first ones that a broker or producer gets are not new."""
         if not event.initial:
             self._names.add("settings-changed")
 
     def on_log_start_moved(self, event: LogStartMoved) -> None:
-        """Deleted segments may have been all that held the value of a key."""
+        """Notes whether deleted segments alone held the value of a key."""
         history = self._history
         if lost_keys(history, history.replicas[event.replica], history.previous_log_start):
             self._names.add("live-key-expired")
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Look at what a pass removed, and why."""
+        """Notes what a pass removed, and for which reasons."""
         history, names = self._history, self._names
         if event.partial:
             names.add("partial-round")
@@ -157,14 +157,14 @@ class Coverage:
             self._look_at_tail(event, history.replicas[event.replica])
 
     def _is_bare(self, uid: int) -> bool:
-        """It has no version under a strategy that asks for one."""
+        """True for a record without version under a strategy that asks for one."""
         rules, record = self._history.rules, self._history.written[uid].record
         return rules.cleaner.strategy == "header" and all(
             name != rules.topic.strategy_header for name, _ in record.headers
         )
 
     def _look_at_tail(self, event: Cleaned, view: ReplicaView) -> None:
-        """A batch says where it ends as long as a record of it is left, or it is kept empty."""
+        """Notes whether a pass removed or emptied the last batch below the log end."""
         tail = view.last_batch
         if tail is None or tail.last_offset != event.log_end_offset - 1:
             return
@@ -176,13 +176,13 @@ class Coverage:
             self._tails_gone[event.replica] = tail
 
     def on_converted(self, event: Converted) -> None:
-        """A delete may go on without its value."""
+        """Notes a delete that was stored or handed on without its value."""
         if event.values_lost:
             stored = event.reader in self._history.replicas
             self._names.add("delete-value-dropped" if stored else "delete-value-withheld")
 
     def on_leader_elected(self, event: LeaderElected) -> None:
-        """Nothing may have been written to the last leader's log since its last batch went."""
+        """Notes a new leader, and whether the last batch of the one before was gone then."""
         before, tail = self._leader, self._tails_gone.get(self._leader or "")
         if tail is not None and before != event.replica:
             view = self._history.replicas.get(before or "")
@@ -191,7 +191,7 @@ class Coverage:
         self._leader, self._isr = event.replica, event.isr
 
     def on_isr_changed(self, event: IsrChanged) -> None:
-        """Somebody joined or left."""
+        """Notes whether replicas joined or left the in-sync set."""
         if set(self._isr) - set(event.isr):
             self._names.add("isr-shrunk")
         if set(event.isr) - set(self._isr):

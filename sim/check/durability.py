@@ -1,7 +1,7 @@
-"""The durability contract: which losses of unflushed records a protocol answers for, and which not.
+"""The durability contract: the losses of unflushed records for which a protocol is not to blame.
 
-Replication promises that a committed record is never lost as long as enough of those who had to
-have it keep it. Enough is:
+Replication promises that a committed record is never lost as long as enough of the replicas that
+had to have it keep it. Enough is:
 
 * commit `isr`: one. At every moment some member of the in-sync set is up and has the record: that
   is the condition under which Kafka's documentation gives its guarantee (Design, Replication: one
@@ -10,17 +10,17 @@ have it keep it. Enough is:
   power at once, or one loses its tail while the others are down (KIP-101, scenario 2) or have left
   the set (the last replica standing of KIP-966).
 * commit `majority`: a majority of the voters, up or down, has the record on disk. Raft assumes
-  stable storage (Raft, figure 2: persistent state). What keeps others from being elected is that
-  some majority has the record, so a lost tail matters as soon as fewer have it, and not before.
+  stable storage (Raft, figure 2: persistent state). Replicas without the record are not elected
+  because some majority has it, so a lost tail matters as soon as fewer have it, and not before.
 
 Only tails that a crash takes count: a new disk is what `wipe` is about, and a record that a
 follower never had, a cleaner removed or a truncation cut is the protocol's own doing, hence a
 violation. From the loss on nothing is promised, so a run is not judged by what comes after.
 
-An unclean election is no loss by itself. What a leader lacks that never had it is a violation, as
-`unclean.leader.election.enable` warns; what the last known leader lacks, it lost in a crash, and
-that has left the contract or is somewhere in sync. `UncleanElection` in the trace tells such
-violations apart.
+An unclean election is no loss by itself. A record that the new leader never had is a violation, as
+`unclean.leader.election.enable` warns; one that the last known leader lacks was lost in a crash,
+and either the run has left the contract or an in-sync replica has it. `UncleanElection` in the
+trace tells such violations apart.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ from sim.check.history import ClusterHistory
 from sim.protocol.events import ReplicaCrashed
 
 OUTSIDE = "outside-durability"
-"""Name of the situation, and the beginning of the reason why such a run has no verdict."""
+"""Name of the situation; the reason why such a run has no verdict begins with it."""
 
 
 class DurabilityContract:
-    """Watches whether a run stays within the contract.
+    """Notes how a run leaves the contract, if it does.
 
     Attributes:
-        outside: How the run left it, as a sentence; None = it did not.
+        outside: Sentence about how the run left the contract; None if it did not.
     """
 
     def __init__(self, history: ClusterHistory) -> None:
-        """Nothing is lost."""
+        """Starts with a run within the contract."""
         self._history = history
         self.outside: str | None = None
 
     def on_crash(self, event: ReplicaCrashed) -> None:
-        """Look at a crash before the history has taken it in."""
+        """Judges a crash before the history has taken it in."""
         if self.outside is None:
             crashed = self._history.replicas[event.replica]
             if event.log_end_offset < crashed.log_end_offset:
                 self.outside = self._broken_by(crashed, event.log_end_offset)
 
     def _broken_by(self, crashed: ReplicaView, log_end_offset: int) -> str | None:
-        """What a crash takes that nobody has to bring back, as a sentence; None = nothing such.
+        """A sentence about the committed record that a crash takes for good; None without one.
 
         `crashed` is as before the crash; its log ends at `log_end_offset` (exclusive) after it.
         """

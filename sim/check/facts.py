@@ -1,8 +1,8 @@
-"""Facts of a run: what was written, committed and held; events alone change them.
+"""The facts of a run: records that were written, committed and held; events alone change them.
 
 Committed history is never read from a compacted log: it is noted when a leader commits, and every
-replica is compared with it, not with another replica. What can be asked about these facts is
-`sim.check.queries`, how events change them `sim.check.history`.
+replica is compared with it, not with another replica. `sim.check.queries` has the questions about
+these facts, `sim.check.history` the changes by events.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ EMPTY: Final = -1
 
 
 class ReplicaView:
-    """The log of one replica as events tell it.
+    """The log of one replica, rebuilt from events.
 
     Attributes:
         name: The replica.
-        up: False while it is down; what it holds still counts.
+        up: False while it is down; its log still counts.
         log_start_offset: First offset of the log (inclusive).
-        high_watermark: As far as it knows what is committed (exclusive).
+        high_watermark: Its high watermark (exclusive).
         first_dirty_offset: Everything below was cleaned (exclusive).
-        slots: Index = offset; the uid there, EMPTY or HOLE. Its length is the log end offset.
-        lineage: Index = offset; the uid last written there in this log's history, kept when
-            cleaning removes the record and inherited with a copied gap; 0 = unknown.
-        unexplained_offsets: Where the slot is not the committed record and no committed fact
-            explains its absence for good; they are judged when somebody asks.
+        slots: By offset: the uid there, EMPTY or HOLE. Its length is the log end offset.
+        lineage: By offset: the uid last written there in this log's history, kept when cleaning
+            removes the record and inherited with a copied gap; 0 if unknown.
+        unexplained_offsets: Offsets where the slot is not the committed record, and no committed
+            fact justifies its absence for good; invariants judge them.
         log_end_offset_before: The log end offset before the latest cleaning pass or crash.
-        snapshots: (end offset, epoch) -> its records.
-        horizons: Base offset of a batch -> delete horizon in ms.
-        losses: Rises whenever a tombstone or a marker of the committed history went from this log
-            or did not come, whatever the cause; a log that was replaced counts on.
-        last_batch: What was appended or copied last, as it came.
+        snapshots: Records of each snapshot by (end offset, epoch).
+        horizons: Delete horizon in ms by base offset of the batch.
+        losses: Number that rises whenever a tombstone or a marker of the committed history was
+            removed from this log, or did not reach it; it goes on when a log is replaced.
+        last_batch: The batch that was appended or copied last, as it came.
     """
 
     def __init__(self, name: str, *, starts_at: int = 0) -> None:
-        """An empty log that starts, and ends, at an offset; all below it is committed."""
+        """Starts an empty log at an offset; all below it is committed."""
         self.name = name
         self.up = True
         self.log_start_offset = starts_at
@@ -67,7 +67,7 @@ class ReplicaView:
 
     @property
     def log_end_offset(self) -> int:
-        """Where the next record will be written (exclusive end of the log)."""
+        """The offset of the next record that will be written (exclusive end of the log)."""
         return len(self.slots)
 
     def uid_at(self, offset: int) -> int:
@@ -79,23 +79,23 @@ class ReplicaView:
         return self.slots[self.log_start_offset : self.high_watermark]
 
     def covers(self, offset: int) -> bool:
-        """Whether an offset is in the log, from its start (inclusive) to its end (exclusive)."""
+        """True for an offset of the log, from its start (inclusive) to its end (exclusive)."""
         return self.log_start_offset <= offset < len(self.slots)
 
     def overwrite_from(self, offset: int) -> None:
-        """Forget what is at or above `offset`: a core with a mistake writes there once more."""
+        """Drops the records at or above `offset`, where a core with a mistake writes again."""
         del self.slots[offset:]
         del self.lineage[offset:]
         self.unexplained_offsets = {each for each in self.unexplained_offsets if each < offset}
 
     def lose(self, offsets: Iterable[int]) -> None:
-        """Leave holes where something was."""
+        """Turns offsets into holes."""
         self.losses += 1
         for offset in offsets:
             self.slots[offset] = HOLE
 
     def truncate_to(self, end: int) -> None:
-        """Forget everything at or above `end`."""
+        """Drops everything at or above `end`."""
         if end < len(self.slots):
             self.losses += 1
             self.overwrite_from(end)
@@ -105,31 +105,31 @@ class ReplicaView:
 
 
 def unlabelled(_: int) -> str | None:
-    """No name for any uid."""
+    """Names no record; the default of `label`."""
     return None
 
 
 Asked = tuple[int, int, bool]
-"""A transaction: its producer, its number, and whether the producer asks to commit it."""
+"""A transaction: its producer, its number, and true if the producer asks to commit it."""
 NOTHING: Final[Mapping[str, Asked]] = {}
-"""What is asked for where nobody knows it."""
+"""The transactions of a run where they are not known."""
 
 _NO_DATA: Final = (None, Control.COMMIT, Control.ABORT)
-"""What a batch without keys may be that a cleaner takes: data, or the end of a transaction."""
+"""The kinds of batches without keys that a cleaner may remove: data, transaction markers."""
 
 
 @dataclass(slots=True)
 class Written:
-    """What is known of one append.
+    """One appended record, with its batch and its version.
 
     Attributes:
-        record: As it was appended.
+        record: The record as it was appended.
         offset: Its offset.
         key: Its key.
         batch: The batch it was appended in.
-        version: The highest of a key wins.
-        tombstone: Whether it is one, under the run's mark.
-        plain: Data outside transactions.
+        version: Its version; the highest of a key wins.
+        tombstone: True for a tombstone under the run's mark.
+        plain: True for data outside transactions.
     """
 
     record: Record
@@ -142,62 +142,65 @@ class Written:
 
 
 class Facts:
-    """What was appended and committed in a cluster, and what every replica holds.
+    """The appended and committed records of a cluster, and the logs of its replicas.
 
     Attributes:
-        rules: The rules of the run, where they change the newest; they say what beats what and
-            what marks a tombstone.
-        label: Names records by uid in sentences; None = it has no name.
-        deltas: Whether records are changes of what a key is, not what it is.
-        by_isr: Whether the in-sync set commits; else a majority of the voters does.
-        zombies_count: Whether an append by a deposed leader that has not heard of it yet is held
-            to `no-offset-reuse`. The story format says so; in a timed run such an append is what
-            epochs are there for: it is never committed, and truncated when the leader hears.
-        at: When the latest event happened: ms, or the step of a story.
-        position: Its place among all events, from 0; -1 = nothing has happened.
-        unit: What `at` counts: `ms` or `steps`.
-        asked: Value -> the transaction in which it is sent, of all values; empty = nobody knows.
-        replicas: By name, in order of creation.
-        removed_replicas: Who has left for good.
-        lost_disks: Replica -> where its log ended when it lost its disk (exclusive), until a leader
-            has recorded a position on the new one.
-        leader: Who was elected in the newest epoch; None = nobody, or it has left for good.
-        newest_epoch: The highest epoch anybody was elected in.
-        epoch_start: Where that epoch begins (inclusive).
+        rules: The rules of the run, the newest where they change; they define which record of a key
+            wins, and the mark of a tombstone.
+        label: Function that names a record by uid in sentences; None for one without a name.
+        deltas: True if records change the value of a key instead of replacing it.
+        by_isr: True if the in-sync set commits, false if a majority of the voters does.
+        zombies_count: True if `no-offset-reuse` also judges an append by a deposed leader that has
+            not heard of its successor. So it is in stories. In a timed run epochs deal with such an
+            append: it is never committed, and truncated when the leader hears.
+        at: Time of the latest event: ms, or the step of a story.
+        position: Place of the latest event among all events, from 0; -1 before the first.
+        unit: Unit of `at`: `ms` or `steps`.
+        asked: The transaction of every value that is sent; empty where transactions are not known.
+        replicas: The logs by name of the replica, in order of creation.
+        removed_replicas: Names of replicas that have left for good.
+        lost_disks: Log end of each replica that lost its disk (exclusive), before the loss, until a
+            leader has recorded a position on the new disk.
+        leader: Leader of the newest epoch; None before the first, or if it has left for good.
+        newest_epoch: The highest epoch of an election.
+        epoch_start: First offset of that epoch (inclusive).
         isr: The in-sync set, as that leader sees it.
-        voters: Who counts for a majority.
-        written: uid -> what was appended.
-        uids_of_key: key -> uids appended for it, in order.
-        controls: What control records said that were appended.
-        committed: Index = offset; uid that was there when the offset was first committed.
-        committed_twice: Offset -> the second uid that was committed there.
-        winners: key -> uid of the winning committed, decided record.
-        deleted: Of those the tombstones: key -> uid.
-        late_for_deletes: Rises whenever a committed record loses to the tombstone of its key, and
-            whenever a transaction's marker makes a tombstone the winner.
-        status: uid -> True committed, False aborted, for decided transactional data.
-        aborted: uids of committed data whose transaction was aborted.
-        undecided: producer -> uids of committed data of its open transaction.
+        voters: Names of the replicas of which a majority commits.
+        written: The appended records by uid.
+        uids_of_key: The uids of each key, in order of appends.
+        controls: Kinds of the control records that were appended.
+        committed: By offset: the uid that was there when the offset was first committed.
+        committed_twice: The second uid that was committed, by offset.
+        winners: The uid of the winning committed, decided record of each key.
+        deleted: The `winners` that are tombstones.
+        late_for_deletes: Number that rises whenever a committed record loses to the tombstone of
+            its key, and whenever a transaction's marker makes a tombstone the winner.
+        status: Fate of decided transactional data by uid: true if committed, false if aborted.
+        aborted: The uids of committed data whose transaction was aborted.
+        undecided: The uids of committed data of open transactions by producer.
         committed_tombstones: Offsets at which a tombstone is committed, in order.
         contested_offsets: Offsets that were given to more than one uid, or in two epochs.
         disagreements: (offset, replica, replica) of all that hold different uids at present, in
             order of offsets, then of creation.
         expired_below: Offsets below were deleted by retention on some replica (exclusive).
-        recommitted: By the latest high watermark: (offset, uid) that were committed as another.
-        reassigned: By the latest append: (record, uid that had the same offset and epoch before).
-        altered: By the latest copy or push: records that are not the very ones that were appended.
-        moved_horizons: By the latest cleaning: base offset, delete horizon that the batch had, and
-            the other one that it got.
-        deletes_removed: By the latest cleaning: tombstones that win their key.
-        markers_removed: By the latest cleaning: control records.
-        uids_read: By the latest read: the uids of its records.
-        reads_deviate: Whether some reader was given something else than the committed record of an
-            offset, just as it was appended.
-        previous_log_start: Of the replica whose log was cut, or lost its beginning, before that.
-        previous_high_watermark: Of the replica whose high watermark moved, or whose log was cut,
-            cleaned or replaced by a snapshot last, before that.
-        whole: Batches that were appended with a record at each offset, by their id, with the uids.
-        handlers: Class of event -> the method that changes the facts by it.
+        recommitted: Pairs (offset, uid) that the latest high watermark committed over another uid.
+        reassigned: Records of the latest append, each with the uid that got its offset in the same
+            epoch before.
+        altered: Records of the latest copy or push that are not the appended objects themselves.
+        moved_horizons: Batches whose delete horizon the latest pass changed: base offset, horizon
+            before, horizon after.
+        deletes_removed: Removals of tombstones that win their key, by the latest pass.
+        markers_removed: Removals of control records, by the latest pass.
+        uids_read: The uids of the records of the latest read.
+        reads_deviate: True once a reader was given anything but the committed record of an offset
+            as it was appended.
+        previous_log_start: Log start before the latest truncation, or loss of the beginning of a
+            log, on the replica concerned.
+        previous_high_watermark: High watermark before the latest move of one, truncation, pass or
+            installed snapshot, on the replica concerned.
+        whole: Batches that were appended with a record at each offset, with their uids, by the id
+            of the batch.
+        handlers: The methods that change the facts, by class of event.
     """
 
     def __init__(
@@ -210,9 +213,10 @@ class Facts:
         unit: str = "steps",
         asked: Mapping[str, Asked] = NOTHING,
     ) -> None:
-        """Nothing has happened in a run under `rules`.
+        """Starts without events, in a run under `rules`.
 
-        `earlier` rules were in force on some replica as well: what lost under them may be gone.
+        `earlier` rules were in force on some replica as well: records that lost under them may be
+        gone.
         """
         self.rules = rules
         self.label = label
@@ -267,10 +271,10 @@ class Facts:
         self.handlers = handlers_of(self, prefix="_")
 
     def may_be_absent(self, uid: int) -> bool:
-        """Committed facts alone explain that a log lacks committed `uid`, now and for ever.
+        """True if committed facts alone justify that a log lacks committed `uid`, for ever.
 
-        It was beaten by a committed record, is a tombstone or a marker (their own invariants
-        judge those), is aborted data, or has no key.
+        A committed record beats it, or it is a tombstone or a marker (which have invariants of
+        their own), aborted data, or a record without a key.
         """
         known = self.written.get(uid)
         if known is None:
@@ -285,28 +289,28 @@ class Facts:
         )
 
     def _is_beaten(self, known: Written) -> bool:
-        """A committed, decided record beats a keyed one."""
+        """True if a committed, decided record beats a keyed one."""
         winner = self.winners.get(known.key or "")
         return winner is not None and self.written[winner].version > known.version
 
     def lost_under_earlier_rules(self, uid: int) -> bool:
-        """By rules in force earlier, a committed record beats keyed `uid`, or it is a delete."""
+        """True if under earlier rules a committed record beats `uid`, or `uid` is a delete."""
         record = self.written[uid].record
         return self._beaten_earlier(record) or any(
             is_tombstone(record) for is_tombstone in self._earlier_marks
         )
 
     def _beaten_earlier(self, record: Record) -> bool:
-        """By rules in force earlier, a committed record beats a keyed one."""
+        """True if under earlier rules a committed record beats a keyed one."""
         return any(
             record.key in highest and highest[record.key] > version(record)
             for version, highest in self._earlier
         )
 
     def is_winning(self, known: Written) -> bool:
-        """A keyed record, not aborted, that no committed, decided record beats.
+        """True for a keyed record, not aborted, that no committed, decided record beats.
 
-        Where settings change, one that a record beats under earlier ones does not win, either.
+        Where settings change, no committed record may beat it under the earlier ones either.
         """
         return not (
             known.record.uid in self.aborted
@@ -316,11 +320,11 @@ class Facts:
 
     @property
     def settings_change(self) -> bool:
-        """Other rules than the promised ones were in force on some replica, too."""
+        """True if other rules than the promised ones were in force on some replica."""
         return bool(self._earlier)
 
     def enter(self, batch: Batch) -> list[int]:
-        """Note the records of a new append; their uids."""
+        """Notes the records of a new append; returns their uids."""
         self.reassigned = []
         data = batch.control is None
         plain = data and not batch.transactional
@@ -341,7 +345,7 @@ class Facts:
         return entered
 
     def assign(self, offset: int, epoch: int, uid: int) -> int:
-        """Note that an offset was given to `uid`; to whom it was given first in that epoch."""
+        """Notes that an offset was given to `uid`; returns its first uid in that epoch."""
         given = self._given[offset]
         first = given.setdefault(epoch, uid)
         if first != uid or len(given) > 1:
@@ -349,7 +353,7 @@ class Facts:
         return first
 
     def commit_again(self, start: int, uids: list[int]) -> None:
-        """A leader commits offsets from `start` on that were committed before."""
+        """Notes that a leader commits offsets again, from `start` on."""
         for offset, uid in enumerate(uids, start):
             if self.committed[offset] != uid:
                 self.committed_twice.setdefault(offset, uid)
@@ -386,7 +390,7 @@ class Facts:
                     view.unexplained_offsets.add(offset)
 
     def _decide(self, uid: int, batch: Batch) -> None:
-        """A record of a transaction, or a control record, is committed."""
+        """Notes that a record of a transaction, or a control record, is committed."""
         if batch.control is None:
             self.undecided.setdefault(batch.producer_id, []).append(uid)
             return
@@ -400,7 +404,7 @@ class Facts:
                 self._fold(known.key, data, known)
 
     def _fold(self, key: str, uid: int, known: Written) -> None:
-        """A record of `key` counts: does it win?"""
+        """Notes a committed, decided record of `key`, which may win."""
         winner = self.winners.get(key)
         if winner is None or known.version > self.written[winner].version:
             self.winners[key] = uid
@@ -416,12 +420,12 @@ class Facts:
             highest[key] = max(own, highest.get(key, own))
 
     def who_commits(self) -> tuple[list[ReplicaView], int]:
-        """Who counts for what is committed, and how many of them need to have it: all or most."""
+        """The replicas that decide on what is committed, and how many of them need to have it."""
         members = [self.replicas[name] for name in (self.isr if self.by_isr else self.voters)]
         return members, len(members) if self.by_isr else len(members) // 2 + 1
 
     def find_disagreements(self, offsets: Collection[int] | None = None) -> None:
-        """Find where replicas hold different uids now: at some contested offsets, else at all."""
+        """Finds contested offsets, all or the given ones, at which replicas hold different uids."""
         views = list(self.replicas.values())
         logs = [view.slots for view in views]
         found = []
@@ -439,6 +443,6 @@ class Facts:
         self.disagreements = sorted(found, key=itemgetter(0))
 
     def present(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Those replicas that have not left for good."""
+        """The named replicas without those that have left for good."""
         removed = self.removed_replicas
         return tuple([name for name in names if name not in removed]) if removed else names

@@ -1,4 +1,4 @@
-"""The family of a violation, told by its cause where its invariant leaves that open."""
+"""The family of a violation, by its cause where its invariant has no fixed family."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def family_of(
 
     Args:
         history: The facts.
-        invariant: The class that is broken; one of a plugin is in no family.
-        replica: Where, if at one replica.
-        offset: The offset concerned, if one is; where it is about a key, that of the value.
-        key: The key concerned, if one is.
+        invariant: The class of the invariant; one of a plugin is in no family.
+        replica: The replica concerned, if there is one.
+        offset: The offset concerned, if there is one; of a violation about a key that of the value.
+        key: The key concerned, if there is one.
     """
     family: str = getattr(invariant, "family", NO_FAMILY)
     view = history.replicas.get(replica or "")
@@ -59,7 +59,7 @@ def _tombstone_over(history: ClusterHistory, value: int) -> int | None:
 def _family_of_key(
     history: ClusterHistory, view: ReplicaView, held: int, winner: int | None
 ) -> str | None:
-    """Why a log ends with `held` (0 = nothing) for a key and not with `winner`; None = unknown."""
+    """The family where a log ends with `held` (0: nothing) and not `winner`; None if unknown."""
     written = history.written
     if held and not history.in_committed_history(held):
         return LOG_DIVERGENCE

@@ -1,8 +1,8 @@
-"""Materialised state: what records, decided by the markers among them, fold to.
+"""Materialised state: the fold of records, of which markers decide the transactional ones.
 
-Whether that is what producers meant is asked here, too. KIP-280's motivation: with offsets for
+A second question is whether that is what producers meant. KIP-280's motivation: with offsets for
 versions, a write that is late or sent again wins over a newer one, and every invariant holds, since
-that is the order. This is what a strategy is for.
+that is the order. Strategies exist to prevent that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]+")
 def decided(history: ClusterHistory, uids: Iterable[int]) -> list[int]:
     """The data among `uids`, in log order, that is no part of an aborted or open transaction.
 
-    Data of a transaction counts where its marker stands. What is no uid is passed over.
+    Data of a transaction counts at the place of its marker. Holes and empty batches are skipped.
     """
     written = history.written
     pending: dict[int, list[int]] = {}
@@ -53,7 +53,7 @@ def decided(history: ClusterHistory, uids: Iterable[int]) -> list[int]:
 def highest_of(
     history: ClusterHistory, uids: Iterable[int], base: Iterable[Record] = ()
 ) -> dict[str, int]:
-    """Key -> uid of the decided record that beats the others: of `uids` and the records of `base`.
+    """The uid of the winner of each key among decided `uids` and the records of `base`.
 
     It may be a tombstone.
     """
@@ -72,7 +72,7 @@ def highest_of(
 def winners_of(
     history: ClusterHistory, uids: Iterable[int], base: Iterable[Record] = ()
 ) -> dict[str, int]:
-    """Key -> uid of the winner among `uids` and the records of `base`; deleted keys are absent."""
+    """The uid of the winner of each key, as `highest_of`, without deleted keys."""
     written = history.written
     highest = highest_of(history, uids, base)
     return {key: uid for key, uid in highest.items() if not written[uid].tombstone}
@@ -81,7 +81,7 @@ def winners_of(
 def state_of(
     history: ClusterHistory, uids: Iterable[int], base: Iterable[Record] = ()
 ) -> Mapping[str, int | str]:
-    """Key -> uid of the winner, or its value where records are deltas, on top of `base`."""
+    """The uid of the winner of each key, or its value where records are deltas."""
     if not history.deltas:
         return winners_of(history, uids, base)
     found = _delta_records(history, uids, base)
@@ -91,7 +91,7 @@ def state_of(
 def _delta_records(
     history: ClusterHistory, uids: Iterable[int], base: Iterable[Record]
 ) -> dict[str, Record]:
-    """Key -> the last record that changed it, with what the key then was as its value.
+    """The last record that changed each key, with the value that the key then had.
 
     A value `+n` or `-n` changes the number of its key, 0 where there is none; any other replaces
     it. The tombstone of a key that ends with `*` deletes every key that begins like it.
@@ -116,7 +116,7 @@ def _delta_records(
 
 
 def differing_keys(one: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
-    """Keys of which two states do not say the same, in order."""
+    """The keys at which two states differ, in order."""
     return [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
 
 
@@ -128,7 +128,7 @@ def base_records(view: ReplicaView) -> tuple[Record, ...]:
 
 
 def own_state(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
-    """Key -> uid of the value that a log gives it by itself, below its own high watermark.
+    """The uid of the value of each key in a log by itself, below its own high watermark.
 
     Its own markers decide, and the snapshot at its start counts. Where records are deltas the uid
     is that of the last one that changed the key.
@@ -140,7 +140,7 @@ def own_state(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
 
 
 def _state_of(history: ClusterHistory, view: ReplicaView, keys: Iterable[str]) -> dict[str, int]:
-    """What `own_state` says of these keys, among others; folds no more of the log than it takes."""
+    """The `own_state` of some keys, perhaps with others; folds as little as possible."""
     written, base = history.written, base_records(view)
     slots = view.known_to_be_committed()
     held = set(slots)
@@ -156,10 +156,10 @@ def _state_of(history: ClusterHistory, view: ReplicaView, keys: Iterable[str]) -
 
 
 def undone_deletes(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
-    """Key -> uid of the value that a log gives it although the key is deleted.
+    """The uid of the value that a log gives to each deleted key that it still has.
 
-    Deleted is a key whose winner is a tombstone, if that beats the value and the log end offset is
-    above it. What the topic's retention deleted promises nothing.
+    A key is deleted if its winner is a tombstone that beats the value, and the log end offset is
+    above that. Tombstones that the topic's retention deleted do not count.
     """
     written, slots = history.written, view.slots
     below, known_below = len(slots), min(view.high_watermark, len(slots))
@@ -182,7 +182,7 @@ def undone_deletes(history: ClusterHistory, view: ReplicaView) -> dict[str, int]
 
 
 def lost_keys(history: ClusterHistory, view: ReplicaView, since: int) -> list[str]:
-    """Keys whose committed state went with [since, log start) of a log, in order.
+    """The keys whose committed state went with [since, log start) of a log, in order.
 
     `since` is its log start before. The newest snapshot of the replica makes up for what is below
     its end. Where records are deltas each of them counts, else the one that wins its key: a value
@@ -204,7 +204,7 @@ def lost_keys(history: ClusterHistory, view: ReplicaView, since: int) -> list[st
 
 
 def _changed_at(history: ClusterHistory, offset: int) -> str | None:
-    """The key that what is committed at an offset changes, unless it was aborted."""
+    """The key of the committed record at an offset; None without one, or if it was aborted."""
     uid = history.committed[offset]
     known = history.written.get(uid)
     if known is None or uid in history.aborted or known.batch.control is not None:
@@ -213,11 +213,11 @@ def _changed_at(history: ClusterHistory, offset: int) -> str | None:
 
 
 class Unmeant(NamedTuple):
-    """A key that ends on what its producers did not mean.
+    """A key that ends on another record than its producers meant.
 
     Attributes:
         key: The key.
-        held: The uid of the record that it ends on; None = it is deleted, its tombstone gone.
+        held: The uid of the record that it ends on; None if it is deleted and its tombstone gone.
         meant: The uid of a committed record that was meant to be newer.
     """
 
@@ -227,13 +227,13 @@ class Unmeant(NamedTuple):
 
 
 def unmeant(history: ClusterHistory) -> Iterator[Unmeant]:
-    """Keys that end, in the leader's log, on what their producers did not mean; none for deltas.
+    """The keys that end, in the leader's log, on another record than producers meant.
 
     A record is *behind* another of its key if its producer gave it an older timestamp and, where
     both have one, a lower version. So it is for producers whose clocks agree, and two writes with
-    one version are not told apart. A key counts if the record it ends on is behind a committed one;
-    a key that ends deleted, with its tombstone gone, if no committed tombstone is ahead of all
-    values, unless the topic's retention deleted it.
+    one version are not told apart. Deltas are not judged. A key counts if the record it ends on is
+    behind a committed one; a key that ends deleted, with its tombstone gone, if no committed
+    tombstone is ahead of all values, unless the topic's retention deleted it.
     """
     if history.leader is None or history.deltas:
         return
@@ -256,7 +256,7 @@ def unmeant(history: ClusterHistory) -> Iterator[Unmeant]:
 
 
 def _ahead_of(history: ClusterHistory, header: str, uid: int, uids: Sequence[int]) -> int | None:
-    """Of these records one that was meant to be newer, and none of the others newer than that."""
+    """The newest of these records by its producers' word; None if it is `uid` itself."""
     newest = uid
     for other in uids:
         if _is_behind(history, header, newest, other):
@@ -265,7 +265,7 @@ def _ahead_of(history: ClusterHistory, header: str, uid: int, uids: Sequence[int
 
 
 def _never_deleted(history: ClusterHistory, header: str, uids: Sequence[int]) -> int | None:
-    """A value that no tombstone was meant to follow; None = there is a tombstone ahead of all."""
+    """A value that no tombstone was meant to follow; None if a tombstone is ahead of all."""
     tombstones = [uid for uid in reversed(uids) if history.written[uid].tombstone]
     if any(_ahead_of(history, header, uid, uids) is None for uid in tombstones):
         return None  # the last delete is most likely ahead of all
@@ -274,7 +274,7 @@ def _never_deleted(history: ClusterHistory, header: str, uids: Sequence[int]) ->
 
 
 def _is_behind(history: ClusterHistory, header: str, uid: int, other: int) -> bool:
-    """Whether `other` was meant to be newer than `uid`; the same value sent twice never is."""
+    """True if `other` was meant to be newer than `uid`; the same value sent twice never is."""
     record, newer = history.written[uid].record, history.written[other].record
     if newer.timestamp_ms <= record.timestamp_ms:
         return False

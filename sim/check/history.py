@@ -37,7 +37,7 @@ from sim.protocol.log.record import Batch
 
 
 class ClusterHistory(Queries):
-    """The history of a cluster: the facts, what can be asked about them, and what events change."""
+    """The history of a cluster: the facts with questions about them, and changes by events."""
 
     def apply(self, event: Event) -> None:
         """Changes the facts by an event."""
@@ -47,7 +47,7 @@ class ClusterHistory(Queries):
             if self.disagreements:
                 self.find_disagreements()
 
-    # Who is there, and who leads.
+    # Replicas and leaders.
 
     def _on_replica_added(self, event: ReplicaAdded) -> None:
         self.replicas[event.replica] = ReplicaView(event.replica)
@@ -91,7 +91,7 @@ class ClusterHistory(Queries):
         self.replicas[view.name] = view
 
     def _on_leader_elected(self, event: LeaderElected) -> None:
-        # Of two leaders the older may hear later of its election, and of a set that is no more.
+        # Of two leaders the older may hear later of its election, and of an outdated in-sync set.
         if event.epoch >= self.newest_epoch:
             self.leader, self.newest_epoch = event.replica, event.epoch
             self.epoch_start = event.epoch_start_offset
@@ -99,10 +99,10 @@ class ClusterHistory(Queries):
             self._take_over(self.replicas[event.replica])
 
     def _take_over(self, view: ReplicaView) -> None:
-        """What a new leader knows to be committed is: whoever committed it, readers are given it.
+        """Commits the records below a new leader's high watermark, since readers are given them.
 
-        That may be more than this history: a leader that had not heard of its successor committed
-        it, and its high watermark moves no more.
+        Some may be new to this history: a leader that had not heard of its successor committed
+        them, and its high watermark moves no more.
         """
         known = len(self.committed)
         if view.high_watermark > known:
@@ -116,7 +116,7 @@ class ClusterHistory(Queries):
         if self.lost_disks and event.position <= self.replicas[event.follower].log_end_offset:
             self.lost_disks.pop(event.follower, None)
 
-    # What is written, and read.
+    # Writes and reads.
 
     def _on_appended(self, event: Appended) -> None:
         name, batch = event.replica, event.batch
@@ -183,7 +183,7 @@ class ClusterHistory(Queries):
     def _put(
         self, view: ReplicaView, start: int, uids: list[int], leader: ReplicaView | None
     ) -> None:
-        """Append records at the offsets from `start` on."""
+        """Adds records to a log at the offsets from `start` on."""
         slots, committed = view.slots, self.committed
         if len(slots) < start:
             self._leave_a_gap(view, start, leader)
@@ -197,7 +197,7 @@ class ClusterHistory(Queries):
         self._leave_a_gap(self.replicas[event.replica], event.log_end_offset, leader)
 
     def _leave_a_gap(self, view: ReplicaView, end: int, leader: ReplicaView | None) -> None:
-        """The log of `view` goes on at `end`, and holds nothing below it."""
+        """Extends a log by a hole up to `end` (exclusive), with the lineage of `leader`."""
         start = len(view.slots)
         if end <= start:
             return
@@ -218,7 +218,7 @@ class ClusterHistory(Queries):
             if offset >= known or committed[offset] != uid or written[uid].record is not record:
                 self.reads_deviate = True
 
-    # What is committed.
+    # Commits.
 
     def _on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         name, mark, leading = event.replica, event.high_watermark, event.leading
@@ -237,7 +237,7 @@ class ClusterHistory(Queries):
         if mark > known:
             self.commit(known, view.lineage[known:mark])
 
-    # What is cleaned, cut and replaced.
+    # Cleaning, truncation and snapshots.
 
     def _on_truncated(self, event: Truncated) -> None:
         view = self.replicas[event.replica]

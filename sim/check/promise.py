@@ -1,8 +1,8 @@
-"""What a topic promises, as the oracle reads it: which record of a key wins, and what deletes one.
+"""The promises of a topic, as the oracle reads them: the winner of a key, and its deletion.
 
-Written from KIP-280 and KIP-87 alone. Nothing here is shared with what is judged: a mistake of a
-cleaner in finding a header, comparing versions or reading a flag is none of the oracle's. The one
-exception is a strategy that a plugin registers: no document but the plugin says what it promises.
+This is written from KIP-280 and KIP-87 alone, and shares no code with the cleaner: a mistake there
+in finding a header, comparing versions or reading a flag is not repeated here. The one exception is
+a strategy of a plugin, whose only definition is the plugin.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from sim.protocol.log.record import Record
 from sim.protocol.rules import Rules
 
 Version = tuple[int, ...]
-"""Of the records of a key the one with the highest wins; the last item is the offset."""
+"""The version of a record: the highest of a key wins. The last item is the offset."""
 
 VersionOf = Callable[[Record], Version]
-"""The version of a keyed data record."""
+"""A function from a keyed data record to its version."""
 
 Mark = Callable[[Record], bool]
-"""Whether a keyed data record is a tombstone."""
+"""A function that is true for tombstones among keyed data records."""
 
 DEFAULT_HEADER: Final = "version"
-"""Where a topic names no version header."""
+"""Name of the version header where a topic names none."""
 
 _LONG_BYTES: Final = 8
 _BY_LONG: Final[tuple[Literal["last_long", "last_bytes"], ...]] = ("last_long", "last_bytes")
@@ -35,12 +35,12 @@ _HORIZON_HEADER: Final = "delete-horizon"
 
 
 def promised_order(rules: Rules) -> VersionOf:
-    """The order of versions that cleaning under these rules is judged by.
+    """The order of versions by which cleaning under these rules is judged.
 
-    `ties: first` and the other readings of headers change what a cleaner does and not what is
-    promised: equal versions go to the later offset (KIP-280, Proposed Changes), and where a cleaner
-    reads variable-length numbers, whatever number the producer wrote counts. Where one compares
-    bytes, the KIP's numbers are promised.
+    `ties: first` and the other readings of headers change what a cleaner does, not the promise: of
+    equal versions the later offset wins (KIP-280, Proposed Changes), and where a cleaner reads
+    variable-length numbers, numbers of any length count. Where a cleaner compares bytes, the KIP's
+    numbers are promised.
     """
     strategy = rules.cleaner.strategy
     if strategy == "offset":
@@ -55,15 +55,15 @@ def promised_order(rules: Rules) -> VersionOf:
 
 
 def promised_mark(rules: Rules) -> Mark:
-    """What marks a tombstone under these rules."""
+    """The mark of a tombstone under these rules."""
     return _MARKS[rules.cleaner.tombstone_mark]
 
 
 def meant_version(record: Record, header: str) -> int | None:
-    """The version its producer gave a record, however a cleaner reads it; None = none.
+    """The version that a producer gave a record; None without one.
 
-    It is in the last header of exactly that name: 8 bytes are a signed big-endian number, any
-    others a zig-zag variable-length one.
+    It is the content of the last header of exactly that name: 8 bytes are a signed big-endian
+    number, any others a zig-zag variable-length one.
     """
     return _long_or_varint(_last(record, header))
 
@@ -75,7 +75,7 @@ def as_appended(record: Record) -> Record:
 
 
 def without_flag(record: Record) -> Record:
-    """A record as a format without the flag says it: a flagged delete is null (KIP-87, Migration).
+    """A record in a format without the flag: a flagged delete is null (KIP-87, Migration).
 
     All else is as it was appended.
     """
@@ -114,7 +114,7 @@ def _long(value: bytes | None) -> int | None:
 
 
 def _long_or_varint(value: bytes | None) -> int | None:
-    """That, or the zig-zag variable-length number that any other length begins with."""
+    """A signed number of 8 bytes, or the zig-zag variable-length number at the beginning."""
     if value is None or len(value) == _LONG_BYTES:
         return _long(value)
     number, unit = 0, 1
@@ -132,7 +132,7 @@ def _has_the_flag(record: Record) -> bool:
 
 _MARKS: Final[dict[str, Mark]] = {
     "null_value": lambda record: record.value is None,
-    # KIP-87: the attribute, whatever the value is.
+    # KIP-87: the attribute, with any value.
     "flag": _has_the_flag,
     "explicit": _has_the_flag,
     # KIP-87, Rejected Alternatives: key 5 of the headers, a boolean.
@@ -140,4 +140,4 @@ _MARKS: Final[dict[str, Mark]] = {
     # KIP-87, Migration Plan: the flag where the record's format has one, else the null value.
     "magic": lambda record: record.value is None if record.flagged is None else record.flagged,
 }
-"""What marks a tombstone, by the rule `tombstone_mark`."""
+"""The mark of a tombstone, by the value of the rule `tombstone_mark`."""

@@ -1,4 +1,4 @@
-"""What can be asked about the facts of a run; asking changes nothing."""
+"""Questions about the facts of a run; they change nothing."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class Queries(Facts):
         )
 
     def key_of(self, uid: int) -> str | None:
-        """The key of a record; None also where there is no such record."""
+        """The key of a record; None for a record without one, or an unknown uid."""
         known = self.written.get(uid)
         return None if known is None else known.key
 
     def in_committed_history(self, uid: int) -> bool:
-        """Whether a record is the one that was committed first at its offset."""
+        """True for the record that was committed first at its offset."""
         committed, offset = self.committed, self.written[uid].offset
         return offset < len(committed) and committed[offset] == uid
 
     def beats(self, uid: int, other: int) -> bool:
-        """Whether `uid` wins over `other` of the same key under the topic's strategy."""
+        """True if `uid` wins over `other` of the same key under the topic's strategy."""
         written = self.written
         return written[uid].version > written[other].version
 
@@ -52,11 +52,11 @@ class Queries(Facts):
         return [other for other in same_key if written[other].version > known.version]
 
     def holds(self, view: ReplicaView, uid: int) -> bool:
-        """Whether a log has the record `uid` at the offset it was given."""
+        """True if a log has the record `uid` at the offset it was appended at."""
         return view.uid_at(self.written[uid].offset) == uid
 
     def is_value(self, uid: int) -> bool:
-        """Keyed data that is neither a tombstone nor aborted."""
+        """True for keyed data that is neither a tombstone nor aborted."""
         known = self.written[uid]
         return (
             known.batch.control is None
@@ -66,16 +66,17 @@ class Queries(Facts):
         )
 
     def is_committed(self, uid: int) -> bool:
-        """A record of committed history whose transaction, if it has one, is committed, too."""
+        """True for a record of committed history whose transaction, if any, is committed."""
         known = self.written[uid]
         return self.in_committed_history(uid) and (
             known.plain or not known.batch.transactional or self.status.get(uid) is True
         )
 
     def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:
-        """Who else, down or up, ends at or below a tombstone and holds a value that it beats.
+        """Other replicas, down or up, that end at or below a tombstone and hold values it beats.
 
-        With each such value that is not aborted, in order of creation, then of appends.
+        Each is paired with every such value that is not aborted, in order of creation, then of
+        appends.
         """
         record = self.written[tombstone].record
         return [
@@ -87,7 +88,7 @@ class Queries(Facts):
         ]
 
     def verdict_in(self, view: ReplicaView, uid: int) -> bool | None:
-        """What the markers of a log say of data that it holds: True = it counts, None = open.
+        """The verdict of a log's markers on data it holds: true if it counts, None while open.
 
         Data outside transactions counts; of a transaction the first marker above decides.
         """
@@ -106,9 +107,9 @@ class Queries(Facts):
         return None
 
     def may_be_absent_now(self, uid: int) -> bool:
-        """Committed facts explain its absence, or the leader now holds a record that beats it.
+        """True if committed facts justify its absence, or the leader holds a record that beats it.
 
-        What the leader's own log aborts beats nothing.
+        Records that the leader's own log aborts do not count.
         """
         if self.may_be_absent(uid):
             return True
@@ -123,7 +124,7 @@ class Queries(Facts):
         )
 
     def has_committed(self, view: ReplicaView, offset: int) -> bool:
-        """Whether a log has a committed offset: the uid, an empty batch or a justified hole."""
+        """True if a log has a committed offset: the uid, an empty batch or a justified hole."""
         if offset >= len(view.slots):
             return False
         slot, uid = view.slots[offset], self.committed[offset]
@@ -132,7 +133,7 @@ class Queries(Facts):
         return slot == HOLE and self.may_be_absent_now(uid)
 
     def accounts_for(self, view: ReplicaView, offset: int) -> bool:
-        """Whether a log has a committed offset, or starts above it."""
+        """True if a log has a committed offset, or starts above it."""
         return offset < view.log_start_offset or self.has_committed(view, offset)
 
     def in_doubt(self, view: ReplicaView, below: int) -> Iterator[int]:
@@ -144,7 +145,7 @@ class Queries(Facts):
                 yield offset
 
     def first_missing(self, view: ReplicaView, below: int, *, twice_counts: bool) -> int | None:
-        """The lowest committed offset in [log start, below) that a log lacks; None = all there.
+        """The lowest committed offset in [log start, below) that a log lacks; None without one.
 
         `twice_counts` false leaves out offsets that were committed twice.
         """

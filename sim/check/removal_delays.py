@@ -1,4 +1,4 @@
-"""What waits to be removed: how long cleaners pass over tombstones and markers that are due."""
+"""Delays of removal: for how long cleaners pass over tombstones and markers that are due."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from sim.protocol.log.record import Control
 
 
 class RemovalDelays:
-    """Listens to the passes of a run while there are faults, not to those that end it.
+    """Listens to the passes of a run until its faults end.
 
     A tombstone is due `delete_retention_ms` after the first pass that met it in a log, a marker so
     long after the pass that found nothing left of its transaction (Delete horizons, KIP-534). A
-    pass that leaves it where it is passes it over: that is the price of a rule that waits for other
+    pass that leaves it in the log passes it over: that is the price of a rule that waits for other
     replicas.
     """
 
     def __init__(self, history: ClusterHistory, *, until_ms: int) -> None:
-        """Nothing is due; passes at or after `until_ms` are not looked at."""
+        """Starts with no record due; passes at or after `until_ms` are ignored."""
         self._history = history
         self._until_ms = until_ms
         self._due_ms: dict[str, dict[int, int]] = {}
@@ -32,11 +32,11 @@ class RemovalDelays:
         return waits | {f"{kind}s_waiting": left.count(kind) for kind in self._longest_ms}
 
     def on_replica_removed(self, event: ReplicaRemoved) -> None:
-        """What it had left is gone with it."""
+        """Forgets the records that the replica had left."""
         self._left.pop(event.replica, None)
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Look at what the pass left, and at what it met."""
+        """Notes the due records that the pass left, and the records that it met."""
         name, now_ms = event.replica, self._history.at
         if now_ms >= self._until_ms:
             return
@@ -53,7 +53,7 @@ class RemovalDelays:
         self._due_ms[name] = dict.fromkeys(self._met(event, view), now_ms + retention_ms) | due_ms
 
     def _met(self, event: Cleaned, view: ReplicaView) -> list[int]:
-        """Uids of what this pass left, and may have met for the first time."""
+        """The uids of records that this pass left, and may have met for the first time."""
         written = self._history.written
         passed = view.slots[event.first_dirty_offset : event.upper_bound]
         met = [uid for uid in passed if uid > 0 and written[uid].tombstone]

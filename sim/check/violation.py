@@ -1,6 +1,6 @@
-"""Violations: which invariant is broken, where, since when, by which values; which of them count.
+"""Violations: the broken invariant, place, time and values; and which of them count.
 
-A violation holds values, not prose: whoever wants its sentence has it made from them.
+A violation holds values, not prose; its sentence is made from them.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from sim.files.foreign.lines import LONGEST, one_line
 
 
 class RecordSeen(NamedTuple):
-    """A record as it was when a violation was found; as text it says which one.
+    """A record as evidence of a violation; its text identifies it.
 
     Attributes:
-        uid: Its identity; 0 = there is no record.
+        uid: Its identity; 0 where there is no record.
         offset: Its offset.
         key: Its key, if it has one.
-        value: Its value; None = null.
-        tombstone: Whether it is one, under the run's mark.
-        marker: What a control record says, such as `COMMIT`; None = it is data.
-        producer_id: Whose control record it is.
-        label: The name that a story gave it; None = it has none.
+        value: Its value; None for null.
+        tombstone: True for a tombstone under the run's mark.
+        marker: Kind of a control record, such as `COMMIT`; None for data.
+        producer_id: Producer of a control record.
+        label: The name that a story gave it; None without one.
     """
 
     uid: int = 0
@@ -49,26 +49,27 @@ class RecordSeen(NamedTuple):
 
 
 Value = int | str | None | RecordSeen | tuple[int, ...]
-"""What evidence is made of: numbers, names, records, offsets."""
+"""A value of evidence: a number, a name, a record, or offsets."""
 
 Evidence = tuple[tuple[str, Value], ...]
 """The values by which an invariant is broken, by name."""
 
 
 class Violation(NamedTuple):
-    """One broken invariant.
+    """A violation of an invariant at one place.
 
     Attributes:
         invariant: Its name.
-        at: When it was judged: ms in the timed world, the number of the step in a story.
-        replica: Where, if at one replica.
-        offset: The offset concerned, if one is.
-        key: The key concerned, if one is.
-        says: What happened, with the names of the evidence in braces; without evidence as it is.
+        at: Time at which it was judged: ms in a timed run, the number of the step in a story.
+        replica: The replica concerned, if there is one.
+        offset: The offset concerned, if there is one.
+        key: The key concerned, if there is one.
+        says: Template of the sentence, with names of the evidence in braces; without evidence the
+            sentence itself.
         family: What kind of thing goes wrong, see `sim.check.families`.
         evidence: The values that decided, by name.
-        position: Of the event that showed it, among all that were recorded; -1 = not known.
-        began: When it began to be so, where the invariant saw that; None = see
+        position: Place of the event that showed it among all recorded ones; -1 if unknown.
+        began: Time at which it began, where the invariant saw that; None otherwise, see
             `sim.diagnose.explain.signature`.
     """
 
@@ -85,7 +86,7 @@ class Violation(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What happened, with the numbers in it, in one line whatever keys and values are."""
+        """The sentence of the violation, in one line for any keys and values."""
         if not self.evidence:
             return one_line(self.says, longest=LONGEST)
         where = {"replica": self.replica, "offset": self.offset, "key": self.key}
@@ -93,11 +94,11 @@ class Violation(NamedTuple):
         return one_line(self.says.format_map(where | values), longest=LONGEST)
 
     def value(self, name: str) -> Any:
-        """One value of the evidence; None = there is none of that name."""
+        """A value of the evidence by its name; None without one."""
         return dict(self.evidence).get(name)
 
     def as_row(self, *, when: str) -> dict[str, Any]:
-        """A flat mapping for JSON; `when` names its time: `at_ms` or `step`."""
+        """A flat mapping for JSON; `when` is the name of its time: `at_ms` or `step`."""
         return {
             "invariant": self.invariant,
             when: self.at,
@@ -109,18 +110,18 @@ class Violation(NamedTuple):
 
 
 def _shown(value: Value) -> object:
-    """A value as sentences have it: offsets in a row, a record in words."""
+    """A value as part of a sentence: offsets are joined, a record becomes words."""
     if isinstance(value, tuple) and not isinstance(value, RecordSeen):
         return ", ".join(map(str, value))
     return value
 
 
 class Judged(NamedTuple):
-    """Violations, each part in order of detection.
+    """Violations that count and those that do not, each in order of detection.
 
     Attributes:
-        violations: Of what is judged.
-        not_judged: Of the rest, for a note.
+        violations: Violations of the invariants that are judged.
+        not_judged: Violations of other invariants, for a note.
     """
 
     violations: tuple[Violation, ...]
@@ -134,13 +135,13 @@ def judged(
     checked: Collection[str] | None,
     by_default: Collection[str],
 ) -> Judged:
-    """Part what was seen.
+    """Separates violations that count from those that do not.
 
     Args:
-        seen: In order of detection.
-        expected: What is to be violated, which is judged whatever `checked` says.
-        checked: What the scenario says is judged; None = it does not say.
-        by_default: What is judged where the scenario does not say.
+        seen: All violations, in order of detection.
+        expected: Invariants that should be violated; they are always judged.
+        checked: Invariants that the scenario names to be judged; None if it names none.
+        by_default: Invariants that are judged where the scenario names none.
     """
     names = {*expected, *(by_default if checked is None else checked)}
     parts: dict[bool, list[Violation]] = {True: [], False: []}
@@ -152,9 +153,9 @@ def judged(
 def not_as_expected(
     violated: Collection[str], expected: Collection[str], *, ended: bool
 ) -> list[str]:
-    """Where what is violated is not what is expected, a line each.
+    """The differences between violated and expected invariants, a line each.
 
-    What a run that did not end has not shown, it may have been cut off from: that is no difference.
+    Expected violations that a run has not shown before it was cut off are no differences.
     """
     out = [unexpected(name) for name in sorted({*violated} - {*expected})]
     missing = sorted({*expected} - {*violated}) if ended else []
@@ -162,11 +163,11 @@ def not_as_expected(
 
 
 def unexpected(invariant: str) -> str:
-    """That an invariant is violated that should not be."""
+    """The line about an invariant that is violated and should not be."""
     return f"{invariant} was violated, not expected"
 
 
 def not_judged_note(not_judged: Iterable[Violation]) -> list[str]:
-    """The line that names what was seen and not judged; none where nothing was."""
+    """A line that names the violated invariants that are not judged; none without any."""
     names = dict.fromkeys(violation.invariant for violation in not_judged)
     return [f"not judged here: {', '.join(names)}; `checked` would"] if names else []

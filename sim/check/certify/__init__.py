@@ -1,8 +1,7 @@
-"""An oracle of its own: judges a run by its trace, `replog-trace/1`, and by nothing else.
+"""A second oracle: judges a run by its trace, `replog-trace/1`, and by nothing else.
 
-It shares no code with what it checks: neither the replicas, nor the checks, nor the writer of
-traces. `reading.py` parses and refuses, `logs.py` rebuilds, `laws.py` judges; README.md beside them
-says what is judged by which definition.
+It shares no code with the replicas, the checks or the writer of traces. `reading.py` parses traces
+and refuses bad ones, `logs.py` rebuilds logs, `laws.py` judges; README.md has the definitions.
 """
 
 from __future__ import annotations
@@ -19,13 +18,14 @@ OF_ANOTHER_KIND = "a field has a value of another kind than sim/protocol/events/
 
 
 class Certificate(NamedTuple):
-    """What was found beside what the run tells, by invariant the first place of each.
+    """The violations that the oracle found, and those of the run's verdict.
 
     Attributes:
         judged: The invariants that were judged; `found` and `told` are of these.
-        found: When, and where.
-        told: The violations of the verdict.
-        left_at: When the run left the durability contract; from there on nothing is judged.
+        found: Time and place of the first violation by invariant.
+        told: First violation in the verdict of the run by invariant.
+        left_at: Time at which the run left the durability contract, after which nothing is judged;
+            None if it did not.
     """
 
     judged: list[str]
@@ -35,12 +35,12 @@ class Certificate(NamedTuple):
 
     @property
     def differing(self) -> list[str]:
-        """What only one of the two finds violated."""
+        """The invariants that only one of the two finds violated."""
         return [name for name in self.judged if (name in self.found) != (name in self.told)]
 
 
 def certify(text: bytes) -> Certificate:
-    """Judge a trace; raises Refused, or Undecidable where a rule is not known."""
+    """Judges a trace; raises Refused, or Undecidable where a rule is not known."""
     found: dict[str, tuple[int, Where]] = {}
     left_at, row = None, dict[str, Any]()
     try:
@@ -74,7 +74,7 @@ def _look(judge: Judge, row: Row, found: dict[str, tuple[int, Where]], *, before
 
 
 def not_judged(rules: Row) -> set[str]:
-    """What the rules of a run take the meaning from."""
+    """The invariants that have no meaning under the rules of a run."""
     names = {"tombstone-safety"} if rules["lag_guard"] != "none" else set()
     deltas = {"materialized-state-equivalence", "snapshot-consistency"}
     return names | deltas if rules["state_machine"] != "keyed" else names

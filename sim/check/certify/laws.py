@@ -1,4 +1,4 @@
-"""The safety invariants: one function each, which tells where an event breaks it.
+"""The safety invariants: a function for each, which yields the places where an event breaks it.
 
 H is the committed history, N its end. `x beats y`: x is the newer version of the key. A record is
 decided if it is in no transaction, or in a committed one; aborted and undecided ones win nothing.
@@ -33,7 +33,7 @@ def law(*events: str, before: bool = False) -> Callable[[Law], Law]:
 
 
 class Judge(Cluster):
-    """A cluster as events tell it, and what laws must remember."""
+    """A cluster rebuilt from events, and what laws remember between events."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(trace)
@@ -46,11 +46,11 @@ class Judge(Cluster):
         self.unproved: list[tuple[str, int, set[int]]] = []
 
     def others(self, replica: Replica) -> list[Replica]:
-        """All but one, down ones included."""
+        """All replicas but one, down ones included."""
         return [one for one in self.replicas.values() if one is not replica]
 
     def live(self) -> list[Replica]:
-        """The replicas that are up."""
+        """All replicas that are up."""
         return [one for one in self.replicas.values() if one.up]
 
     def apart(self, one: Replica, other: Replica) -> list[int]:
@@ -59,11 +59,11 @@ class Judge(Cluster):
         return sorted(o for o in both if one.log[o] is not other.log[o])
 
     def beaten(self, slot: Slot, way: int = 0) -> bool:
-        """Whether a committed and decided record beats it."""
+        """True if a committed and decided record beats a slot."""
         return slot.key in self.bests[way] and self.bests[way][slot.key].beats(slot, way)
 
     def excused(self, slot: Slot, leader: Replica) -> bool:
-        """Whether it may be absent: no data, deleted, aborted, beaten in H or by the leader's."""
+        """True if a slot may be absent: no data, deleted, aborted, or beaten in H or the leader."""
         beaten = any(self.beaten(slot, way) for way in range(len(slot.ranks)))
         if slot.key is None or slot.deletes or beaten or self.fate.get(slot.uid) == "ABORT":
             return True
@@ -79,7 +79,7 @@ class Judge(Cluster):
                     yield o
 
     def needs(self, replica: Replica, x: Slot) -> bool:
-        """Whether a log holds a value that `x` beats and no committed, decided tombstone there."""
+        """True if a log has a value that `x` beats, and no committed, decided tombstone for it."""
         log = [slot for slot in replica.below(replica.end) if slot.key == x.key]
         fate = fates(log) | self.fate
         dead = [s for s in log if s.tombstone and self.committed.get(s.offset) is s]
@@ -88,9 +88,9 @@ class Judge(Cluster):
         return any(not any(one.beats(value) for one in dead) for value in values)
 
     def leaves_contract(self, row: Row) -> bool:
-        """Whether a crash takes a committed record from the last that had to keep it.
+        """True if a crash takes a committed record from the last replica that had to keep it.
 
-        One live in-sync replica has to, or a majority of the voters.
+        One live in-sync replica has to keep it, or a majority of the voters.
         """
         if row["event"] != "ReplicaCrashed":
             return False
@@ -242,7 +242,7 @@ def hole_justified(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 @law("Cleaned", before=True)
 def compaction_bound(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
-    """What a pass removes, and what beats it there if it is not aborted, is below the mark."""
+    """Removed records, and the records there that beat them, are below the high watermark."""
     best = fold(slot for slot in one.log.values() if slot.offset < row["upper_bound"])
     fate = fates(one.log.values())
     for slot in removed(one, row):
@@ -309,9 +309,9 @@ def consumer_no_skip(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 @law("Consumed")
 def consumer_tombstone_visibility(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
-    """Who passes a winning tombstone X of H was given it, or a later record of the key.
+    """A consumer that passes a winning tombstone X of H was given X, or a later record of the key.
 
-    If it was given a record that X beats, not longer ago than the retention.
+    That counts if it was given a record that X beats, not longer ago than the retention.
     """
     given = judge.given[row["consumer"]]
     for x in judge.bests[0].values():

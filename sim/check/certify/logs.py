@@ -1,7 +1,7 @@
-"""Rebuilds what every replica holds, and the history of what was committed.
+"""Rebuilds the logs of all replicas, and the committed history H.
 
-A log is what is there; its lineage what was written or copied there, cleaned away or not. Ends and
-high watermarks are exclusive.
+A log has the records that are present; its lineage also those that cleaning removed. Ends and high
+watermarks are exclusive.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from sim.check.certify.reading import Rank, Refused, Row, Trace, in_force, is_to
 
 
 class Slot(NamedTuple):
-    """A record at its offset; one object, however many replicas hold it.
+    """A record at its offset; all replicas that hold it share one object.
 
-    `ranks`: one for each strategy that was in force. `deletes`: whether it is a tombstone by any
-    mark that was. `producer`: of its transaction.
+    `ranks`: one for each strategy that was in force. `deletes`: true for a tombstone by any mark
+    that was in force. `producer`: of its transaction.
     """
 
     offset: int
@@ -31,7 +31,7 @@ class Slot(NamedTuple):
     control: str | None
 
     def beats(self, other: Slot, way: int = 0) -> bool:
-        """Whether it is the newer version of the same key."""
+        """True if this is the newer version of the same key."""
         return self.key == other.key and self.ranks[way] > other.ranks[way]
 
 
@@ -59,14 +59,14 @@ def fold(slots: Iterable[Slot], way: int = 0) -> dict[str, Slot]:
 
 
 def offsets(start: int, end: int, *known: Collection[int]) -> Iterable[int]:
-    """Of [start, end) in order at least those that are known; how far it is takes no time."""
+    """The offsets of [start, end) in order, at least the known ones; fast for long ranges."""
     if end - start <= sum(map(len, known)):
         return range(start, end)
     return sorted({o for some in known for o in some if start <= o < end})
 
 
 class Replica:
-    """One replica's disk: log, lineage, offsets that empty batches keep, snapshots by id."""
+    """The disk of one replica: log, lineage, offsets of empty batches, snapshots by id."""
 
     def __init__(self, name: str) -> None:
         self.name, self.up, self.expired = name, True, 0
@@ -77,25 +77,25 @@ class Replica:
         self.begin(0)
 
     def begin(self, offset: int) -> None:
-        """Start over with an empty log at `offset`."""
+        """Replaces the log by an empty one at `offset`."""
         self.high_watermark = offset
         self.keep(offset, offset)
 
     def keep(self, start: int, end: int) -> None:
-        """Keep what is in [start, end)."""
+        """Drops all records outside [start, end)."""
         self.start, self.end = start, end
         self.log = {o: slot for o, slot in self.log.items() if start <= o < end}
         self.lineage = {o: slot for o, slot in self.lineage.items() if start <= o < end}
         self.empty = {o for o in self.empty if start <= o < end}
 
     def below(self, end: int) -> list[Slot]:
-        """What the snapshot at the log start holds, and the log below `end`."""
+        """The records of the snapshot at the log start, and of the log below `end`."""
         based = [slots for (at, _), slots in self.snapshots.items() if at == self.start]
         return [*(based[-1] if based else ()), *(s for s in self.log.values() if s.offset < end)]
 
 
 class Cluster:
-    """All replicas, the leader of the newest epoch, and H: what was first committed where."""
+    """All replicas, the leader of the newest epoch, and H: the first committed record by offset."""
 
     def __init__(self, trace: Trace) -> None:
         self.header, self.rules = trace.header, trace.header["rules"]
@@ -111,13 +111,13 @@ class Cluster:
         self.bests: list[dict[str, Slot]] = [{} for _ in strategies]
         self.leader, self.epoch, self.end = "", -1, 0
         self.given: dict[str, dict[int, tuple[Slot, int]]] = defaultdict(dict)
-        self.placed: list[Slot] = []  # by this event
-        self.again: list[Slot] = []  # committed by it where something else was
+        self.placed: list[Slot] = []  # by the latest event
+        self.again: list[Slot] = []  # committed by it over another record
         self.rewritten: set[int] = set()  # offsets at which there were several records
-        self.twice: set[int] = set()  # and that were committed with several
+        self.twice: set[int] = set()  # those of them that were committed with several
 
     def slot(self, record: Row, batch: Row | None = None) -> Slot:
-        """A record as it was written; raises Refused if nobody wrote it."""
+        """The slot of a record; raises Refused if the record was never written."""
         name = (record["uid"], record["offset"])
         if name not in self._slots:
             if batch is None:
@@ -133,7 +133,7 @@ class Cluster:
         return self._slots[name]
 
     def apply(self, row: Row) -> None:
-        """Make true what an event tells."""
+        """Applies an event to the cluster."""
         self.placed, self.again = [], []
         match row["event"]:
             case "ReplicaAdded":
@@ -160,7 +160,7 @@ class Cluster:
                 _change(self.replicas[row["replica"]], row, self.slot)
 
     def _take(self, row: Row, batches: list[Row], begin: int, end: int) -> None:
-        """Append batches; in the gaps belongs what the leader's lineage has there."""
+        """Appends batches; gaps inherit the leader's lineage."""
         replica = self.replicas[row["replica"]]
         if begin != replica.end:
             raise Refused(f"{replica.name} appends from {begin} on; its log ends at {replica.end}")
@@ -175,14 +175,14 @@ class Cluster:
         replica.end = end
 
     def _move(self, replica: Replica, row: Row) -> None:
-        """A high watermark; the newest epoch's leader commits by it, and with it takes over."""
+        """Moves a high watermark; that of the newest epoch's leader commits records."""
         known, replica.high_watermark = replica.high_watermark, row["high_watermark"]
         if not row["leading"] or replica.name != self.leader:
             return
         self._commit(replica, known)
 
     def _commit(self, replica: Replica, known: int) -> None:
-        """What is below the high watermark of whoever leads, from an offset on, is committed."""
+        """Commits the records from an offset up to the leader's high watermark."""
         for slot in map(
             replica.lineage.get, offsets(known, replica.high_watermark, replica.lineage)
         ):
@@ -195,7 +195,7 @@ class Cluster:
 
 
 def _change(replica: Replica, row: Row, slot_of: Callable[[Row], Slot]) -> None:
-    """What happens to the disk of one replica."""
+    """Applies an event to the disk of one replica."""
     match row["event"]:
         case "ReplicaCrashed" | "ReplicaRestarted":
             replica.keep(replica.start, row["log_end_offset"])

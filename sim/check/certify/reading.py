@@ -14,7 +14,7 @@ import msgspec
 Row = dict[str, Any]
 
 LINES_LIMIT = 1_000_000
-"""They are all in memory at once, each in about a kilobyte."""
+"""Largest number of lines: all are in memory at once, each takes about a kilobyte."""
 
 OF_A_HEADER = {
     "rules": dict,
@@ -35,7 +35,7 @@ _CALLED = {
 
 
 class Refused(Exception):
-    """No trace that can be judged; the text says where and why."""
+    """A trace that cannot be judged; the text has the place and the reason."""
 
 
 def lines_of(text: bytes) -> list[Row]:
@@ -79,11 +79,11 @@ Rank = tuple[int, ...]
 
 
 class Undecidable(Exception):
-    """The run has a rule that is not known here."""
+    """A trace of a run under a rule that this oracle does not know."""
 
 
 class Trace(NamedTuple):
-    """Of which run it is, what happened, and what the run itself found."""
+    """The header of a run, its events, and its own verdict."""
 
     header: Row
     events: list[Row]
@@ -91,7 +91,7 @@ class Trace(NamedTuple):
 
 
 def parse(text: bytes) -> Trace:
-    """Raises Refused."""
+    """Parses a trace; raises Refused if it is cut, edited or contradicts itself."""
     header, *events, verdict = lines_of(text)
     if verdict["events"] != len(events):
         raise Refused(f"the verdict counts {verdict['events']} events, the trace has {len(events)}")
@@ -121,7 +121,7 @@ def _values(part: Any) -> Any:
 
 
 def ranking(strategy: Row) -> Callable[[Row], Rank]:
-    """Of two records of a key the higher rank wins; among equal versions the later (KIP-280)."""
+    """The rank of a record: the highest of a key wins, the later among equals (KIP-280)."""
     if strategy["name"] == "offset":
         return lambda record: (record["offset"],)
     if strategy["name"] == "timestamp":
@@ -147,7 +147,7 @@ def _version(headers: list[list[str]], name: str, header: str, header_form: str)
 
 
 def is_tombstone(record: Row, mark: str) -> bool:
-    """Whether a record is a delete by a mark (KIP-87)."""
+    """True if a record is a delete by a mark (KIP-87)."""
     by_null = mark == "null_value" or (mark == "magic" and record["flagged"] is None)
     dead = record["value"] is None if by_null else bool(record["flagged"])
     true = [one for one in record["headers"] if one[0] == "5"][-1:] == [["5", "AQ=="]]

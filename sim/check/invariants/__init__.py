@@ -1,7 +1,6 @@
-"""The invariants: one a class, those of a family in a file.
+"""The invariants: a class for each, a file for each family.
 
-`sim.check.registry` finds every class in the modules of this package; nothing else has to be told
-of a new one.
+`sim.check.registry` finds every class in the modules of this package by itself.
 
 Each says in its docstring what it demands as one formula, when that is judged, and what it excuses
 with the reason. The formulas write
@@ -23,7 +22,7 @@ with the reason. The formulas write
 The values that decided, the evidence, have the same names everywhere: `record` is the record that
 is concerned, `held`, `winner`, `first`, `meant` other ones by what they are; `high_watermark`,
 `log_start`, `log_end`, `epoch`, `leader`, `before` (what it was) belong to the replica concerned;
-`other`, `holder`, `reader`, `producer` name somebody else; `deleted_at` is the offset of the
+`other`, `holder`, `reader`, `producer` name another party; `deleted_at` is the offset of the
 tombstone that deleted a key; `counted` and `needed` are how many there are and should be; what ends
 with `_below` is exclusive.
 

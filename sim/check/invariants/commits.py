@@ -1,4 +1,4 @@
-"""Commits: a high watermark covers what those who count have, and what it covers stays."""
+"""Commits: enough replicas have what a high watermark covers, and it stays."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ from sim.protocol.events import (
 
 
 class CommittedReplicated(LogInvariant):
-    """Who has to have committed offsets has them: every in-sync replica, or a majority.
+    """Every in-sync replica, or a majority of the voters, has all committed offsets.
 
     `commit: isr`: for all members r of the in-sync set, offsets start(r) <= o < N: r has o.
     `commit: majority`: for all offsets o < N: more than half of the voters have o, or start above
     it.
     Judged: when a leader's high watermark moves, and when a replica is admitted by its position
-    (not when a controller names the set, nor for the set of a deposed leader). N is all that was
-    ever committed, also what the present leader does not know to be. Excused: offsets that were
+    (not when a controller names the set, nor for the set of a deposed leader). N counts all that
+    was ever committed, even where the present leader does not know it. Excused: offsets that were
     committed twice (see `committed-never-lost`).
     """
 
@@ -32,12 +32,12 @@ class CommittedReplicated(LogInvariant):
     says = ", log end offset {log_end}, lacks committed offset {offset} ({record})."
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-        """Judge the advance of a leader's high watermark."""
+        """Judges the advance of a leader's high watermark."""
         if event.leading:
             self._judge("{leader} moved its high watermark to", event.replica, None)
 
     def on_isr_changed(self, event: IsrChanged) -> None:
-        """Judge an expansion of the in-sync set, not that of a deposed leader."""
+        """Judges an expansion of the in-sync set, not that of a deposed leader."""
         joined = event.joined
         if joined is not None and event.replica == self.history.leader:
             what = "{joined} joined the in-sync set at high watermark"
@@ -90,7 +90,7 @@ class CommittedNeverLost(LogInvariant):
     says = "committed {record} is not on the leader {replica} and nothing committed supersedes it."
 
     def on_quiesced(self, event: Quiesced) -> None:
-        """Compare the leader's log with the committed history."""
+        """Compares the leader's log with the committed history."""
         if event.replica is None:
             return
         history, view = self.history, self.replicas[event.replica]
@@ -116,7 +116,7 @@ class LeaderCompleteness(LogInvariant):
     )
 
     def on_leader_elected(self, event: LeaderElected) -> None:
-        """Compare the new leader's log with the committed history."""
+        """Compares the new leader's log with the committed history."""
         view, committed = self.replicas[event.replica], len(self.committed)
         missing = self.history.first_missing(view, committed, twice_counts=True)
         if missing is not None:
@@ -126,11 +126,11 @@ class LeaderCompleteness(LogInvariant):
 
 
 class HoleJustified(LogInvariant):
-    """Every missing offset is missing for a reason.
+    """Every hole in a log is justified: its record may be absent, or was never committed.
 
     For all replicas r, offsets start(r) <= o < end(r) without record or batch: the absence of
     committed[o] is justified if o < N, and that of log(l)[o] if the leader l holds a record there.
-    Judged: at rest, down replicas as well. Excused: an offset that nobody holds a record at and
+    Judged: at rest, down replicas as well. Excused: an offset at which no log holds a record and
     that was never committed; tombstones and markers, which their own invariants judge.
     """
 
@@ -141,7 +141,7 @@ class HoleJustified(LogInvariant):
     )
 
     def on_quiesced(self, event: Quiesced) -> None:
-        """Judge the committed record and, where the leader holds another, that one too."""
+        """Judges the committed record at each hole, and another one that the leader holds there."""
         leader = self.replicas.get(event.replica or "")
         for view in self.replicas.values():
             for offset in sorted(view.unexplained_offsets | self.history.contested_offsets):
@@ -169,7 +169,7 @@ class WinnerRetained(LogInvariant):
     says = "{replica} lacks {record}, the winner of its key."
 
     def on_quiesced(self, _: Quiesced) -> None:
-        """Look for each winner in each log."""
+        """Looks for each winner in each log."""
         if self.history.committed_twice:
             return
         for uid in self.history.winners.values():
@@ -185,11 +185,11 @@ class HwMonotonic(LogInvariant):
 
     For all moves of the high watermark of r from h to h': h' >= h.
     Judged: on each move. Excused: what a crash, a restart from an older checkpoint, a cut or a new
-    disk leaves, which those events tell themselves; and with `commit: isr` and
-    `high_watermark_update: assign` the moves of followers. A broker takes what its leader says, and
-    only logs that it is less (UnifiedLog.updateHighWatermarkMetadata): a leader that was just
-    elected may know less than its followers, has all that is committed, and learns of it with their
-    next fetches. In a quorum a leader says nothing before it knows as much (KIP-595).
+    disk leaves, which those events report; and with `commit: isr` and
+    `high_watermark_update: assign` the moves of followers. A broker takes the mark of its leader,
+    and only logs that it is lower (UnifiedLog.updateHighWatermarkMetadata): a leader that was just
+    elected may have a lower mark than its followers, has all that is committed, and learns of it
+    with their next fetches. In a quorum a leader sends no mark before it has caught up (KIP-595).
     """
 
     source = "MonotonicHighWatermark (RaftEventSimulationTest); UnifiedLog.maybeUpdateHighWatermark"
@@ -198,12 +198,12 @@ class HwMonotonic(LogInvariant):
     says = "{replica} moved its high watermark back from {before} to {offset}."
 
     def begin(self) -> None:
-        """Whether followers may take less."""
+        """Notes whether the rules let followers take a lower mark."""
         update = self.history.rules.replication.high_watermark_update
         self._assigned = self.history.by_isr and update == "assign"
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-        """Compare with the one before; what may lower it has its own events."""
+        """Compares with the mark before; truncations and crashes have their own events."""
         before = self.history.previous_high_watermark
         if event.high_watermark < before and (event.leading or not self._assigned):
             self.broken(event.replica, event.high_watermark, before=before)
@@ -223,19 +223,19 @@ class HwWithinLog(LogInvariant):
     any_of = (HighWatermarkMoved, Cleaned, *CUT)
 
     def on_any_of(self, event: Any) -> None:
-        """Compare the two."""
+        """Compares the high watermark with the log end."""
         view = self.replicas[event.replica]
         if view.high_watermark > view.log_end_offset:
             self.broken(event.replica, view.high_watermark, log_end=view.log_end_offset)
 
 
 class FollowerPositionSound(LogInvariant):
-    """The position a leader records for a follower is at most the follower's log end offset.
+    """A leader records no position of a follower above the follower's log end offset.
 
     For all positions p that a leader records for f: p <= end(f).
     Judged: as it is recorded. Excused: with `commit: isr`, what f had on a disk that it lost since,
     until a leader hears of the new one: a fetch from before was on its way. Such a position admits
-    nobody to the in-sync set (KIP-903, Partition.isReplicaIsrEligible).
+    no replica to the in-sync set (KIP-903, Partition.isReplicaIsrEligible).
     """
 
     source = "KIP-280; LocalLog.read with Partition.fetchRecords"
@@ -245,7 +245,7 @@ class FollowerPositionSound(LogInvariant):
     )
 
     def on_position_recorded(self, event: PositionRecorded) -> None:
-        """Compare the belief with the follower's log."""
+        """Compares the belief with the follower's log."""
         end = self.replicas[event.follower].log_end_offset
         overtaken = self.history.lost_disks.get(event.follower, 0) if self.history.by_isr else 0
         if event.position > max(end, overtaken):
@@ -253,11 +253,11 @@ class FollowerPositionSound(LogInvariant):
 
 
 class AcknowledgedKept(LogInvariant):
-    """What a producer was told to be written, before it was committed, is committed in the end.
+    """Every record that a leader acknowledged before it was committed is committed in the end.
 
     For all records x that a leader acknowledged with acks=1: x.offset < N and
     committed[x.offset] = x.
-    Judged: at rest. With `acks: 1` nobody promises that: it is a finding. Excused: acks=all, which
+    Judged: at rest. `acks: 1` does not promise that: it is a finding. Excused: acks=all, which
     audits judge (`tests.audits`).
     """
 
@@ -267,11 +267,11 @@ class AcknowledgedKept(LogInvariant):
     says = "{replica} acknowledged {record}, which was never committed."
 
     def begin(self) -> None:
-        """Nothing was acknowledged yet."""
+        """Starts with no acknowledged records."""
         self._promised: dict[int, str] = {}
 
     def on_acknowledged(self, event: Acknowledged) -> None:
-        """A promise that waits for nobody else."""
+        """Notes records that a leader acknowledged without waiting for followers."""
         if event.acks == "1":
             held = self.replicas[event.replica].lineage
             for uid in held[event.first_offset : event.last_offset + 1]:
@@ -279,7 +279,7 @@ class AcknowledgedKept(LogInvariant):
                     self._promised[uid] = event.replica
 
     def on_quiesced(self, _: Quiesced) -> None:
-        """Compare with what was committed."""
+        """Compares with what was committed."""
         for uid, leader in self._promised.items():
             if not self.history.in_committed_history(uid):
                 self.broken_by(leader, uid)

@@ -1,4 +1,4 @@
-"""Compaction: how far a pass may go, when it has to come, and what it leaves as it is."""
+"""Compaction: the bound of a pass, when a pass is due, and what it may not change."""
 
 from collections import Counter
 
@@ -22,13 +22,13 @@ from sim.protocol.log.record import Record
 
 
 class CleanPrefix(Invariant):
-    """Below the first dirty offset a key has one record at most, beside the protected one.
+    """A key has at most one record below the first dirty offset, not counting a protected one.
 
     For all replicas r, keys k: there is at most one offset o < clean(r) with data of k at
     log(r)[o].
-    Judged: after each pass of r. Excused: the record that the fix keeps in this pass, whatever it
-    is (KIP-280, option 1: the last one of the log). It counts again in the first pass that does
-    not keep it.
+    Judged: after each pass of r. Excused: the record that the fix keeps in this pass
+    (KIP-280, option 1: the last one of the log). It counts again in the first pass that does not
+    keep it.
     """
 
     source = "KIP-280"
@@ -38,7 +38,7 @@ class CleanPrefix(Invariant):
     )
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Look for keys that are in the clean section more than once."""
+        """Looks for keys that are in the clean section more than once."""
         view, known = self.replicas[event.replica], self.written
         slots, below = view.slots, view.first_dirty_offset
         keys = [key for uid in slots[:below] if uid > 0 and (key := known[uid].key) is not None]
@@ -66,7 +66,7 @@ class CompactionBound(Invariant):
     explained_by = "compaction_bound"
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Look at each removal and its winner."""
+        """Looks at each removal and its winner."""
         committed = min(event.high_watermark, self.history.previous_high_watermark)
         for removal in event.removals:
             winner = removal.winner_offset
@@ -101,7 +101,7 @@ class CompactionLagBound(Invariant):
     )
 
     def on_cleaner_looked(self, event: CleanerLooked) -> None:
-        """Look for the oldest record that waits and is not eligible."""
+        """Looks for the oldest record that waits and is not eligible."""
         if event.difference_max_ms is None:
             return
         max_lag_ms, difference_max_ms = event.max_lag_ms, event.difference_max_ms
@@ -123,7 +123,7 @@ class LagMetric(Invariant):
 
     For a look at r: metric = max(0, now - oldest uncleaned timestamp - M) / 1000, rounded down.
     Judged: at each look. Excused: nothing; Kafka refreshes it only when a look led to a pass, so it
-    may go on telling an old figure.
+    may go on showing an old figure.
     """
 
     kind = Kind.FINDING
@@ -136,7 +136,7 @@ class LagMetric(Invariant):
     )
 
     def on_cleaner_looked(self, event: CleanerLooked) -> None:
-        """Compare the metric with the delay of this very look."""
+        """Compares the metric with the delay of this very look."""
         overdue_secs = event.delay_ms // 1000
         if event.metric_secs != overdue_secs:
             self.broken(event.replica, told_secs=event.metric_secs, overdue_secs=overdue_secs)
@@ -149,14 +149,14 @@ _EPOCH = (
 
 
 class RecordImmutable(ReaderInvariant):
-    """Whatever a follower copies and a consumer reads is, field by field, what was appended.
+    """Followers copy and consumers read every record as it was appended, field by field.
 
     For all copies and reads x' of a record x: key, value, timestamp, headers, flag and offset of x'
     are those of x, and the epoch of a copy is that of the append.
     Judged: on each copy and read. Excused: the header that `record_horizon` adds, among replicas
     (no reader may be given it); the flag of KIP-87, which an old format may leave out as long as a
     delete stays one; the value of a flagged delete, for a consumer whose version has no flag: the
-    KIP makes it null there. A follower gets no such leave: its copy is what others read later.
+    KIP makes it null there. A follower has no such excuse: its copy is what others read later.
     """
 
     source = (
@@ -167,11 +167,11 @@ class RecordImmutable(ReaderInvariant):
     says = "{who} {did} {given} where {appended} was appended."
 
     def begin(self) -> None:
-        """No consumer has said that its version is an old one."""
+        """Starts with no consumers of an old version."""
         self._without_flag: set[str] = set()
 
     def on_config_changed(self, event: ConfigChanged) -> None:
-        """Note who reads in which version."""
+        """Notes which consumers read in an old version."""
         settings = dict(event.settings)
         if settings.get("format") == "2":
             self._without_flag.add(event.replica)
@@ -179,7 +179,7 @@ class RecordImmutable(ReaderInvariant):
             self._without_flag.discard(event.replica)
 
     def on_copied(self, event: Copied) -> None:
-        """Compare each copied record with the append."""
+        """Compares each copied record with the append."""
         deletes = self.history.is_tombstone
         for record in self.history.altered:
             original = self.written[record.uid].record
@@ -195,9 +195,9 @@ class RecordImmutable(ReaderInvariant):
                     self.broken(event.replica, batch.base_offset, None, _EPOCH, **told)
 
     def on_consumed(self, event: Consumed) -> None:
-        """Compare each record a consumer is given with the append.
+        """Compares each record a consumer is given with the append.
 
-        What it takes for a delete is left to `consumer-takes-deletes`.
+        Whether the consumer takes it for a delete is left to `consumer-takes-deletes`.
         """
         for record in event.records if self.history.reads_deviate else ():
             original = self.written[record.uid].record
@@ -213,7 +213,7 @@ class RecordImmutable(ReaderInvariant):
 
 
 class KeyEndsAsMeant(Invariant):
-    """A key of the leader's log ends on the newest record that its producers wrote, by their word.
+    """The leader's log ends, for every key, on the record that producers meant to be the newest.
 
     For all keys k, x = fold(log(leader))[k]: no committed record of k has a newer timestamp than x
     and, where both have one, a higher version. A key that is gone had a tombstone like that.
@@ -228,7 +228,7 @@ class KeyEndsAsMeant(Invariant):
     says = "{key} ends on {held}; its producers meant {meant} to win."
 
     def on_quiesced(self, _: Quiesced) -> None:
-        """Look for each key in the leader's log."""
+        """Looks for each key in the leader's log."""
         leader = self.history.leader
         for key, held, meant in unmeant(self.history):
             newer = self.describe(meant)
@@ -257,11 +257,11 @@ class StateKept(Invariant):
     says = "{replica} deleted below {log_start} ({cause}) what alone holds the state of {key}"
 
     def begin(self) -> None:
-        """Every log starts at 0."""
+        """Starts with every log start at 0."""
         self._starts: dict[str, int] = {}
 
     def on_log_start_moved(self, event: LogStartMoved) -> None:
-        """Look for keys whose state was below the new start, and nowhere else."""
+        """Looks for keys whose state was below the new start, and nowhere else."""
         if self.history.rules.snapshots.log_holds != "state":
             return
         start, view = event.log_start_offset, self.replicas[event.replica]
@@ -276,9 +276,9 @@ class StateKept(Invariant):
             self.broken(event.replica, at, key, says, cause=event.cause, **told)
 
     def on_replica_wiped(self, event: ReplicaWiped) -> None:
-        """A new disk begins anew."""
+        """Forgets the log start: a new disk begins at 0."""
         self._starts.pop(event.replica, None)
 
     def on_log_started_afresh(self, event: LogStartedAfresh) -> None:
-        """What went was the leader's to keep."""
+        """Takes the new log start; the leader is judged for what is below it."""
         self._starts[event.replica] = event.log_start_offset

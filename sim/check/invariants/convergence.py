@@ -1,4 +1,4 @@
-"""Convergence: at rest all replicas end alike, in logs and in state."""
+"""Convergence: at rest the logs and states of all replicas are equal."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ class LeoConvergence(LogInvariant):
     )
 
     def on_quiesced(self, event: Quiesced) -> None:
-        """Compare log end offsets."""
+        """Compares log end offsets."""
         if event.replica is not None:
             end = self.replicas[event.replica].log_end_offset
             for view in self.replicas.values():
@@ -47,7 +47,7 @@ class ReplicaConvergence(LogInvariant):
     says = "offset {offset} is {record} on {replica} and {leader_record} on the leader {leader}."
 
     def on_quiesced(self, event: Quiesced) -> None:
-        """Compare live replicas with the leader."""
+        """Compares live replicas with the leader."""
         if event.replica is None:
             return
         leader = self.replicas[event.replica]
@@ -82,7 +82,7 @@ class MaterializedStateEquivalence(LogInvariant):
     says = "{replica} folds to {held} for {key}, the committed history to {winner}"
 
     def on_quiesced(self, _: Quiesced) -> None:
-        """Fold the log of every live replica."""
+        """Folds the log of every live replica."""
         history = self.history
         if history.committed_twice:
             return
@@ -111,7 +111,7 @@ class MaterializedStateEquivalence(LogInvariant):
             self.broken(replica, None, key, says, **values)
 
     def _expired(self, key: str) -> bool:
-        """The winner of a key was deleted by the topic's retention, which promises nothing."""
+        """True if the topic's retention deleted the winner of a key; then nothing is promised."""
         history, winner = self.history, self.history.winners.get(key)
         expired = winner is not None and self.written[winner].offset < history.expired_below
         return expired and not history.deltas

@@ -1,4 +1,4 @@
-"""Deletes: a deleted key stays deleted, and its tombstone goes neither too early nor never."""
+"""Deletes: a deleted key stays deleted; its tombstone stays long enough, and not for ever."""
 
 from typing import Any
 
@@ -26,8 +26,8 @@ class NoResurrection(DeleteInvariant):
         LEO(r) > X.offset implies that fold(log of r below HW(r))[K] is absent or X does not beat it
 
     The fold is that of the replica's own log under the promised order: its own markers decide, so
-    an aborted or open record counts for nothing, and any tombstone it holds deletes what that
-    beats, whether or not it wins. Retention promises nothing about what it deletes.
+    aborted and open records do not count, and any tombstone it holds deletes what that beats,
+    even if the tombstone does not win. Retention promises nothing about what it deletes.
     """
 
     kind = Kind.AT_REST
@@ -40,7 +40,7 @@ class NoResurrection(DeleteInvariant):
     )
 
     def on_quiesced(self, _: Quiesced) -> None:
-        """Fold every log."""
+        """Folds every log and compares it with the deleted keys."""
         written, deleted = self.written, self.history.deleted
         for view in self.replicas.values():
             for key, uid in undone_deletes(self.history, view).items():
@@ -52,13 +52,13 @@ class NoResurrection(DeleteInvariant):
 class NoTransientResurrection(DeleteInvariant):
     """No replica shows a deleted key for a while, between two times of rest.
 
-    What `no-resurrection` says, of a live replica as soon as it is caught up:
+    A live replica has to satisfy `no-resurrection` as soon as it is caught up:
 
         up(r) and HW(r) >= N and LEO(r) >= N, where N offsets are committed
 
-    until its log gives the key no such value any more or another record of the key wins. What is
-    still there at rest is left to `no-resurrection`. Not judged once an offset was committed twice,
-    nor where settings change, since the promise is that of the newest.
+    A violation lasts until its log gives the key no such value any more, or another record of the
+    key wins. What is still there at rest is left to `no-resurrection`. Not judged once an offset
+    was committed twice, nor where settings change, since the promise is that of the newest.
     """
 
     source = "KIP-630"
@@ -76,36 +76,36 @@ class NoTransientResurrection(DeleteInvariant):
     )
 
     def begin(self) -> None:
-        """No deleted key is shown."""
+        """Starts with no shown deleted keys."""
         self._judged: dict[str, int] = {}
         self._shown: dict[tuple[str, str], tuple[int, int, int]] = {}
         self._count = self._longest_ms = 0
 
     def counters(self) -> dict[str, int]:
-        """How often a deleted key was shown, and the longest time in ms, until now."""
+        """The number of times that a deleted key was shown, and the longest time in ms."""
         now_ms = self.history.at
         going_on = [now_ms - since for since, _uid, _tombstone in self._shown.values()]
         longest_ms = max([self._longest_ms, *going_on])
         return {"resurrections": self._count, "resurrection_ms": longest_ms}
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-        """It may be caught up now; and what a leader commits may win a key that was shown."""
+        """Judges the replica, which may be caught up now, if anything it depends on changed."""
         replica = event.replica
         changes = self.replicas[replica].losses + self.history.late_for_deletes
         if self._shown or self._judged.get(replica) != changes:
             self._look(replica)
 
     def on_any_of(self, event: Any) -> None:
-        """A tombstone may be gone, or what was shown; or it is live again, or caught up at once."""
+        """Judges the replica after an event that may begin or end a violation."""
         self._look(event.replica)
 
     def on_quiesced(self, _: Quiesced) -> None:
-        """What is still shown is no transient."""
+        """Ends violations that are over; what is still shown is no transient."""
         for replica in list(self.replicas):
             self._look(replica)
 
     def _look(self, replica: str) -> None:
-        """See whether what is shown ended anywhere, and what this replica shows, if it changed."""
+        """Ends violations that are over anywhere, and judges one replica if its log changed."""
         history, view = self.history, self.replicas.get(replica)
         if self._shown:
             self._end_what_is_gone()
@@ -126,7 +126,7 @@ class NoTransientResurrection(DeleteInvariant):
                 self._count += 1
 
     def _end_what_is_gone(self) -> None:
-        """Another record wins the key, or the replica's log gives it another value, or none."""
+        """Ends violations of replicas that no longer give the deleted key the value."""
         undone = {
             replica: undone_deletes(self.history, self.replicas[replica])
             for replica in {replica for replica, _ in self._shown} & self.replicas.keys()
@@ -136,7 +136,7 @@ class NoTransientResurrection(DeleteInvariant):
                 self._end(replica, key)
 
     def _end(self, replica: str, key: str) -> None:
-        """A replica shows a deleted key no longer."""
+        """Reports a violation that is over: a replica shows a deleted key no longer."""
         since, uid, tombstone = self._shown.pop((replica, key))
         lasted, deleted_at = self.history.at - since, self.written[tombstone].offset
         self._longest_ms = max(self._longest_ms, lasted)
@@ -146,7 +146,7 @@ class NoTransientResurrection(DeleteInvariant):
 
 
 class TombstoneSafety(DeleteInvariant):
-    """A winning tombstone stays while another log needs it to delete the key.
+    """A pass removes no winning tombstone that another log needs to delete the key.
 
     A replica r may not remove tombstone X of key K, which is not aborted and which no committed,
     decided record beats, while there are another replica f, down or up, and a value Y of K with
@@ -157,9 +157,9 @@ class TombstoneSafety(DeleteInvariant):
     LEO is exclusive; KIP-630, whose log end is inclusive, writes `Y < LEO < X`. The last line says
     that f's log as it stands does not delete the key by itself: a tombstone above Y would, and a
     value above Y that X beats takes the place of Y. Decided is what the markers of the committed
-    history decide: an open, aborted or uncommitted record saves nobody. What f is still to be sent
-    saves it when it beats X, too: then X does not win. Not judged with `lag_guard`, which repairs
-    instead.
+    history decide: an open, aborted or uncommitted record does not help. A record that f will still
+    receive helps if it beats X, too: then X does not win. Not judged with `lag_guard`, which
+    repairs instead.
     """
 
     source = "KIP-630, Tombstone and Delete Operations"
@@ -171,15 +171,15 @@ class TombstoneSafety(DeleteInvariant):
     )
 
     def begin(self) -> None:
-        """Nothing was removed."""
+        """Starts with no early removals."""
         self._early = 0
 
     def counters(self) -> dict[str, int]:
-        """Removals against KIP-630's sentence, see `TombstoneUntilLogEnd`."""
+        """The number of removals against KIP-630's sentence, see `TombstoneUntilLogEnd`."""
         return {"tombstones_removed_early": self._early}
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Look for a log that needs one of the winning tombstones that went."""
+        """Looks for a log that needs one of the winning tombstones that went."""
         history = self.history
         for removal in [one for one in event.removals if one.reason == "tombstone"]:
             self._early += bool(history.laggards(event.replica, removal.uid))
@@ -194,7 +194,7 @@ class TombstoneSafety(DeleteInvariant):
                     break
 
     def _is_beaten_on(self, view: ReplicaView, value: int) -> bool:
-        """A log holds a committed, decided record of the key that beats `value`."""
+        """True if a log holds a committed, decided record of the key that beats `value`."""
         history = self.history
         return any(
             history.holds(view, uid) and history.is_committed(uid) for uid in history.beating(value)
@@ -202,10 +202,11 @@ class TombstoneSafety(DeleteInvariant):
 
 
 class TombstoneUntilLogEnd(DeleteInvariant):
-    """KIP-630's sentence to the letter: no log that ends at or below X holds a value X beats.
+    """No tombstone X goes while a log that ends at or below X holds a value that X beats (KIP-630).
 
-    Where X loses to another record, or that log deletes the key by itself, nothing comes of it:
-    that is what `tombstone-safety` leaves out. The counter `tombstones_removed_early` has so many.
+    That is KIP-630's sentence to the letter. Where X loses to another record, or that log deletes
+    the key by itself, no harm is done: `tombstone-safety` leaves these cases out. The counter
+    `tombstones_removed_early` is the number of such removals.
     """
 
     kind = Kind.FINDING
@@ -219,7 +220,7 @@ class TombstoneUntilLogEnd(DeleteInvariant):
     )
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Look at every other log that ends at or below a removed tombstone."""
+        """Looks at every other log that ends at or below a removed tombstone."""
         for removal in [one for one in event.removals if one.reason == "tombstone"]:
             for view, value in self.history.laggards(event.replica, removal.uid)[:1]:
                 self.broken_for(event.replica, removal, view, value)
@@ -244,15 +245,15 @@ class TombstoneEventuallyRemoved(Invariant):
     says = "{replica} still holds the tombstone of {key} (offset {offset})"
 
     def begin(self) -> None:
-        """No pass was seen."""
+        """Starts with no passes."""
         self._protected: dict[str, int | None] = {}
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Note what the fix keeps."""
+        """Notes the offset that the fix protects."""
         self._protected[event.replica] = event.protected_offset
 
     def on_rounds_ended(self, event: RoundsEnded) -> None:
-        """Look for a tombstone in every log that was cleaned."""
+        """Looks for a tombstone in every log that was cleaned."""
         history, written = self.history, self.written
         removal = history.rules.cleaner.tombstone_removal
         everybody = all(view.up and name in event.cleaners for name, view in self.replicas.items())
@@ -273,7 +274,7 @@ class TombstoneEventuallyRemoved(Invariant):
                     self.broken(name, offset, written[uid].key, says, **told)
 
     def on_tombstone_probed(self, event: TombstoneProbed) -> None:
-        """Look for tombstones of the key in the logs of live replicas."""
+        """Looks for tombstones of the key in the logs of live replicas."""
         for view in self.replicas.values():
             for uid in self.history.uids_of_key.get(event.key, ()):
                 if view.up and self.written[uid].tombstone and self.history.holds(view, uid):
@@ -300,6 +301,6 @@ class HorizonStability(Invariant):
     )
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Compare with the horizon the same batch had, set by a pass or copied with it."""
+        """Compares with the horizon the same batch had, set by a pass or copied with it."""
         for base, before, horizon in self.history.moved_horizons:
             self.broken(event.replica, base, before_ms=before, horizon_ms=horizon)

@@ -1,4 +1,4 @@
-"""Epochs: one leader each, rising along a log, with one answer about where each ends."""
+"""Epochs: each has one leader, they rise along a log, and replicas agree on where each ends."""
 
 from collections import defaultdict
 from typing import Any, NamedTuple
@@ -31,11 +31,11 @@ class ElectionSafety(LogInvariant):
     says = "{replica} was elected in epoch {epoch}, which {leader} led already."
 
     def begin(self) -> None:
-        """Nobody has led yet."""
+        """Starts with no leaders."""
         self._leaders: dict[int, str] = {}
 
     def on_leader_elected(self, event: LeaderElected) -> None:
-        """Compare with who led the epoch before."""
+        """Compares with the first leader of the epoch."""
         first = self._leaders.setdefault(event.epoch, event.replica)
         if first != event.replica:
             self.broken(event.replica, event.epoch_start_offset, epoch=event.epoch, leader=first)
@@ -57,19 +57,19 @@ class EpochMonotonic(LogInvariant):
     says = "{replica} holds epoch {epoch} at offset {offset} after epoch {before}."
 
     def begin(self) -> None:
-        """Nobody has gone down yet."""
+        """Starts with no crashed replicas."""
         self._epochs: dict[str, int] = {}
 
     def on_replica_crashed(self, event: ReplicaCrashed) -> None:
-        """What it should remember."""
+        """Notes the epoch that the replica should remember."""
         self._epochs[event.replica] = event.epoch
 
     def on_replica_wiped(self, event: ReplicaWiped) -> None:
-        """A new disk remembers nothing."""
+        """Forgets the epoch: a new disk has none."""
         self._epochs.pop(event.replica, None)
 
     def on_replica_restarted(self, event: ReplicaRestarted) -> None:
-        """Compare with the epoch in which it went down."""
+        """Compares with the epoch at the crash."""
         before = self._epochs.get(event.replica, 0)
         if event.epoch < before:
             says = "{replica} came back in epoch {epoch}, having been in {before}."
@@ -77,7 +77,7 @@ class EpochMonotonic(LogInvariant):
             self.broken(event.replica, end, None, says, epoch=epoch, before=before)
 
     def on_written(self, event: Writing) -> None:
-        """Compare each batch with the one before it, the first with what the log held."""
+        """Compares each batch with the one before it, the first with what the log held."""
         batches = batches_of(event)
         before = self._epoch_below(event.replica, batches[0].base_offset)
         for batch in batches:
@@ -86,7 +86,7 @@ class EpochMonotonic(LogInvariant):
             before = batch.epoch
 
     def _epoch_below(self, replica: str, base: int) -> int:
-        """The epoch of what the log held last below `base`; -1 = it holds nothing there."""
+        """The epoch of the last record below `base`, or of the snapshot there; -1 without both."""
         view = self.replicas[replica]
         start = view.log_start_offset
         for offset in range(base - 1, start - 1, -1):
@@ -104,38 +104,38 @@ class EpochAnswer(NamedTuple):
 
 
 class EpochBook:
-    """What events say about the epochs of one log, by the oracle's own book-keeping.
+    """The epochs of one log, kept from events alone.
 
     Nothing of it is shared with the leader epoch cache of replicas, `sim.protocol.log.epochs`.
 
     Attributes:
         entries: Each epoch with the first offset (inclusive) that was written in it, both rising.
         end: Where the log ends (exclusive).
-        installed: The entry that a snapshot left: it has no record above, and stays all the same.
+        installed: The entry that a snapshot left; it stays although no record follows it.
     """
 
     def __init__(self, end: int = 0, installed: tuple[int, int] | None = None) -> None:
-        """A log that ends at `end`; nothing is known of it, but for what a snapshot brought."""
+        """Starts with the end of a log, and the entry that a snapshot brought, if any."""
         self.entries = [] if installed is None else [installed]
         self.end = end
         self.installed = installed
 
     @property
     def latest(self) -> int:
-        """The newest epoch; -1 when nothing is known."""
+        """The newest known epoch; -1 without one."""
         return self.entries[-1][0] if self.entries else -1
 
     def begin(self, epoch: int, start: int) -> None:
-        """Note that an epoch starts at an offset, unless it has started before.
+        """Notes that an epoch starts at an offset, unless it has started before.
 
-        What contradicts that is forgotten: entries of later epochs, and those at or above.
+        Entries that contradict that are dropped: those of later epochs, and those at or above.
         """
         if not self.entries or epoch != self.entries[-1][0] or start < self.entries[-1][1]:
             self.entries = [one for one in self.entries if one[0] < epoch and one[1] < start]
             self.entries.append((epoch, start))
 
     def drop_from(self, start: int) -> None:
-        """Forget the epochs that start at an offset or above."""
+        """Forgets the epochs that start at an offset or above."""
         self.entries = [one for one in self.entries if one[1] < start]
 
     def answer(self, epoch: int) -> EpochAnswer:
@@ -150,13 +150,13 @@ class EpochBook:
 
 
 class EpochCacheConsistency(LogInvariant):
-    """Of an epoch up to the older of their newest two replicas say alike which it is and its end.
+    """Two replicas agree on where an epoch ends, up to the older of their newest epochs.
 
     For all replicas r, s, epochs e <= min(newest(r), newest(s)): answer(r, e) = answer(s, e), where
     an answer is (largest known epoch <= e, start of the next one, else the log end offset).
     Judged: when an epoch, a high watermark or a cache changes. Excused: where an end is above one
     of both high watermarks or log ends (a log whose end counts here is committed whole), or at or
-    below a log start. Where it does not hold a follower may be told to cut what is committed.
+    below a log start. Where it does not hold, a follower may truncate committed records.
     """
 
     kind = Kind.FINDING
@@ -169,22 +169,22 @@ class EpochCacheConsistency(LogInvariant):
     )
 
     def begin(self) -> None:
-        """Nobody knows an epoch yet."""
+        """Starts with no known epochs."""
         self._known: defaultdict[str, EpochBook] = defaultdict(EpochBook)
         rules = self.history.rules.replication
         self._cuts_unwritten = rules.epoch_cut == "dropped" and rules.truncation != "none"
 
     def answer(self, replica: str, epoch: int) -> EpochAnswer:
-        """Where `replica` says that `epoch` ends, as far as events tell."""
+        """The answer of a replica to where an epoch ends, as far as events show."""
         return self._known[replica].answer(epoch)
 
     def on_leader_elected(self, event: LeaderElected) -> None:
-        """A new epoch ends the one before."""
+        """Notes the new epoch, which ends the one before."""
         self._known[event.replica].begin(event.epoch, event.epoch_start_offset)
         self._judge(event.replica)
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-        """More epochs may have ended below it; of one who does not know the newest, any."""
+        """Judges the replica if its mark passed the start of an epoch, or newest epochs differ."""
         known, before = self._known[event.replica], self.history.previous_high_watermark
         latest = known.latest
         crossed = known.entries and known.entries[-1][1] > before
@@ -192,7 +192,7 @@ class EpochCacheConsistency(LogInvariant):
             self._judge(event.replica)
 
     def on_written(self, event: Writing) -> None:
-        """Batches bring their epochs. One that a follower led without a record is gone before."""
+        """Notes the epochs of batches; an epoch that a follower led without a record goes first."""
         known = self._known[event.replica]
         led_last = known.entries[-1:] != [known.installed]
         if isinstance(event, Copied) and self._cuts_unwritten and led_last:
@@ -202,7 +202,7 @@ class EpochCacheConsistency(LogInvariant):
         known.end = self.replicas[event.replica].log_end_offset
 
     def on_gap_learned(self, event: GapLearned) -> None:
-        """The leader tells the epochs that start in the gap."""
+        """Notes the epochs of the leader that start in the gap."""
         known = self._known[event.replica]
         for epoch, start in self._known[event.leader].entries:
             if event.fetch_offset <= start <= event.log_end_offset:
@@ -210,36 +210,36 @@ class EpochCacheConsistency(LogInvariant):
         known.end = event.log_end_offset
 
     def on_epoch_cache_changed(self, event: EpochCacheChanged) -> None:
-        """What else it knows, or does not know any more."""
+        """Takes over the changed entries of the cache."""
         self._known[event.replica].entries = [*event.epochs]
         self._judge(event.replica)
 
     def on_cut(self, event: Any) -> None:
-        """Epochs go with what they wrote."""
+        """Drops the epochs whose records are gone."""
         known, end = self._known[event.replica], self.replicas[event.replica].log_end_offset
         if end < known.end:
             known.drop_from(end)
         known.end = end
 
     def on_replica_restarted(self, event: ReplicaRestarted) -> None:
-        """A log end that comes from the last record may be lower (`leo_source: last_record`)."""
+        """Takes the log end after the restart, which `leo_source: last_record` may lower."""
         self._known[event.replica].end = event.log_end_offset
 
     def on_replaced(self, event: Any) -> None:
-        """A log that begins anew knows nothing, nor does a new disk."""
+        """Forgets all epochs of a log that was replaced."""
         self._known[event.replica] = EpochBook(self.replicas[event.replica].log_end_offset)
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
-        """A snapshot brings the epoch of its last record."""
+        """Notes the epoch of the snapshot's last record."""
         end = event.end_offset
         self._known[event.replica] = EpochBook(end, installed=(event.epoch, end))
 
     def on_replica_removed(self, event: ReplicaRemoved) -> None:
-        """Nobody asks who has left for good."""
+        """Forgets a replica that has left for good."""
         self._known.pop(event.replica, None)
 
     def _judge(self, replica: str) -> None:
-        """Compare one replica with each other one, epoch by epoch."""
+        """Compares one replica with each other one, epoch by epoch."""
         mine, view = self._known[replica], self.replicas[replica]
         for name, theirs in self._known.items():
             other = self.replicas[name]

@@ -1,4 +1,4 @@
-"""What an offset holds is the same everywhere and for ever, and no log gives it twice."""
+"""Offsets: each names one record on all replicas for ever, and no log gives it twice."""
 
 from sim.check.facts import ReplicaView
 from sim.check.invariant import LogInvariant, Writing
@@ -28,7 +28,7 @@ class NoOffsetReuse(LogInvariant):
     says = "{replica} gave offset {offset} to {record}, but it was committed as {first}."
 
     def on_appended(self, event: Appended) -> None:
-        """Compare with the committed history."""
+        """Compares with the committed history."""
         committed, batch = self.committed, event.batch
         if batch.base_offset >= len(committed):
             return
@@ -52,7 +52,7 @@ class OffsetEpochUniqueness(LogInvariant):
     says = "{replica} gave offset {offset} in epoch {epoch} to {record}; it was given to {first}."
 
     def on_appended(self, event: Appended) -> None:
-        """Compare with the first record that got the same offset in the same epoch."""
+        """Compares with the first record that got the same offset in the same epoch."""
         for record, first in self.history.reassigned:
             self.broken(
                 event.replica,
@@ -77,7 +77,7 @@ class RecordOffsetUniqueness(LogInvariant):
     any_of = (Copied, Pushed)
 
     def on_any_of(self, event: Copied | Pushed) -> None:
-        """Compare each copy's offset with that of the append."""
+        """Compares each copy's offset with that of the append."""
         for copy in self.history.altered:
             if self.written[copy.uid].offset != copy.offset:
                 self.broken_by(event.replica, copy.uid, copy.offset)
@@ -100,7 +100,7 @@ class SlotAgreement(LogInvariant):
     any_of = (HighWatermarkMoved, ReplicaRestarted, *WRITTEN)
 
     def on_any_of(self, _: Event) -> None:
-        """Something new may disagree, or a disagreement is below both high watermarks now."""
+        """Looks for a disagreement that is below both high watermarks."""
         for offset, view, other in self.history.disagreements:
             if offset < view.high_watermark and offset < other.high_watermark:
                 marks = {"high_watermark": view.high_watermark}
@@ -123,7 +123,7 @@ class StateMachineSafety(LogInvariant):
     )
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-        """Look at what this advance committed again."""
+        """Looks at the offsets that this advance committed again."""
         mark = event.high_watermark
         for offset, uid in self.history.recommitted if event.leading else ():
             first = self.committed[offset]
@@ -152,7 +152,7 @@ class LogMatching(LogInvariant):
     )
 
     def on_written(self, event: Writing) -> None:
-        """It may clash with a record of its offset and epoch; below what is shared all agrees."""
+        """Judges differing offsets: those of one epoch, and those below a shared record."""
         for offset, view, other in self.history.disagreements:
             epoch = self.written[view.slots[offset]].batch.epoch
             if epoch == self.written[other.slots[offset]].batch.epoch:
@@ -163,7 +163,7 @@ class LogMatching(LogInvariant):
             self._judge_below(self.replicas[event.replica], event.batch.base_offset)
 
     def _judge_below(self, view: ReplicaView, start: int) -> None:
-        """Look below the records that were copied from offset `start` on."""
+        """Looks for disagreements below the records that were copied from offset `start` on."""
         for offset, one, another in self.history.disagreements:
             if view is one or view is another:
                 other = another if view is one else one
@@ -187,7 +187,7 @@ class LeaderAppendOnly(LogInvariant):
     says = "{replica} truncated from {log_end} to {offset} while it was leading."
 
     def on_truncated(self, event: Truncated) -> None:
-        """A leader that cuts its own log."""
+        """Reports a leader that truncates its own log."""
         if event.leading:
             self.broken(event.replica, event.target, log_end=event.log_end_offset)
 
@@ -205,11 +205,11 @@ class LeoPreservation(LogInvariant):
     says = " moved the log end offset of {replica} from {before} to {offset}."
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Compare with the log end before the pass."""
+        """Compares with the log end before the pass."""
         self._judge(event.replica, event.log_end_offset, "a cleaning pass")
 
     def on_replica_restarted(self, event: ReplicaRestarted) -> None:
-        """Compare with the log end that the crash left."""
+        """Compares with the log end that the crash left."""
         self._judge(event.replica, event.log_end_offset, "a restart")
 
     def _judge(self, replica: str, end: int, what: str) -> None:
@@ -222,8 +222,8 @@ class NoTruncationBelowHw(LogInvariant):
     """A replica never truncates below its own high watermark.
 
     For all cuts of r to t: t >= hw(r) before.
-    Judged: on each cut. Excused: nothing. That the batch which straddles t goes whole (UnifiedLog)
-    is left to `hole-justified`.
+    Judged: on each cut. Excused: nothing. The rest of a batch that straddles t goes, too
+    (UnifiedLog); that is left to `hole-justified`.
     """
 
     source = "KIP-595; KafkaMetadataLog.truncateTo"
@@ -232,7 +232,7 @@ class NoTruncationBelowHw(LogInvariant):
     )
 
     def on_truncated(self, event: Truncated) -> None:
-        """Compare target and high watermark."""
+        """Compares target and high watermark."""
         mark = max(event.high_watermark, self.history.previous_high_watermark)
         if event.target < mark:
             self.broken(
@@ -251,7 +251,7 @@ class TruncationBelowLogStart(LogInvariant):
     says = "{replica} truncated to {offset}, below its log start offset {log_start}."
 
     def on_truncated(self, event: Truncated) -> None:
-        """Compare target and log start."""
+        """Compares target and log start."""
         start = max(event.log_start_offset, self.history.previous_log_start)
         if event.target < start:
             self.broken(event.replica, event.target, log_start=start)

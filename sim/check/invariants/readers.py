@@ -1,4 +1,4 @@
-"""Readers: a consumer is given what it should be, and no more."""
+"""Readers: a consumer is given all records that it should be, and no others."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -11,7 +11,7 @@ from sim.protocol.events import Consumed, Quiesced, ReadingEnded, Understood
 class ConsistentRead(ReaderInvariant):
     """Two consumers that were given a record at the same offset were given the same record.
 
-    For all records x, y given to anybody from any replica: x.offset = y.offset implies x = y.
+    For all records x, y given to any consumer from any replica: x.offset = y.offset implies x = y.
     Judged: at each read. Excused: nothing.
     """
 
@@ -21,12 +21,12 @@ class ConsistentRead(ReaderInvariant):
     says = "{first_reader} read {first} and {reader} read {record} at offset {offset}."
 
     def begin(self) -> None:
-        """Nothing read yet."""
+        """Starts with no reads."""
         self._alike: list[Consumed] = []
         self._read: dict[int, tuple[int, str]] = {}
 
     def on_consumed(self, event: Consumed) -> None:
-        """Readers that were given committed records agree; compare all as soon as one was not."""
+        """Compares all reads as soon as one deviates: readers of committed records agree."""
         self._alike.append(event)
         if self.history.reads_deviate:
             for each in self._alike:
@@ -34,7 +34,7 @@ class ConsistentRead(ReaderInvariant):
             self._alike.clear()
 
     def _compare(self, event: Consumed) -> None:
-        """Compare with what was read first at each offset."""
+        """Compares with the record that was read first at each offset."""
         for record in event.records:
             first, reader = self._read.setdefault(record.offset, (record.uid, event.consumer))
             if first != record.uid:
@@ -44,7 +44,7 @@ class ConsistentRead(ReaderInvariant):
 
 
 class ConsumerEndsCurrent(ReaderInvariant):
-    """A consumer that has read everything keeps, of no key, a record that the winner beats.
+    """A consumer that has read everything keeps no record that the winner of its key beats.
 
     For all consumers c with position(c) >= N, keys k: winner(k) does not beat table(c)[k], where
     the table keeps what `consumer_order` says of what c was given.
@@ -60,12 +60,12 @@ class ConsumerEndsCurrent(ReaderInvariant):
     )
 
     def begin(self) -> None:
-        """Nothing read yet."""
+        """Starts with no reads."""
         self._tables: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._positions: dict[str, int] = {}
 
     def on_consumed(self, event: Consumed) -> None:
-        """Enter what was given into the consumer's table."""
+        """Enters the given records into the consumer's table."""
         table = self._tables[event.consumer]
         self._positions[event.consumer] = event.end
         by_strategy = self.history.rules.reading.consumer_order == "strategy"
@@ -76,7 +76,7 @@ class ConsumerEndsCurrent(ReaderInvariant):
                     table[record.key] = record.uid
 
     def on_quiesced(self, _: Quiesced) -> None:
-        """Compare the tables of those that have read everything with the committed history."""
+        """Compares the tables of those that have read everything with the committed history."""
         history = self.history
         for consumer, table in self._tables.items():
             kept = table.items() if self._positions[consumer] >= len(self.committed) else ()
@@ -102,11 +102,11 @@ class ConsumerNoSkip(ReaderInvariant):
     says = "{reader} is at position {end} on {replica} and was never given the live {record}."
 
     def begin(self) -> None:
-        """Nothing given yet."""
+        """Starts with no reads."""
         self._given: defaultdict[str, set[int]] = defaultdict(set)
 
     def on_consumed(self, event: Consumed) -> None:
-        """Judge the offsets passed just now, and those that were committed twice."""
+        """Judges the offsets that this read passed, and those that were committed twice."""
         replica, consumer, start, end = event.replica, event.consumer, event.start, event.end
         history, committed = self.history, self.committed
         given = self._given[consumer]
@@ -138,7 +138,7 @@ class ConsumerNoSkip(ReaderInvariant):
             self.broken_by(event.replica, uid, offset, reader=reader, end=end)
 
     def _is_beaten_on(self, view: ReplicaView, uid: int) -> bool:
-        """A log holds a record that beats `uid`, and by its own markers counts."""
+        """True if a log holds a record that beats `uid` and counts by the log's own markers."""
         history = self.history
         return any(
             history.holds(view, other) and history.verdict_in(view, other) is True
@@ -151,8 +151,8 @@ class ConsumerTakesDeletes(ReaderInvariant):
 
     For all keyed records x given to a consumer of a declared version: it takes x for a delete if,
     and only if, x is a tombstone under the rules of the run.
-    Judged: as they are given. An old consumer knows null values alone, and so does an application
-    on a new one that was not changed. Excused: consumers that declare no version.
+    Judged: as they are given. An old consumer takes null values alone for deletes, and so does an
+    unchanged application on a new consumer. Excused: consumers that declare no version.
     """
 
     source = "KIP-87, Migration Plan and its vote thread"
@@ -161,7 +161,7 @@ class ConsumerTakesDeletes(ReaderInvariant):
     says = "{reader} took the {record} for {what}."
 
     def on_understood(self, event: Understood) -> None:
-        """Compare with what marks a tombstone under the rules of the run."""
+        """Compares with the tombstones under the rules of the run."""
         for records, as_delete in ((event.values, False), (event.deletes, True)):
             for record in records:
                 if self.written[record.uid].tombstone != as_delete:
@@ -172,13 +172,13 @@ class ConsumerTakesDeletes(ReaderInvariant):
 
 
 class ConsumerTombstoneVisibility(ReaderInvariant):
-    """A consumer in time reads the delete of what it has read.
+    """A consumer that is not too late is given the delete of every record it has read.
 
     For a read of c at t' over [from, to), tombstones X = winner(k) with from <= X.offset < to: if c
     was given some Y of k at t, X beats Y and t' <= t + delete retention, then c was given X or a
     record of k above X.offset, now or before.
     Judged: at each read; reads from any replica count (the global form). Excused: nothing; no local
-    rule keeps the global form, and stories that show it expect the violation.
+    rule ensures the global form, and stories that show it expect the violation.
     """
 
     source = "KIP-534, Motivation"
@@ -190,12 +190,12 @@ class ConsumerTombstoneVisibility(ReaderInvariant):
     )
 
     def begin(self) -> None:
-        """No reads yet."""
+        """Starts with no reads."""
         self._reads: defaultdict[str, list[Consumed]] = defaultdict(list)
         self._times: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
 
     def on_consumed(self, event: Consumed) -> None:
-        """Note what was given, then judge the tombstones that were passed."""
+        """Notes the read, then judges the tombstones that it passed."""
         consumer, start, end = event.consumer, event.start, event.end
         history = self.history
         self._reads[consumer].append(event)
@@ -231,7 +231,7 @@ _NO_MORE = "{replica} holds nothing more from its position {position} up to the 
 
 
 class ReaderReachesEnd(ReaderInvariant):
-    """A reader that wants to read up to the end it was told comes to an end.
+    """A reader that reads up to an end offset stops.
 
     For a reader from `start` to `end` with start < end to which nothing more comes: it stops by its
     position: position >= end; by its last record: that record's offset + 1 >= end; by count: it was
@@ -247,7 +247,7 @@ class ReaderReachesEnd(ReaderInvariant):
     fairness = "the replica it reads is up, it polls until nothing more comes"
 
     def on_reading_ended(self, event: ReadingEnded) -> None:
-        """Compare where the reader is with what it waits for."""
+        """Compares the position of the reader with the condition on which it stops."""
         start, end, position = event.start, event.end, event.position
         wanted, given, missing = end - start, event.given, None
         if event.until == "position":

@@ -1,4 +1,4 @@
-"""Snapshots: what they hold, when they are installed, and what may go because of them."""
+"""Snapshots: their content, when they are installed, and which prefix may go for them."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ class SnapshotAtLogStart(Invariant):
     says = "{replica} starts its log at {offset} without a snapshot that ends there."
 
     def on_prefix_deleted(self, event: PrefixDeleted) -> None:
-        """Look for the snapshot."""
+        """Looks for the snapshot."""
         ends = sorted([end for end, _ in self.replicas[event.replica].snapshots])
         start = event.log_start_offset
         if start > 0 and start not in ends:
@@ -56,7 +56,7 @@ class SnapshotBound(Invariant):
     says = "{replica} took snapshot ({offset}, {epoch}) above its high watermark {high_watermark}."
 
     def on_snapshot_taken(self, event: SnapshotTaken) -> None:
-        """Compare end and high watermark."""
+        """Compares end and high watermark."""
         mark, end = self.replicas[event.replica].high_watermark, event.end_offset
         if end > mark:
             self.broken(event.replica, end, epoch=event.epoch, high_watermark=mark)
@@ -83,11 +83,11 @@ class SnapshotConsistency(Invariant):
     any_of = (SnapshotTaken, SnapshotInstalled)
 
     def begin(self) -> None:
-        """No snapshots yet."""
+        """Starts with no snapshots."""
         self._waiting: list[tuple[int, _Snapshot]] = []
 
     def on_any_of(self, event: _Snapshot) -> None:
-        """Compare with the others of the same id and, if it is known already, with the fold."""
+        """Compares with the others of the same id and, if it is known already, with the fold."""
         for view in self.replicas.values():
             other = view.snapshots.get((event.end_offset, event.epoch))
             if other is not None and _contents(other) != _contents(event.records):
@@ -96,7 +96,7 @@ class SnapshotConsistency(Invariant):
         self.on_high_watermark_moved()
 
     def on_high_watermark_moved(self, _: HighWatermarkMoved | None = None) -> None:
-        """The history grew: some snapshot may be judged now."""
+        """Judges the snapshots that end at or below what is committed now."""
         known = len(self.committed)
         for at, event in self._waiting:
             view = self.replicas.get(event.replica)  # it may have left since
@@ -129,10 +129,10 @@ class SnapshotConsistency(Invariant):
 
 
 PATIENCE = 3
-"""So many downloads in a row may not be lost to deletions at the leader."""
+"""Number of downloads in a row that may not be lost to deletions at the leader."""
 
 SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
-"""Why one is lost to them, by Kafka's name (Errors.SNAPSHOT_NOT_FOUND)."""
+"""Reason of such a loss, as Kafka names it (Errors.SNAPSHOT_NOT_FOUND)."""
 
 _LOST = (
     "{replica} lost {lost} snapshots in a row while it fetched them, the last one ({snapshot_end}, "
@@ -141,11 +141,11 @@ _LOST = (
 
 
 class SnapshotFetchProgress(Invariant):
-    """A follower that stays connected to one leader gets its snapshot some day.
+    """A follower that stays connected to one leader gets its snapshot eventually.
 
     For all followers f: at rest f is fetching no snapshot; and before, f does not lose three
     downloads in a row because the leader deleted what it was reading.
-    Judged: at rest after everybody synced; and whenever a download is lost. Excused: as soon as
+    Judged: at rest after all replicas synced; and whenever a download is lost. Excused: as soon as
     another leader is elected, a fault or a crash hits f, or a record reaches it, counting starts
     over.
     """
@@ -161,18 +161,18 @@ class SnapshotFetchProgress(Invariant):
     any_of = (SnapshotInstalled, ReplicaCrashed, ReplicaRemoved)
 
     def begin(self) -> None:
-        """Nobody is fetching."""
+        """Starts with no downloads."""
         self._fetching: dict[str, tuple[int, int, str, int]] = {}
         self._lost: dict[str, int] = {}
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
-        """A fetch is going on."""
+        """Notes how far a download has come."""
         size, unit = (event.size_bytes, "bytes") if event.in_bytes else (event.entries, "entries")
         received = event.position + size
         self._fetching[event.replica] = (event.end_offset, received, unit, self.history.at)
 
     def on_snapshot_fetch_dropped(self, event: SnapshotFetchDropped) -> None:
-        """It was given up; that it was deleted under the reader must not go on for ever."""
+        """Counts downloads in a row that ended because the leader deleted the snapshot."""
         replica = event.replica
         begun = self._fetching.pop(replica, None) is not None
         if event.reason != SNAPSHOT_NOT_FOUND:
@@ -184,24 +184,24 @@ class SnapshotFetchProgress(Invariant):
             self.broken(replica, None, None, _LOST, lost=lost, snapshot_end=end, epoch=epoch)
 
     def on_leader_elected(self, _: LeaderElected) -> None:
-        """Another leader: everybody starts over."""
+        """Excuses all followers: another leader was elected."""
         self._lost.clear()
 
     def on_copied(self, event: Copied) -> None:
-        """It got on without a snapshot."""
+        """Excuses the follower: it got records without a snapshot."""
         self._lost.pop(event.replica, None)
 
     def on_fault_injected(self, event: FaultInjected) -> None:
-        """It was not left in peace."""
+        """Excuses the follower: a fault hit it."""
         self._lost.pop(event.replica, None)
 
     def on_any_of(self, event: Any) -> None:
-        """It is finished, or need not finish, or a crash takes what it has."""
+        """Ends a download: it is finished, or its follower crashed or left."""
         self._lost.pop(event.replica, None)
         self._fetching.pop(event.replica, None)
 
     def on_quiesced(self, event: Quiesced) -> None:
-        """Nobody may be left."""
+        """Reports downloads that are not finished at rest."""
         if event.synced:
             for replica, (end, received, unit, since) in self._fetching.items():
                 self.broken(replica, end, None, "", since, received=received, unit=unit)
@@ -230,22 +230,22 @@ class SnapshotInstallAtomic(Invariant):
     )
 
     def begin(self) -> None:
-        """Nobody is fetching."""
+        """Starts with no downloads."""
         self._sources: dict[str, str] = {}
 
     def on_log_emptied(self, event: LogEmptied) -> None:
-        """Nothing may go before what replaces it is there."""
+        """Reports a log that is emptied before the snapshot is there."""
         if event.log_end_offset > 0:
             mark, end = event.high_watermark, event.end_offset
             told = {"high_watermark": mark, "snapshot_end": end, "epoch": event.epoch}
             self.broken(event.replica, event.log_end_offset, **told)
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
-        """Remember whose snapshot it is."""
+        """Notes the leader from which the snapshot comes."""
         self._sources[event.replica] = event.leader
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
-        """What is installed has to be all of what the leader has under that id, if it still has."""
+        """Compares the installed snapshot with that of the leader, if the leader still has it."""
         source = self.replicas.get(self._sources.pop(event.replica, ""))
         whole = None if source is None else source.snapshots.get((event.end_offset, event.epoch))
         if whole is not None and whole != event.records:
@@ -272,7 +272,7 @@ class SnapshotNeverRegresses(Invariant):
     )
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
-        """Compare its end with the high watermark before."""
+        """Compares its end with the high watermark before."""
         mark = max(event.high_watermark, self.history.previous_high_watermark)
         if event.end_offset < mark:
             self.broken(event.replica, event.end_offset, epoch=event.epoch, high_watermark=mark)
@@ -292,7 +292,7 @@ class PrefixDeletionSafety(Invariant):
     says = "{follower} fetched at {offset}, below the log start of {replica}, which has "
 
     def on_prefix_deleted(self, event: PrefixDeleted) -> None:
-        """Judge the new log start."""
+        """Judges the new log start."""
         view, start = self.replicas[event.replica], event.log_start_offset
         mark = min(event.high_watermark, view.high_watermark)
         if start > mark:
@@ -326,7 +326,7 @@ class LeaderNeverLoadsSnapshot(Invariant):
     says = "{replica} installed snapshot ({offset}, {epoch}) while it was leading."
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
-        """A leader that installs one."""
+        """Reports a leader that installs a snapshot."""
         if event.leading:
             self.broken(event.replica, event.end_offset, epoch=event.epoch)
 
@@ -338,7 +338,7 @@ _IN_LOG = (
 
 
 class TrafficAccounting(Invariant):
-    """Replicas are sent what they lack: each byte of a snapshot once, and to who asked for it.
+    """Each byte of a snapshot is sent once, and only to replicas that lack it.
 
     For all chunks a follower receives of one download: position = sum of the sizes before, from 0.
     No follower copies a snapshot as a record of the log, as it has every record below.
@@ -362,18 +362,18 @@ class TrafficAccounting(Invariant):
     )
 
     def begin(self) -> None:
-        """Nobody is fetching."""
+        """Starts with no downloads."""
         self._received: dict[str, int] = {}
 
     def on_copied(self, event: Copied) -> None:
-        """A snapshot within the log goes to those who have all that it stands for."""
+        """Reports a snapshot within the log: its follower has every record below."""
         for batch in event.batches if Control.SNAPSHOT in self.history.controls else ():
             if batch.control is Control.SNAPSHOT:
                 base, size = batch.base_offset, batch.size_bytes
                 self.broken(event.replica, base, None, _IN_LOG, size_bytes=size)
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
-        """The next chunk begins where the last one ended."""
+        """Compares the position of the chunk with the end of the chunk before."""
         expected, position = self._received.get(event.replica, 0), event.position
         if position != expected:
             told = {"epoch": event.epoch, "position": position, "received": expected}
@@ -382,5 +382,5 @@ class TrafficAccounting(Invariant):
         self._received[event.replica] = position + size
 
     def on_any_of(self, event: Any) -> None:
-        """The next one starts at 0, and so does another attempt."""
+        """Ends a download; the next one starts at 0."""
         self._received.pop(event.replica, None)

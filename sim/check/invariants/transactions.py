@@ -1,4 +1,4 @@
-"""Transactions: as a whole they become what their producer asked for, everywhere."""
+"""Transactions: each ends on all replicas as its producer asked, as a whole."""
 
 from collections import defaultdict
 
@@ -27,17 +27,17 @@ class TransactionAsAsked(TransactionInvariant):
             =>  what is committed of S(T), and in the log it is appended to, is decided by then
 
     since a producer has one request in flight, and its coordinator is answered when the marker is
-    committed. Judged: as data is appended, and at rest. Excused: a marker of an earlier leader, who
-    may have committed it before it heard of its successor; offsets that were committed twice,
-    and deletes, which no value tells apart. A transaction whose producer asked to commit it may
-    abort all the same: by a newer instance, or since a batch of it was given up.
+    committed. Judged: as data is appended, and at rest. Excused: a marker of an earlier leader,
+    which may have committed it before it heard of its successor; offsets that were committed twice,
+    and deletes, which have no value to tell them apart. A transaction whose producer asked to
+    commit it may abort all the same: by a newer instance, or since a batch of it was given up.
     """
 
     source = "KIP-98, Transactional Guarantees; TransactionMarkerChannelManager; KIP-890; KIP-1228"
     in_stories = False
 
     def on_appended(self, event: Appended) -> None:
-        """Look for an earlier transaction of the producer that is open."""
+        """Looks for an earlier transaction of the producer that is open."""
         replica, batch, asked = event.replica, event.batch, self.history.asked
         if not (asked and batch.transactional and batch.control is None):
             return
@@ -54,7 +54,7 @@ class TransactionAsAsked(TransactionInvariant):
                 return
 
     def _ended_before(self, lineage: list[int], batch: Batch) -> bool:
-        """Whether an earlier leader of this log has ended it, and perhaps committed that unseen."""
+        """True if an earlier leader has ended the transaction, perhaps with a committed marker."""
         producer, epoch = batch.producer_id, batch.epoch
         markers = [self.written[uid].batch for uid in lineage if uid in self.written]
         return any(
@@ -63,7 +63,7 @@ class TransactionAsAsked(TransactionInvariant):
         )
 
     def on_quiesced(self, _: Quiesced) -> None:
-        """Compare what is committed with what was asked for."""
+        """Compares the committed values with what their producers asked for."""
         if self.history.committed_twice:
             return
         status, written = self.history.status, self.written
@@ -85,7 +85,7 @@ class TxnMarkerSafety(TransactionInvariant):
     For all markers m that a pass of r removes, other replicas s, down ones as well, with end(s) <=
     m.offset: s holds no data x of the transaction of m (of its producer, below m and above that
     producer's marker before).
-    Judged: on removal. Excused: nothing; who has end(s) > m.offset has read the marker.
+    Judged: on removal. Excused: nothing; a replica with end(s) > m.offset has read the marker.
     """
 
     source = "KIP-534, case 2; Redpanda PR 29043"
@@ -96,7 +96,7 @@ class TxnMarkerSafety(TransactionInvariant):
     )
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Look at every other log that ends at or below a removed marker."""
+        """Looks at every other log that ends at or below a removed marker."""
         for removal in self.history.markers_removed:
             data = self._data_of(self.replicas[event.replica], removal.offset, removal.uid)
             for view in self.replicas.values():
@@ -105,7 +105,7 @@ class TxnMarkerSafety(TransactionInvariant):
                         self.broken_for(event.replica, removal, view, uid, marker=removal.uid)
 
     def _data_of(self, view: ReplicaView, marker_offset: int, marker: int) -> list[int]:
-        """Uids that the marker decides: its producer's data since that producer's last marker."""
+        """The uids that a marker decides: its producer's data since the marker before."""
         written, committed = self.written, self.committed
         producer = written[marker].batch.producer_id
         data: list[int] = []
@@ -127,7 +127,7 @@ _WORDS = {True: "committed", False: "aborted", None: "open"}
 def transactional(history: ClusterHistory, view: ReplicaView, *, with_empty: bool) -> list[int]:
     """The transactional data of a log by uid, in order.
 
-    `with_empty` also counts batches that are left without records: they keep a transaction open.
+    `with_empty` includes batches that are left without records: they keep a transaction open.
     """
     if not history.status and not history.undecided:
         return []
@@ -155,7 +155,7 @@ class TxnIsolation(TransactionInvariant):
     says = "{record} is {verdict} on {replica} but {committed_verdict} in the committed history."
 
     def on_quiesced(self, _: Quiesced) -> None:
-        """Compare each log's verdicts with those of the committed history."""
+        """Compares each log's verdicts with those of the committed history."""
         history = self.history
         for view in self.replicas.values():
             for uid in transactional(history, view, with_empty=False):
@@ -166,13 +166,13 @@ class TxnIsolation(TransactionInvariant):
 
 
 class LsoProgress(TransactionInvariant):
-    """No replica has an open transaction that is decided in the committed history.
+    """A replica has no transaction open that the committed history decides.
 
     For all replicas r, transactional data x in log(r), or in an empty batch of it: if committed
     history decides x, a marker of its producer is above x in log(r). Otherwise the last stable
     offset of r stays for ever: nothing above is cleaned, or read with read_committed.
-    Judged: at rest. Excused: a transaction that nobody ended. Fair: faults are over and followers
-    have fetched to the end.
+    Judged: at rest. Excused: a transaction that was never ended. Fair: faults are over and
+    followers have fetched to the end.
     """
 
     kind = Kind.AT_REST
@@ -185,7 +185,7 @@ class LsoProgress(TransactionInvariant):
     )
 
     def on_quiesced(self, _: Quiesced) -> None:
-        """Look for open transactions whose marker was committed."""
+        """Looks for open transactions whose marker was committed."""
         history = self.history
         for view in self.replicas.values():
             for uid in transactional(history, view, with_empty=True):
@@ -202,8 +202,8 @@ class ConsumerReadsCommitted(TransactionInvariant):
     For all x given to such a consumer with committed[x.offset] = x: x is of no transaction, or of a
     committed one. Judged: at each read, by the committed history, whatever the replica's own
     markers say. Excused: records that were never committed, which other invariants judge; what a
-    marker decides that a leader has committed which does not know of its successor, where that has
-    not committed it yet.
+    marker decides that a leader has committed before it heard of its successor, and that the
+    successor has not committed yet.
     """
 
     source = "KIP-98, isolation.level; CompletedFetch.nextFetchedRecord"
@@ -215,7 +215,7 @@ class ConsumerReadsCommitted(TransactionInvariant):
     )
 
     def on_consumed(self, event: Consumed) -> None:
-        """Look up the fate of each transactional record."""
+        """Looks up the fate of each transactional record."""
         history = self.history
         if not (history.status or history.undecided) or not event.committed:
             return
