@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
 
 
 VERDICTS = ("holds", "violated", "inconclusive", "error")
-_TEXTS = ("reason", "reached", "digest", "weather", "error")
+_NAMES = ("first_invariant", "invariant", "replica", "cause")
+_TEXTS = ("reason", "reached", "digest", "weather", "error", "key", "sentence")
 
 
 class Sweep:
@@ -67,53 +67,68 @@ class Sweep:
         """The swept rules, in the order of the plan."""
         return list(self._sweep.swept)
 
-    @cached_property
-    def runs(self) -> pd.DataFrame:
-        """One row per run, see `columns`; axes and verdicts are categories.
+    def runs(self, *, where: str = "", columns: Iterable[str] = ()) -> pd.DataFrame:
+        """The runs that are asked for, a row each, see `columns`; axes and verdicts are categories.
 
-        `rule_set` is the label; the swept rules are columns of their own. Times are in ms.
+        `runs(where="verdict = 'violated'", columns=["fix", "events"])` reads three columns of the
+        failing runs. `rule_set` is the label; the swept rules are columns of their own.
+
+        Args:
+            where: A condition in SQL on the columns of the table; empty for all runs.
+            columns: Columns to read, after `run_id` and in this order; empty for all of them.
 
         Raises:
-            BadInput: No part of the sweep is finished.
+            BadInput: No part of the sweep is finished, or there is no such column.
         """
+        return self._asked("runs", where, columns, "run_id")
+
+    def violations(self, *, where: str = "", columns: Iterable[str] = ()) -> pd.DataFrame:
+        """The violations that are asked for, a row each, see `columns`, with the axes of the run.
+
+        Of a run with very many, the first of each invariant and some more. The arguments are those
+        of `runs`; a condition may be on the columns of a violation and the axes of its run.
+        """
+        return self._asked("violations", where, columns, "run_id, position")
+
+    def sql(self, statement: str) -> pd.DataFrame:
+        """The answer of DuckDB to a statement in SQL about the tables `runs` and `violations`.
+
+        In `runs` each run has its violations as a list, too.
+
+        Raises:
+            BadInput: No part of the sweep is finished, or DuckDB refuses the statement.
+        """
+        check_pandas()
+        from sim.study.sweep.table import frame_of, open_rows
+
+        return frame_of(open_rows(self.folder).ask(statement))
+
+    def _asked(self, table: str, where: str, columns: Iterable[str], order: str) -> pd.DataFrame:
         check_pandas()
         import pandas as pd
 
-        from sim.study.sweep.table import load_sweep
+        from sim.check.families import FAMILIES
 
-        table = load_sweep(self.folder)
-        labels = [one.label for one in self._sweep.rule_sets]
-        table["rule_set"] = [labels[index] for index in table["rule_set"]]
-        axes = {
-            "rule_set": labels,
+        named = ", ".join(f'"{name}"' for name in dict.fromkeys(("run_id", *columns)))
+        if named == '"run_id"':
+            named = "* EXCLUDE (violations)" if table == "runs" else "*"
+        condition = f"WHERE {where}" if where else ""
+        statement = f"SELECT {named} FROM {table} {condition} ORDER BY {order}"  # noqa: S608
+        found = self.sql(statement)
+        categories = {
+            "rule_set": list(self.rule_sets),
             "verdict": VERDICTS,
             "environment": [one.name for one in self._sweep.environments],
+            "family": list(FAMILIES),
             **{name: self._values_of(name) for name in self.axes},
         }
-        for name, values in axes.items():
-            table[name] = pd.Categorical(table[name], categories=list(values))
-        for name in ("first_invariant", "cause"):
-            table[name] = table[name].astype("category")
-        return table.astype(dict.fromkeys(_TEXTS, "string"))
-
-    @cached_property
-    def violations(self) -> pd.DataFrame:
-        """One row per violation, see `columns`; beside it the axes of its run.
-
-        Of a run with very many, the first of each invariant and some more.
-        """
-        import pandas as pd
-
-        from sim.check.families import FAMILIES
-        from sim.study.sweep.table import load_violations
-
-        beside = ["run_id", "case_id", "environment", "rule_set", *self.axes]
-        table = load_violations(self.folder)
-        for name in ("invariant", "replica", "cause"):
-            table[name] = table[name].astype("category")
-        table["family"] = pd.Categorical(table["family"], categories=list(FAMILIES))
-        table = table.astype({"key": "string", "sentence": "string"})
-        return table.merge(self.runs[beside], on="run_id", how="left", validate="many_to_one")
+        kinds: dict[str, Any] = dict.fromkeys(_NAMES, "category") | dict.fromkeys(_TEXTS, "string")
+        for name in found.columns:
+            if name in categories:
+                found[name] = found[name].astype(pd.CategoricalDtype(list(categories[name])))
+            elif name in kinds:
+                found[name] = found[name].astype(kinds[name])
+        return found
 
     @property
     def columns(self) -> pd.DataFrame:
@@ -144,12 +159,8 @@ class Sweep:
         """
         return self._run(run_id, "", "")
 
-    def _failure(self, run_id: int, about: str) -> Run:
-        return self._run(run_id, about, self._sentences(about).get(run_id, ""))
-
     def _run(self, run_id: int, about: str, sentence: str) -> Run:
-        from sim.study.sweep.one_run import digest_of_run, scenario_of_run
-        from sim.study.sweep.table import has_table
+        from sim.study.sweep.table import find_run, has_table, scenario_of_run
 
         case_id, rule_set = self._sweep.place_of(run_id)
         row = Row(
@@ -157,28 +168,30 @@ class Sweep:
             run_id=run_id,
             case_id=case_id,
             rule_set=rule_set.label,
-            digest=digest_of_run(self.folder, run_id) if has_table(self.folder) else None,
+            digest=find_run(self.folder, run_id)["digest"] if has_table(self.folder) else None,
             sentence=sentence,
             lasting=not self._temporary,
         )
         mix = self._sweep.environment_of(case_id).mix
         return Run(drawn(scenario_of_run(self.folder, run_id), mix), row=row, about=about)
 
-    def _sentences(self, about: str) -> dict[int, str]:
-        """run_id -> its first violation, of an invariant if `about` names one."""
-        found = self.violations
-        if about:
-            found = found[found.invariant == about]
-        firsts = found.sort_values(["run_id", "position"]).drop_duplicates("run_id")
-        return dict(zip(firsts.run_id.tolist(), firsts.sentence.tolist(), strict=True))
-
     def failures(self) -> Failures:
         """The runs that violate something, those with the fewest events first."""
-        runs = self.runs
-        table = runs[runs.verdict == "violated"].sort_values(["events", "run_id"])
-        sentences = self._sentences("")
-        table = table.assign(sentence=[sentences.get(one, "") for one in table.run_id])
-        return Failures(table, self.violations, self._failure)
+        violations = self.violations()
+        table = self.runs(where="verdict = 'violated'").sort_values(["events", "run_id"])
+
+        def sentences(about: str) -> dict[int, str]:
+            """run_id -> its first violation, of an invariant if `about` names one."""
+            found = violations[violations.invariant == about] if about else violations
+            firsts = found.drop_duplicates("run_id")
+            return dict(zip(firsts.run_id.tolist(), firsts.sentence.tolist(), strict=True))
+
+        def failure(run_id: int, about: str) -> Run:
+            return self._run(run_id, about, sentences(about).get(run_id, ""))
+
+        first = sentences("")
+        table = table.assign(sentence=[first.get(one, "") for one in table.run_id])
+        return Failures(table, violations, failure)
 
     def causes(self, stories: str | Path | None = None) -> pd.DataFrame:
         """The failures by the cause of their first violation, the most frequent cause first.
@@ -255,10 +268,11 @@ class Sweep:
         return f"Sweep({self.title}: {counts})"
 
     def _repr_html_(self) -> str:
-        counted = self.runs.groupby(["rule_set", "verdict"], observed=False).size()
-        names = [name for name in VERDICTS if name != "error" or counted.xs(name, level=1).any()]
+        counted = self.sql("SELECT rule_set, verdict, count(*) AS runs FROM runs GROUP BY ALL")
+        runs = {(label, name): int(count) for label, name, count in counted.to_numpy().tolist()}
+        names = [name for name in VERDICTS if name != "error" or "error" in {*counted.verdict}]
         rows = [
-            (label, *(f"{int(counted.get((label, name), 0)):,}" for name in names))
+            (label, *(f"{runs.get((label, name), 0):,}" for name in names))
             for label in self.rule_sets
         ]
         note = f"{self.title}: {self._sweep.drawn}, each under every rule set"

@@ -57,6 +57,7 @@ WRITTEN = (
     "replog-sweep-output/2",
     "replog-sweep-output/3",
     "replog-sweep-output/4",
+    "replog-sweep-output/5",
 )
 """Formats of files that commands write for other commands and programs; they are not run."""
 

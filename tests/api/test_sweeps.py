@@ -13,7 +13,7 @@ import sim
 from sim.cli.sweeps import save_causes, tell_saved
 from sim.errors import BadInput
 from sim.study.report.hazards import hazard_of
-from sim.study.sweep.columns import VIOLATIONS_SCHEMA, runs_schema
+from sim.study.sweep.columns import VIOLATION, runs_schema
 from sim.study.sweep.folder import read_sweep
 from tests.api.conftest import PLAN, STORY
 from tests.commands import replog
@@ -22,7 +22,7 @@ from tests.commands import replog
 def test_the_table_of_runs_has_the_columns_of_the_rows_and_axes_are_categories(
     swept: sim.Sweep,
 ) -> None:
-    runs = swept.runs
+    runs = swept.runs()
 
     assert list(runs.columns) == runs_schema(read_sweep(swept.folder)).names[:-1]
     assert len(runs) == 12
@@ -38,7 +38,7 @@ def test_the_verdict_is_a_table_whose_rates_are_those_of_the_violations(swept: s
     verdict = swept.verdict()
 
     runs = verdict[verdict.kind == "runs"]
-    found = swept.violations.astype({"invariant": str, "family": str})
+    found = swept.violations().astype({"invariant": str, "family": str})
     hazards = [hazard_of(*one) for one in zip(found.invariant, found.family, strict=True)]
     met = found.assign(hazard=hazards).drop_duplicates(["run_id", "hazard"])
     counted = met.groupby(["hazard", "fix", "environment"], observed=True).size().to_dict()
@@ -54,10 +54,10 @@ def test_the_verdict_is_a_table_whose_rates_are_those_of_the_violations(swept: s
 
 
 def test_the_table_of_violations_has_the_axes_of_the_run_beside_it(swept: sim.Sweep) -> None:
-    found = swept.violations
+    found = swept.violations()
 
-    own = VIOLATIONS_SCHEMA.names
-    assert list(found) == [*own, "case_id", "environment", "rule_set", "fix"]
+    own = [one.name for one in VIOLATION]
+    assert list(found) == ["run_id", *own, "case_id", "environment", "rule_set", "fix"]
     assert (found.since_ms <= found.at_ms).all()
     assert found.sentence.str.len().min() > 0
     assert isinstance(found.invariant.dtype, pd.CategoricalDtype)
@@ -67,7 +67,7 @@ def test_the_table_of_violations_has_the_axes_of_the_run_beside_it(swept: sim.Sw
 def test_failures_come_with_the_fewest_events_first(swept: sim.Sweep) -> None:
     failures = swept.failures()
 
-    assert len(failures) == (swept.runs.verdict == "violated").sum() > 0
+    assert len(failures) == (swept.runs().verdict == "violated").sum() > 0
     assert failures.table.events.is_monotonic_increasing
     assert failures.first().row == failures[0].row
     assert [run.row for run in failures[:2]] == [failures[0].row, failures[1].row]
@@ -112,7 +112,7 @@ def test_the_first_of_no_failures_is_bad_input(swept: sim.Sweep) -> None:
 
 def test_a_failure_is_run_again_as_its_row_says(swept: sim.Sweep, reused: sim.Run) -> None:
     assert reused.row is not None
-    row = swept.runs.set_index("run_id").loc[reused.row.run_id]
+    row = swept.runs().set_index("run_id").loc[reused.row.run_id]
 
     assert "recorded" not in vars(reused)  # not simulated before something is asked for
     assert "gave offset" in repr(reused)
@@ -142,8 +142,8 @@ def test_a_sweep_is_opened_by_its_folder(swept: sim.Sweep) -> None:
     again = sim.open_sweep(str(swept.folder))
 
     assert repr(again) == repr(swept)
-    assert again.runs.equals(swept.runs)
-    assert again.rule_sets == {name: {"fix": name} for name in again.runs.fix.cat.categories}
+    assert again.runs().equals(swept.runs())
+    assert again.rule_sets == {name: {"fix": name} for name in again.runs().fix.cat.categories}
     assert again.run(0).row is not None
     with pytest.raises(sim.BadInput, match="no such run; this sweep has runs 0 to 11"):
         again.run(12)
@@ -152,7 +152,7 @@ def test_a_sweep_is_opened_by_its_folder(swept: sim.Sweep) -> None:
 def test_a_sweep_in_html_counts_verdicts_by_rule_set(swept: sim.Sweep) -> None:
     html = swept._repr_html_()
 
-    violated = (swept.runs[swept.runs.fix == "none"].verdict == "violated").sum()
+    violated = (swept.runs()[swept.runs().fix == "none"].verdict == "violated").sum()
     assert f'>none</td><td style="text-align:left;vertical-align:top">{4 - violated}</td>' in html
     assert ">error<" not in html
     assert "run_id" in swept.failures()._repr_html_()
@@ -190,7 +190,7 @@ def test_a_row_run_again_writes_the_folder_of_a_run_that_violates(
     tmp_path: Path,
 ) -> None:
     assert reused.row is not None
-    holding = int(swept.runs[swept.runs.verdict == "holds"].run_id.iloc[0])
+    holding = int(swept.runs()[swept.runs().verdict == "holds"].run_id.iloc[0])
     for run_id, folders in ((holding, 0), (reused.row.run_id, 1)):
         ended = replog("run", swept.folder, run_id, "--failures", tmp_path / "them")
         assert (ended.status, ended.out.count("failure: ")) == (0, folders)
@@ -243,8 +243,8 @@ def test_every_column_is_documented(swept: sim.Sweep, reused: sim.Run) -> None:
     told = swept.columns.set_index("table").column
     beside = {"case_id", "environment", "rule_set", "fix"}
 
-    assert set(swept.runs.columns) == set(told["runs"])
-    assert set(swept.violations.columns) == {*told["violations"], *beside}
+    assert set(swept.runs().columns) == set(told["runs"])
+    assert set(swept.violations().columns) == {*told["violations"], *beside}
     of_run = reused.columns.set_index("table").column
     for table in ("events", "violations", "replicas", "records"):
         assert list(getattr(reused, table).columns) == of_run[table].tolist()

@@ -18,10 +18,10 @@ from sim.simulate.story import load_story
 from sim.study.causes import Causes, add_witnesses, causes_of, played, witnesses
 from sim.study.causes.track_record import TrackRecord
 from sim.study.suite.scenario_files import format_of, scenario_files
-from sim.study.sweep.one_run import scenario_of_run
 from sim.study.sweep.stats import clopper_pearson
-from sim.study.sweep.table import load_sweep, load_violations
+from sim.study.sweep.table import scenario_of_run
 from tests.causes.folders import swept
+from tests.sweeps.tables import load_sweep, load_violations
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 LATE = "a late write outlives its delete: lower version came after its delete was gone"

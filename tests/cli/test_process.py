@@ -31,7 +31,7 @@ def python(*arguments: object, **changes: str) -> subprocess.CompletedProcess[st
 def test_a_replay_does_not_load_what_runs_sweeps(swept: Path) -> None:
     modules = loaded(COMMAND, "run", swept, "3")
 
-    assert "sim.study.sweep.one_run" in modules
+    assert "sim.study.sweep.table" in modules
     others = HEAVY - {"pandas", "pyarrow", "numpy"} | {"rich", "sim.study.sweep.runner"}
     assert modules & others == set()
 

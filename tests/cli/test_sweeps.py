@@ -135,7 +135,7 @@ def test_a_replay_can_explain_the_first_violation(
 def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
     swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.study.sweep.one_run.digest_of_run", lambda *_: "another")
+    monkeypatch.setattr("sim.study.sweep.table.find_run", lambda *_: {"digest": "another"})
 
     answer = replog("run", swept, 0)
 

@@ -10,7 +10,6 @@ import signal
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from unittest.mock import patch
 
 from sim.check.counters import COUNTERS
@@ -19,9 +18,8 @@ from sim.check.violation import Violation
 from sim.protocol.rules.rules import Rules
 from sim.simulate.run import Run
 from sim.simulate.scenario.model import Scenario
-from sim.study.sweep.engines.process import LocalTable
+from sim.study.sweep.engines.process import ProcessEngine
 from sim.study.sweep.plan import Plan, Sweep
-from sim.study.sweep.table import Work, write_block
 from sim.study.sweep.work import RunCase
 
 FAR = 2**53 + 1
@@ -110,21 +108,18 @@ def deadly(sweep: Sweep, case_id: int) -> RunCase:
     return quick(sweep, case_id)
 
 
-class HereEngine(LocalTable):
+class HereEngine(ProcessEngine):
     """Simulates blocks one after another in this process."""
 
     cores = 1
 
-    def __init__(self, work: Work, out: Path, _pools: object) -> None:
-        super().__init__(work, out)
-
     def warm_up(self) -> None:
         pass
 
-    def simulate(self, blocks: Sequence[range]) -> Generator[int]:
+    def simulate(self, blocks: Sequence[Sequence[int]]) -> Generator[int]:
         done = 0
         for cases in blocks:
-            done += write_block(self.work, cases, self.out / "runs")
+            done += self.work.write(cases, self.out / "runs")
             yield done
 
 

@@ -15,12 +15,12 @@ import pytest
 from sim.errors import BadInput
 from sim.simulate.run.timed import run_scenario
 from sim.study.sweep.columns import TIMING_COLUMNS, runs_schema
-from sim.study.sweep.one_run import find_run, scenario_of_run
 from sim.study.sweep.plan import number_runs
 from sim.study.sweep.runner import EngineName, Nobody, run_sweep
-from sim.study.sweep.table import load_sweep, load_violations
+from sim.study.sweep.table import find_run, scenario_of_run
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, simulating_here, slow
+from tests.sweeps.tables import load_sweep, load_violations
 
 CASES = 120
 

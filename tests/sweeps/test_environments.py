@@ -13,8 +13,8 @@ from sim.study.report.costs import cost_of
 from sim.study.sweep.plan import load_plan, number_runs
 from sim.study.sweep.plan_matrix import environments_of
 from sim.study.sweep.runner import run_sweep
-from sim.study.sweep.table import load_sweep
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
+from tests.sweeps.tables import load_sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))
@@ -102,7 +102,9 @@ def test_costs_of_an_environment_are_those_of_its_own_cases(swept: Path) -> None
     runs = load_sweep(swept)
 
     for folder in read_folder(swept).environments:
-        own = runs[(runs.environment == folder.environment) & (runs.rule_set == 1)]
+        own = runs[
+            (runs.environment == folder.environment) & (runs.rule_set == BOTH.rule_sets[1].label)
+        ]
         retained = cost_of(folder, "bytes_retained", 1, 0)
         assert retained.runs == own.bytes_retained.count()
         assert retained.mean == pytest.approx(own.bytes_retained.mean())

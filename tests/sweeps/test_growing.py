@@ -14,9 +14,10 @@ from sim.simulate.run import Run
 from sim.study.sweep.folder import read_sweep, write_plan
 from sim.study.sweep.plan import Sweep, number_runs
 from sim.study.sweep.runner import run_sweep
-from sim.study.sweep.table import load_sweep, load_violations, state_of
+from sim.study.sweep.table import state_of
 from sim.study.sweep.work import RunCase
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
+from tests.sweeps.tables import load_sweep, load_violations
 
 TWO = plan(**TWO_ENVIRONMENTS)
 

@@ -111,11 +111,11 @@ def by_loop(out: Path) -> dict[str, Any]:
     labels = [one["label"] for one in content["rule_sets"]]
     twins = [
         {row["seed"]: row for row in rows if (row["environment"], row["rule_set"]) == (names[0], n)}
-        for n in range(len(labels))
+        for n in labels
     ]
 
     def counted(some: list[Row]) -> dict[str, Any]:
-        of = [[row for row in some if row["rule_set"] == place] for place in range(len(labels))]
+        of = [[row for row in some if row["rule_set"] == label] for label in labels]
         entries = [
             {"index": place, "label": label, **entry(of[place], twins[place], about)}
             for place, label in enumerate(labels)

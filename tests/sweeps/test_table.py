@@ -10,11 +10,11 @@ import pytest
 from sim.errors import BadInput
 from sim.study.causes import causes_of
 from sim.study.report import read_folder
-from sim.study.sweep.one_run import digest_of_run, find_run
 from sim.study.sweep.revision import Made
 from sim.study.sweep.runner import run_sweep
-from sim.study.sweep.table import load_sweep, load_violations, state_of
+from sim.study.sweep.table import find_run, state_of
 from tests.sweeps.fakes import plan, quick, simulating_here
+from tests.sweeps.tables import load_sweep, load_violations
 from tests.sweeps.test_engines import assert_same
 
 CASES = 12
@@ -86,7 +86,6 @@ def test_whoever_reads_the_table_names_what_is_wrong_and_resuming_mends_it(
         load_violations,
         causes_of,
         lambda out: find_run(out, 0),
-        lambda out: digest_of_run(out, 0),
     ):
         with pytest.raises(BadInput, match=rf"out/runs.*{told}.*--resume") as caught:
             read(out)
@@ -129,7 +128,7 @@ def test_drafts_of_killed_workers_are_no_rows_and_go(whole: Path, tmp_path: Path
     of_spark = out / "runs/_temporary/0/task_0/part-00000.parquet"
     of_spark.parent.mkdir(parents=True)
     shutil.copy(blocks(out)[0], of_spark)  # which the next job of Spark's would commit
-    assert state_of(out).missing == (range(6, 9),)
+    assert state_of(out).missing == [6, 7, 8]
 
     swept(out, resume=True)
 

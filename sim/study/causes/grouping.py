@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from itertools import chain, product
-from operator import itemgetter
+from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -18,12 +17,9 @@ from sim.errors import BadInput
 from sim.simulate.run import Run, conclusive, run_of
 from sim.study.causes.track_record import Shown, TrackRecord
 from sim.study.suite.scenario_files import content_at
-from sim.study.sweep.folder import read_sweep
-from sim.study.sweep.one_run import scenario_of_run
 from sim.study.sweep.plan import Sweep
-from sim.study.sweep.statistics import JUDGED
 from sim.study.sweep.stats import Interval, clopper_pearson
-from sim.study.sweep.table import State, open_rows
+from sim.study.sweep.table import open_rows, scenario_of_run
 from sim.study.sweep.wording import counted
 
 TRIES: Final = 800
@@ -215,33 +211,22 @@ class Causes:
 
 Row = dict[str, Any]
 
-_FIRST = ("first_invariant", "first_violation_ms")
-_COLUMNS = ("run_id", "case_id", "rule_set", "verdict", *_FIRST, "events", "cause")
-
-
-@dataclass(slots=True)
-class Group:
-    """The runs that fail for one cause first.
-
-    Attributes:
-        first: The row of the one that fails earliest; ties: fewest events, lowest number.
-        invariants: What they violate first -> how many.
-        cells: Their rule sets and environments (`Sweep.cell_of`) -> how many.
-    """
-
-    first: Row
-    invariants: Counter[str] = field(default_factory=Counter)
-    cells: Counter[int] = field(default_factory=Counter)
-
-    def add(self, row: Row, cell: int) -> None:
-        """Count one more."""
-        self.invariants[row["first_invariant"]] += 1
-        self.cells[cell] += 1
-        self.first = min(self.first, row, key=itemgetter("first_violation_ms", "events", "run_id"))
+_JUDGED: Final = """
+    SELECT environment, rule_set, count(*) AS runs
+    FROM runs WHERE verdict IN ('holds', 'violated') GROUP BY ALL"""
+_FAILING: Final = """
+    SELECT cause, environment, rule_set, first_invariant, count(*) AS runs
+    FROM runs WHERE verdict = 'violated' GROUP BY ALL ORDER BY runs DESC, min(run_id)"""
+_EARLIEST: Final = """
+    SELECT cause, run_id, environment, rule_set, first_invariant, first_violation_ms, events,
+        violations[1].sentence AS sentence
+    FROM runs WHERE verdict = 'violated'
+    QUALIFY row_number() OVER (
+        PARTITION BY cause ORDER BY first_violation_ms, events, run_id) = 1"""
 
 
 def causes_of(out: Path | str, *, stories: Path | str | None = None) -> Causes:
-    """Why the runs of a sweep fail.
+    """The causes of the failing runs of a sweep.
 
     Args:
         out: The folder of a sweep, finished or interrupted.
@@ -251,38 +236,29 @@ def causes_of(out: Path | str, *, stories: Path | str | None = None) -> Causes:
         BadInput: The folder holds no sweep, nothing of it is finished, or its table is damaged.
     """
     out = Path(out)
-    sweep, table = read_sweep(out), open_rows(out)
-    groups, judged = dict[str, Group](), Counter[int]()
-    for row in chain.from_iterable(batch.to_pylist() for batch in table.batches(_COLUMNS)):
-        cell = sweep.cell_of(row["case_id"], row["rule_set"])
-        judged[cell] += row["verdict"] in JUDGED
-        if row["verdict"] == "violated":
-            groups.setdefault(row["cause"], Group(row)).add(row, cell)
-    sentences = _sentences(table, {group.first["run_id"] for group in groups.values()})
+    table = open_rows(out)
+    judged = {(row["environment"], row["rule_set"]): row["runs"] for row in table.rows(_JUDGED)}
+    failing = table.rows(_FAILING)
     known = TrackRecord(stories)
-    causes = [
-        Cause(
-            text,
-            group.cells.total(),
-            dict(group.invariants.most_common()),
-            tuple(_shares(sweep, group.cells, judged)),
-            _example(sweep, group.first, sentences),
-            _known(known, out, group.first),
+    causes = []
+    for first in table.rows(_EARLIEST):
+        cells, invariants = Counter[tuple[str, str]](), Counter[str]()
+        for row in failing:
+            if row["cause"] == first["cause"]:
+                cells[row["environment"], row["rule_set"]] += row["runs"]
+                invariants[row["first_invariant"]] += row["runs"]
+        causes.append(
+            Cause(
+                first["cause"],
+                cells.total(),
+                dict(invariants.most_common()),
+                tuple(_shares(table.sweep, cells, judged)),
+                _example(first),
+                _known(known, out, first),
+            )
         )
-        for text, group in groups.items()
-    ]
     causes.sort(key=lambda cause: (-cause.runs, cause.text))
     return Causes(out, sum(cause.runs for cause in causes), tuple(causes))
-
-
-def _sentences(table: State, run_ids: set[int]) -> dict[int, str]:
-    """What the first violation of each of some runs says."""
-    found = table.violations(("run_id", "position", "sentence"))
-    return {
-        row["run_id"]: row["sentence"]
-        for row in found.to_pylist()
-        if row["position"] == 0 and row["run_id"] in run_ids
-    }
 
 
 def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
@@ -298,20 +274,23 @@ def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
     return None
 
 
-def _shares(sweep: Sweep, failing: Counter[int], judged: Counter[int]) -> Iterator[Share]:
-    for cell, (where, rule_set) in enumerate(product(sweep.environments, sweep.rule_sets)):
-        runs, of = failing[cell], judged[cell]
+def _shares(
+    sweep: Sweep, failing: Mapping[tuple[str, str], int], judged: Mapping[tuple[str, str], int]
+) -> Iterator[Share]:
+    for where, rule_set in product(sweep.environments, sweep.rule_sets):
+        cell = where.name, rule_set.label
+        runs, of = failing.get(cell, 0), judged.get(cell, 0)
         interval = clopper_pearson(runs, of) if of else None
         yield Share(where.name, rule_set.index, rule_set.label, runs, of, interval)
 
 
-def _example(sweep: Sweep, row: Row, sentences: dict[int, str]) -> Example:
+def _example(row: Row) -> Example:
     return Example(
         row["run_id"],
-        sweep.environment_of(row["case_id"]).name,
-        sweep.rule_sets[row["rule_set"]].label,
+        row["environment"],
+        row["rule_set"],
         row["first_invariant"],
         row["first_violation_ms"],
         row["events"],
-        sentences.get(row["run_id"], ""),
+        row["sentence"] or "",
     )

@@ -16,19 +16,19 @@ from sim.study.sweep.statistics import Ask
 
 _ENDANGERED = """
     CREATE OR REPLACE TEMPORARY VIEW endangered AS
-    SELECT DISTINCT place, rule_set, case_id, run_id, {hazard} AS hazard
+    SELECT DISTINCT place, number, case_id, run_id, {hazard} AS hazard
     FROM found WHERE judged"""
 _MET = """
-    SELECT place, rule_set, hazard, count(*), min(run_id)
-    FROM endangered GROUP BY place, rule_set, hazard"""
+    SELECT place, number, hazard, count(*), min(run_id)
+    FROM endangered GROUP BY place, number, hazard"""
 # Of each ordered pair: cases judged under both in which the first alone met the hazard.
 _ALONE = """
-    SELECT e.place, e.rule_set, j.rule_set, e.hazard, count(*)
+    SELECT e.place, e.number, j.number, e.hazard, count(*)
     FROM endangered AS e
-    JOIN numbered AS j ON j.case_id = e.case_id AND j.rule_set <> e.rule_set AND j.judged
+    JOIN numbered AS j ON j.case_id = e.case_id AND j.number <> e.number AND j.judged
     LEFT JOIN endangered AS o ON o.run_id = j.run_id AND o.hazard = e.hazard
     WHERE o.run_id IS NULL
-    GROUP BY e.place, e.rule_set, j.rule_set, e.hazard"""
+    GROUP BY e.place, e.number, j.number, e.hazard"""
 
 
 class Met(NamedTuple):

@@ -80,7 +80,7 @@ def read_folder(out: Path) -> SweepFolder:
     """
     table = open_table(out)
     if table.missing:
-        first = table.missing[0].start
+        first = table.missing[0]
         raise BadInput(
             f"{out}: this sweep is not finished, case {first} is missing; `replog sweep ... "
             "--resume` finishes it"

@@ -6,7 +6,7 @@ here. A counter is declared in `sim.check.counters`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -59,7 +59,7 @@ _HEAD = (
     _number("run_id", "Number of the run: what `replog run` takes."),
     _number("case_id", "Number of the case: the same random scenario under every rule set."),
     _number("seed", "Of the case; draws the scenario in its environment."),
-    _number("rule_set", "Place of the rule set in the plan, from 0."),
+    Column("rule_set", "Label of the rule set.", "the plan"),
     Column(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
     _verdict(
         "verdict",
@@ -230,8 +230,6 @@ _ARROW: Final = {
 }
 _OF_RULE: Final = {str: "string", int: "int64", bool: "bool"}
 _VIOLATION_FIELDS: Final = [pa.field(one.name, _ARROW[one.kind]) for one in VIOLATION]
-VIOLATIONS_SCHEMA: Final = pa.schema([pa.field("run_id", pa.int64()), *_VIOLATION_FIELDS])
-"""A row for each violation, once the lists of the runs are unnested."""
 
 
 def runs_schema(sweep: Sweep) -> pa.Schema:
@@ -255,41 +253,10 @@ VIOLATIONS_PER_RUN_MAX = 20
 """Violations in the row of a run, at most (see `reported`)."""
 
 
-def run_row(
-    sweep: Sweep, case_id: int, rule_set: RuleSet, run: Run, wall_ms: float
+def row_of(
+    sweep: Sweep, case_id: int, rule_set: RuleSet, wall_ms: float, outcome: dict[str, Any]
 ) -> dict[str, Any]:
-    """The row of a run that came to an end."""
-    return {
-        **_identity(sweep, case_id, rule_set, wall_ms),
-        **run.counters,
-        **{one.name: one.of(run) for one in RUN if one.of is not None},
-        VIOLATIONS: [
-            {one.name: one.of(*found, run) for one in VIOLATION if one.of is not None}
-            for found in reported(run.violations)
-        ],
-    }
-
-
-def unfinished_row(
-    sweep: Sweep,
-    case_id: int,
-    rule_set: RuleSet,
-    wall_ms: float,
-    *,
-    reason: str | None = None,
-    error: str | None = None,
-) -> dict[str, Any]:
-    """The row of a run without an end: an error with its traceback, or inconclusive and why."""
-    return {
-        **_identity(sweep, case_id, rule_set, wall_ms),
-        "verdict": "inconclusive" if error is None else "error",
-        "reason": reason,
-        "error": error,
-        VIOLATIONS: [],
-    }
-
-
-def _identity(sweep: Sweep, case_id: int, rule_set: RuleSet, wall_ms: float) -> dict[str, Any]:
+    """The row of a run: which it is, and its outcome."""
     seed, environment = sweep.case_seed(case_id), sweep.environment_of(case_id)
     hunts = hunts_of(seed, environment.mix)
     return {
@@ -299,9 +266,22 @@ def _identity(sweep: Sweep, case_id: int, rule_set: RuleSet, wall_ms: float) -> 
         "hunted": bool(hunts),
         "hunts": " ".join(hunts),
         "seed": seed,
-        "rule_set": rule_set.index,
+        "rule_set": rule_set.label,
         **rule_set.values,
         "wall_ms": wall_ms,
+        **outcome,
+    }
+
+
+def outcome_of(run: Run) -> dict[str, Any]:
+    """The columns of a run that came to an end."""
+    return {
+        **run.counters,
+        **{one.name: one.of(run) for one in RUN if one.of is not None},
+        VIOLATIONS: [
+            {one.name: one.of(*found, run) for one in VIOLATION if one.of is not None}
+            for found in reported(run.violations)
+        ],
     }
 
 
@@ -321,8 +301,3 @@ def reported(violations: Sequence[Violation]) -> list[tuple[int, Violation]]:
             break
         kept.add(position)
     return [(position, violations[position]) for position in sorted(kept)]
-
-
-def batch_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as one batch of exactly `schema`."""
-    return pa.RecordBatch.from_pylist(list(rows), schema=schema)

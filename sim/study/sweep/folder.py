@@ -105,7 +105,7 @@ def putting(path: Path) -> Iterator[BinaryIO]:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-FOLDER_FORMAT = "replog-sweep-output/4"
+FOLDER_FORMAT = "replog-sweep-output/5"
 
 
 class _RuleSetFile(Struct):

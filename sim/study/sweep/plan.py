@@ -309,10 +309,6 @@ class Sweep:
         others = len(self.environments) - 1 - environment
         return (self.count + others) // len(self.environments)
 
-    def cell_of(self, case_id: int, rule_set: int) -> int:
-        """Index of a rule set within an environment, whose runs are counted together."""
-        return case_id % len(self.environments) * len(self.rule_sets) + rule_set
-
     def case_seed(self, case_id: int) -> int:
         """The seed of a case's scenario (`sim.study.sweep.plan_matrix.case_seed`)."""
         return case_seed(self.seed, len(self.environments), case_id)

@@ -21,11 +21,13 @@ from sim.study.sweep.folder import (
     clear_errors,
     drawn_there,
     locked,
+    plan_content,
     write_plan,
 )
 from sim.study.sweep.plan import Plan, Sweep, number_runs
-from sim.study.sweep.table import Work, blocks_of, not_in
-from sim.study.sweep.work import OpenCase, open_case
+from sim.study.sweep.statistics import BRIEF, statistics_of
+from sim.study.sweep.table import mended, open_table
+from sim.study.sweep.work import OpenCase, Work, blocks_of, open_case
 
 if TYPE_CHECKING:
     from sim.study.sweep.engines.spark import SparkEngine
@@ -223,8 +225,8 @@ def run_sweep(
         work = Work(sweep, open_case, in_use())
         chosen = _engine(engine, work, out, stack, master=master, spark=spark)
         write_plan(out, sweep, plan_file=plan_file, tell=teller.tell)
-        missing = not_in(chosen.there(teller.tell), sweep.count)
-        before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
+        missing = mended(out, teller.tell).missing
+        before = sweep.runs - len(missing) * len(sweep.rule_sets)
         blocks = blocks_of(missing, len(sweep.rule_sets), cores=chosen.cores, blocks=partitions)
         if missing:
             chosen.warm_up()
@@ -232,13 +234,14 @@ def run_sweep(
         if missing:
             _simulate(chosen, [*blocks], teller, before=before)
         simulated = time.perf_counter()
-        content = chosen.count()
-        there = sum(entry["runs"] for entry in content["rule_sets"])
-        if there != sweep.runs:
+        table = open_table(out)
+        if table.missing:
             raise BadInput(
-                f"{out}/{RUNS}: {there:,} of {sweep.runs:,} runs are there; do all machines write "
-                "to the same folder?"
+                f"{out}/{RUNS}: {len(table.missing):,} of {sweep.count:,} cases are missing; do "
+                "all machines write to the same folder?"
             )
+        with chosen.asking(table.files) as ask:
+            content = statistics_of(plan_content(out), ask, questions=BRIEF)
     return SweepResult(
         out=out,
         engine=engine,
@@ -251,7 +254,11 @@ def run_sweep(
 
 
 def _simulate(
-    engine: ProcessEngine | SparkEngine, blocks: Sequence[range], teller: Teller, *, before: int
+    engine: ProcessEngine | SparkEngine,
+    blocks: Sequence[Sequence[int]],
+    teller: Teller,
+    *,
+    before: int,
 ) -> None:
     """Simulates what is missing, and shows how far that is; `before` runs are there already."""
     report = progress_of(teller, total=engine.work.sweep.runs, before=before)

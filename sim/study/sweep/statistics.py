@@ -15,10 +15,13 @@ from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.errors import BadInput
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 Rows = list[tuple[Any, ...]]
 Ask = Callable[[str], Rows]
@@ -56,11 +59,12 @@ SHORTEST_COLUMNS: Final = (
 MEMORY: Final = "160MB"
 """Of DuckDB; what takes more goes through temporary files."""
 
-_RUN: Final = "place, rule_set, case_id, run_id"
+_RUN: Final = "place, number, case_id, run_id"
 VIEWS: Final = {
-    # `place`: the number of the environment; they take turns.
+    # `place` is the number of the environment, which take turns; `number` that of the rule set.
     "numbered": """
-        SELECT *, case_id % {turns} AS place, verdict IN ('holds', 'violated') AS judged
+        SELECT *, case_id % {turns} AS place, run_id % {rule_sets} AS number,
+            verdict IN ('holds', 'violated') AS judged
         FROM runs""",
     "found": f"""
         SELECT {_RUN}, judged, v.invariant AS invariant, v.family AS family
@@ -75,14 +79,14 @@ VIEWS: Final = {
             WHERE judged AND (invariant IN ({{about}}) OR family IN ({{about}}))
         ) AS each""",
     "named": """
-        SELECT place, rule_set, run_id, 'first_invariant' AS measure, first_invariant AS name
+        SELECT place, number, run_id, 'first_invariant' AS measure, first_invariant AS name
             FROM numbered
-        UNION ALL SELECT place, rule_set, run_id, 'hunted', 'hunted' FROM numbered WHERE hunted
-        UNION ALL SELECT place, rule_set, run_id, 'error',
+        UNION ALL SELECT place, number, run_id, 'hunted', 'hunted' FROM numbered WHERE hunted
+        UNION ALL SELECT place, number, run_id, 'error',
             regexp_extract(error, '([^\n]+)\n*$', 1) FROM numbered
-        UNION ALL SELECT place, rule_set, run_id, 'reached', explode(split(reached, ' '))
+        UNION ALL SELECT place, number, run_id, 'reached', explode(split(reached, ' '))
             FROM numbered
-        UNION ALL SELECT place, rule_set, run_id, measure, name FROM violated""",
+        UNION ALL SELECT place, number, run_id, measure, name FROM violated""",
 }
 """What several questions have in common; each may use those before it."""
 
@@ -103,40 +107,40 @@ def _costs() -> str:
 
 QUESTIONS: Final = {
     "verdicts": """
-        SELECT place, rule_set, measure, name, count(*), min(run_id)
+        SELECT place, number, measure, name, count(*), min(run_id)
         FROM (
-            SELECT place, rule_set, run_id, 'verdict' AS measure, verdict AS name FROM numbered
-            UNION ALL SELECT place, rule_set, run_id, 'reason', reason FROM numbered
+            SELECT place, number, run_id, 'verdict' AS measure, verdict AS name FROM numbered
+            UNION ALL SELECT place, number, run_id, 'reason', reason FROM numbered
         ) AS each
-        WHERE name <> '' GROUP BY place, rule_set, measure, name""",
+        WHERE name <> '' GROUP BY place, number, measure, name""",
     "seen": f"""
-        SELECT place, rule_set, measure, name, runs, first_run
+        SELECT place, number, measure, name, runs, first_run
         FROM (
             SELECT *, row_number() OVER (
-                PARTITION BY place, rule_set, measure ORDER BY runs DESC, name) AS rank
+                PARTITION BY place, number, measure ORDER BY runs DESC, name) AS rank
             FROM (
-                SELECT place, rule_set, measure, name, count(*) AS runs, min(run_id) AS first_run
-                FROM named WHERE name <> '' GROUP BY place, rule_set, measure, name
+                SELECT place, number, measure, name, count(*) AS runs, min(run_id) AS first_run
+                FROM named WHERE name <> '' GROUP BY place, number, measure, name
             ) AS each
         ) AS ranked
         WHERE rank <= {NAMES_PER_MEASURE_MAX}""",
     "sums": f"""
-        SELECT place, rule_set, count(*), count(digest), sum(wall_ms),
+        SELECT place, number, count(*), count(digest), sum(wall_ms),
             {", ".join(map(_sum, COUNTERS))}
-        FROM numbered GROUP BY place, rule_set""",
+        FROM numbered GROUP BY place, number""",
     "pairs": f"""
-        SELECT a.place, a.rule_set, b.rule_set, count(*),
+        SELECT a.place, a.number, b.number, count(*),
             sum(CASE WHEN a.judged AND b.judged THEN 1 ELSE 0 END),
             sum(CASE WHEN a.digest IS NOT NULL AND b.digest IS NOT NULL THEN 1 ELSE 0 END),
             sum(CASE WHEN a.weather <> b.weather THEN 1 ELSE 0 END),
             {_costs()}
-        FROM numbered AS a JOIN numbered AS b ON a.case_id = b.case_id AND a.rule_set < b.rule_set
-        GROUP BY a.place, a.rule_set, b.rule_set""",
+        FROM numbered AS a JOIN numbered AS b ON a.case_id = b.case_id AND a.number < b.number
+        GROUP BY a.place, a.number, b.number""",
     "shortest": f"""
-        SELECT place, rule_set, {", ".join(SHORTEST_COLUMNS)}
+        SELECT place, number, {", ".join(SHORTEST_COLUMNS)}
         FROM (
             SELECT *, row_number() OVER (
-                PARTITION BY place, rule_set ORDER BY first_violation_ms, events, run_id) AS rank
+                PARTITION BY place, number ORDER BY first_violation_ms, events, run_id) AS rank
             FROM (
                 SELECT *, v.sentence AS sentence, v.position AS position
                 FROM (SELECT *, explode(violations) AS v FROM numbered) AS each
@@ -146,12 +150,12 @@ QUESTIONS: Final = {
         WHERE rank <= {SHORTEST}""",
     # Runs whose seed was run in the first environment, too, and those that are not the same there.
     "twins": """
-        SELECT b.place, b.rule_set, count(*),
+        SELECT b.place, b.number, count(*),
             sum(CASE WHEN a.digest <> b.digest THEN 1 ELSE 0 END)
         FROM numbered AS a JOIN numbered AS b
-            ON a.seed = b.seed AND a.rule_set = b.rule_set AND a.place = 0 AND b.place > 0
+            ON a.seed = b.seed AND a.number = b.number AND a.place = 0 AND b.place > 0
         WHERE a.digest IS NOT NULL AND b.digest IS NOT NULL
-        GROUP BY b.place, b.rule_set""",
+        GROUP BY b.place, b.number""",
 }
 """Each answer begins with the number of the environment."""
 BRIEF: Final = ("verdicts", "sums")
@@ -159,8 +163,11 @@ BRIEF: Final = ("verdicts", "sums")
 
 
 @contextmanager
-def on_duckdb(files: Sequence[Path]) -> Iterator[Ask]:
-    """Asks the files of a table. Raises BadInput where one cannot be read."""
+def session_on(files: Sequence[Path]) -> Iterator[DuckDBPyConnection]:
+    """A session of DuckDB with the view `runs` of some files of one table.
+
+    Raises BadInput where one cannot be read, or DuckDB refuses a statement.
+    """
     import duckdb
 
     settings: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": gettempdir()}
@@ -168,9 +175,16 @@ def on_duckdb(files: Sequence[Path]) -> Iterator[Ask]:
         session.execute("CREATE MACRO explode(list) AS unnest(list)")
         try:
             session.read_parquet([*map(str, files)]).create_view("runs")
-            yield lambda statement: session.execute(statement).fetchall()
+            yield session
         except duckdb.Error as error:
             raise BadInput(f"{files[0].parent}: {str(error).splitlines()[0]:.300}") from None
+
+
+@contextmanager
+def on_duckdb(files: Sequence[Path]) -> Iterator[Ask]:
+    """Asks some files of one table, see `session_on`."""
+    with session_on(files) as session:
+        yield lambda statement: session.execute(statement).fetchall()
 
 
 def statistics_of(
@@ -190,7 +204,9 @@ def statistics_of(
     names = [one["name"] for one in plan["environments"]]
     about = ["'" + name.replace("'", "''") + "'" for name in plan["plan"].get("about", ())]
     for name, text in VIEWS.items():
-        view = text.format(turns=len(names), about=", ".join(about) or "''")
+        view = text.format(
+            turns=len(names), rule_sets=len(plan["rule_sets"]), about=", ".join(about) or "''"
+        )
         ask(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {view}")
     answers = {name: ask(text) if name in questions else [] for name, text in QUESTIONS.items()}
     labels = [one["label"] for one in plan["rule_sets"]]

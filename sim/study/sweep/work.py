@@ -9,29 +9,38 @@ from __future__ import annotations
 import gc
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sim.bounds import NO_BOUNDS, Bounds, bounded, each_run_within
 from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.signature import first_signatures, so_since
+from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
 from sim.protocol.rules.rules import Rules
 from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
-from sim.study.sweep.columns import batch_of, reported, run_row, runs_schema, unfinished_row
+from sim.study.sweep.columns import VIOLATIONS, outcome_of, reported, row_of, runs_schema
+from sim.study.sweep.folder import putting
 from sim.study.sweep.plan import Sweep
 
 ROWS_PER_BATCH = 20
 ERROR_LENGTH_MAX = 8_000
 CASES_PER_FULL_COLLECTION = 128
 """A full collection looks through all that was imported, too: it takes as long as a run."""
+
+BLOCK_RUNS_MAX = 1_000
+"""Of one process; a kill costs no more."""
+BLOCK_RUNS_MIN = 100
+BLOCKS_LEFT_PER_CORE = 4
+"""A block is at most so large that this many of its size are left for every core."""
 
 RunCase = Callable[[Rules], Run]
 OpenCase = Callable[[Sweep, int], RunCase]
@@ -64,20 +73,81 @@ def run_with_causes(scenario: Scenario) -> Run:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The sweep that an engine runs, and how workers run a case."""
+
+    sweep: Sweep
+    open_case: OpenCase = open_case
+    plugins: Plugins = NO_PLUGINS
+    """Imported first by workers, so that they know the same rules."""
+
+    def get_ready(self) -> None:
+        """Imports plugins, and the modules that Arrow needs for a row, before the first block."""
+        load_in_worker(self.plugins)
+        pa.RecordBatch.from_pylist([], schema=runs_schema(self.sweep))
+
+    def batches(self, cases: Iterable[int]) -> Iterator[pa.RecordBatch]:
+        """The rows of a block in small batches: a worker's memory does not grow with it."""
+        load_in_worker(self.plugins)
+        schema = runs_schema(self.sweep)
+        rows = rows_of_cases(self.sweep, cases, open_case=self.open_case)
+        while chunk := list(islice(rows, ROWS_PER_BATCH)):
+            yield pa.RecordBatch.from_pylist(chunk, schema=schema)
+
+    def write(self, cases: Sequence[int], folder: Path) -> int:
+        """Runs a block and puts its file in place; the number of runs."""
+        rows = pa.Table.from_batches(self.batches(cases), runs_schema(self.sweep))
+        with putting(folder / f"part-{cases[0]:012d}.parquet") as file:
+            pq.write_table(rows, file, write_page_checksum=True)
+        return len(rows)
+
+
+def blocks_of(
+    missing: Sequence[int], rule_sets: int, *, cores: int, blocks: int | None = None
+) -> Iterator[Sequence[int]]:
+    """The blocks of some cases, in order, never empty.
+
+    To start a task takes 50 to 100 ms on Spark, so blocks are long; but a core that finishes early
+    waits for the others' last blocks, so they get shorter towards the end. No row depends on them.
+
+    Args:
+        missing: The cases.
+        rule_sets: How many runs a case has.
+        cores: How many processes simulate.
+        blocks: Forces how many there are, but never more than one per case.
+    """
+    done, parts = 0, min(blocks or 0, len(missing))
+    for part in range(parts):
+        end = len(missing) * (part + 1) // parts
+        yield missing[done:end]
+        done = end
+    while done < len(missing):
+        fair = (len(missing) - done) // (BLOCKS_LEFT_PER_CORE * cores)
+        size = max(1, min(max(fair, BLOCK_RUNS_MIN // rule_sets), BLOCK_RUNS_MAX // rule_sets))
+        yield missing[done : done + size]
+        done += size
+
+
 def rows_of_cases(
     sweep: Sweep,
-    cases: range,
+    cases: Iterable[int],
     *,
     open_case: OpenCase = open_case,
     bounds: Bounds | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """One row per run of `cases`, in order of `run_id`; `bounds` by default as of every run."""
-    with _collector_off():
-        for case_id in cases:
+    """One row per run of some cases, in order; `bounds` by default as of every run."""
+    was_on = gc.isenabled()
+    gc.disable()  # cyclic garbage is collected between runs
+    try:
+        for number, case_id in enumerate(cases, 1):
             for row in _rows_of_case(sweep, case_id, open_case, bounds or Bounds()):
                 gc.collect(0)  # what a run leaves behind, while the caches still have it
                 yield row
-            gc.collect(1 if (case_id + 1) % CASES_PER_FULL_COLLECTION else 2)
+            gc.collect(1 if number % CASES_PER_FULL_COLLECTION else 2)
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _rows_of_case(
@@ -92,43 +162,11 @@ def _rows_of_case(
             with each_run_within(NO_BOUNDS), bounded(bounds) as watch:
                 run_case = run_case or open_case(sweep, case_id)
                 run = run_case(rule_set.rules)
-            elapsed_ms = _elapsed_ms(started)
-            if run is None:
-                reason = watch.reached
-                yield unfinished_row(sweep, case_id, rule_set, elapsed_ms, reason=reason)
-            else:
-                yield run_row(sweep, case_id, rule_set, run, elapsed_ms)
+            outcome: dict[str, Any] = {"verdict": "inconclusive", "reason": watch.reached}
+            if run is not None:
+                outcome = outcome_of(run)
         except Exception as error:  # noqa: BLE001 - any defect of a run is that run's result
-            yield unfinished_row(
-                sweep, case_id, rule_set, _elapsed_ms(started), error=_traceback(error)
-            )
-
-
-@contextmanager
-def _collector_off() -> Iterator[None]:
-    """Stops collections of cyclic garbage; the caller collects between runs."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def _elapsed_ms(started: float) -> float:
-    return round((time.perf_counter() - started) * 1000, 3)
-
-
-def _traceback(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error))[-ERROR_LENGTH_MAX:]
-
-
-def batches_of_cases(
-    sweep: Sweep, cases: range, *, open_case: OpenCase = open_case
-) -> Iterator[pa.RecordBatch]:
-    """The rows of `cases` in small batches: a worker's memory does not grow with its block."""
-    schema = runs_schema(sweep)
-    rows = rows_of_cases(sweep, cases, open_case=open_case)
-    while chunk := list(islice(rows, ROWS_PER_BATCH)):
-        yield batch_of(chunk, schema)
+            text = "".join(traceback.format_exception(error))[-ERROR_LENGTH_MAX:]
+            outcome = {"verdict": "error", "error": text}
+        elapsed_ms = round((time.perf_counter() - started) * 1000, 3)
+        yield row_of(sweep, case_id, rule_set, elapsed_ms, {VIOLATIONS: [], **outcome})

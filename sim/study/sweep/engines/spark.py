@@ -24,13 +24,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sim.errors import BadInput
-from sim.plugins import load_in_worker
 from sim.study.sweep.columns import runs_schema
-from sim.study.sweep.engines.process import LocalTable
 from sim.study.sweep.folder import RUNS
 from sim.study.sweep.revision import Made, made_by
-from sim.study.sweep.table import Work
-from sim.study.sweep.work import batches_of_cases
+from sim.study.sweep.statistics import Ask
+from sim.study.sweep.work import Work
 from sim.study.workers import SAFE_PATH, interruptibly
 
 MASTER = "local[*,3]"
@@ -115,18 +113,17 @@ BLOCKS_PER_CORE = 4
 """Of a wave."""
 
 
-class SparkEngine(LocalTable):
+class SparkEngine:
     """Simulates blocks on the executors of a session."""
 
     def __init__(self, session: SparkSession, work: Work, out: Path) -> None:
-        super().__init__(work, out)
-        self._session = session
+        self.work, self.out, self._session = work, out, session
         self.cores = int(session.sparkContext.defaultParallelism)
 
     def warm_up(self) -> None:
         """Does nothing: Spark starts Python with the first task."""
 
-    def simulate(self, blocks: Sequence[range]) -> Generator[int]:
+    def simulate(self, blocks: Sequence[Sequence[int]]) -> Generator[int]:
         """See `ProcessEngine`; yields after each wave."""
         done, size = 0, BLOCKS_PER_CORE * self.cores
         for first in range(0, len(blocks), size):
@@ -135,22 +132,31 @@ class SparkEngine(LocalTable):
             done += sum(map(len, wave)) * len(self.work.sweep.rule_sets)
             yield done
 
-    def _write(self, wave: Sequence[range]) -> None:
+    @contextmanager
+    def asking(self, _files: Sequence[Path]) -> Iterator[Ask]:
+        """Asks the table in SQL, on Spark, in a session whose views are of no one else."""
+        session = self._session.newSession()
+        session.read.parquet(self._table()).createOrReplaceTempView("runs")
+        yield lambda statement: [tuple(row) for row in session.sql(statement).collect()]
+
+    def _table(self) -> str:
+        return (self.out.absolute() / RUNS).as_uri()
+
+    def _write(self, wave: Sequence[Sequence[int]]) -> None:
         """One job: a task and a file for each block."""
         schema = from_arrow_schema(runs_schema(self.work.sweep))
         numbers = self._session.range(0, len(wave), 1, len(wave))
         rows = numbers.mapInArrow(partial(_simulate, self.work, wave, made_by()), schema)
-        rows.write.mode("append").parquet((self.out.absolute() / RUNS).as_uri())
+        rows.write.mode("append").parquet(self._table())
 
 
 def _simulate(
-    work: Work, blocks: Sequence[range], driver: Made, batches: Iterable[pa.RecordBatch]
+    work: Work, blocks: Sequence[Sequence[int]], driver: Made, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Numbers of blocks -> their rows. Raises BadInput when the driver has another Replog."""
     here = made_by()
     if not here.same_as(driver):
         raise BadInput(f"an executor has {here}, the driver {driver}; a sweep needs one version")
-    load_in_worker(work.plugins)
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            yield from batches_of_cases(work.sweep, blocks[number], open_case=work.open_case)
+            yield from work.batches(blocks[number])
