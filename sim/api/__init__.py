@@ -1,6 +1,6 @@
-"""What `import sim` offers to notebooks and scripts: values that know how to show themselves.
+"""The interface of `import sim` for notebooks and scripts: values that show themselves.
 
-Names are handed out by `sim` itself. Every value has a `repr` of one line and, for Jupyter, HTML
+`sim` itself exports the names. Every value has a `repr` of one line and, for Jupyter, HTML
 without JavaScript and without colours of its own, so that it can be read in dark and light. What
 takes long to import (pydantic, SimPy, pandas) is imported when it is needed.
 """

@@ -1,4 +1,4 @@
-"""What a run answers with: why, what if, the same case under other rules, the same made small."""
+"""Answers about a run: its explanation, what-ifs, runs under other rules, a small witness."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.check import Violation
-    from sim.diagnose.explain import Explanation as Told
+    from sim.diagnose.explain import Explanation as CheckedExplanation
     from sim.simulate.run import Run
 
 HEALS_NAMED = 3
-"""Of the changes that heal, so many are named in a line."""
+"""Number of healing changes that one line names."""
 RULES_NAMED = 6
-"""So many of the rules that tell two cases apart are named."""
+"""Number of differing rules that a label names."""
 
 
-class _Looked(Protocol):
-    """What an answer asks of a run: `sim.api.runs.Run` has it, and names the answers itself."""
+class _RunLike(Protocol):
+    """The part of `sim.api.runs.Run` that answers need; that module imports this one."""
 
     scenario: Scenario
 
@@ -38,11 +38,11 @@ class _Looked(Protocol):
     def timeline(self, invariant: str | None = None) -> Any: ...
 
 
-R = TypeVar("R", bound=_Looked)
+R = TypeVar("R", bound=_RunLike)
 
 
 class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no more slots
-    """Why an invariant is violated, a line each; `print` shows all of it.
+    """Explanation of a violation as lines of text; `print` shows all of them.
 
     Attributes:
         about: The invariant.
@@ -51,24 +51,28 @@ class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no mor
 
     about: str
     decided_by: str
-    _told: Told
+    _found: CheckedExplanation
 
-    def __new__(cls, told: Told) -> Explanation:
-        """What `sim.diagnose.explain` tells of a violation."""
-        made = super().__new__(cls, told.lines)
-        made.about, made.decided_by, made._told = told.violation.invariant, told.decided_by, told
+    def __new__(cls, found: CheckedExplanation) -> Explanation:
+        """Takes the explanation of `sim.diagnose.explain`."""
+        made = super().__new__(cls, found.lines)
+        made.about, made.decided_by, made._found = (
+            found.violation.invariant,
+            found.decided_by,
+            found,
+        )
         return made
 
     def as_json(self) -> dict[str, Any]:
-        """The same as data, as `replog explain --json` prints it."""
-        return self._told.as_json()
+        """Returns the explanation as data, as `replog explain --json` prints it."""
+        return self._found.as_json()
 
     def __str__(self) -> str:
-        """All lines."""
+        """Joins the lines of the explanation."""
         return "\n".join(self)
 
     def __repr__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         return f"Explanation({self.about}, {len(self)} lines: {shorten(self.decided_by, 120)})"
 
     def _repr_html_(self) -> str:
@@ -76,7 +80,7 @@ class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no mor
 
 
 class Comparison(dict[str, R]):
-    """The same case under different rules: a mapping from what differs to the run."""
+    """Runs of one case under different rules: a mapping from the differing values to the run."""
 
     def __missing__(self, label: str) -> R:
         """Raises BadInput: there is no run under those rules."""
@@ -85,7 +89,7 @@ class Comparison(dict[str, R]):
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per run: `rules`, `verdict`, `violations`, `first_invariant`, its time, `events`.
+        """Table of runs: `rules`, `verdict`, `violations`, `first_invariant`, its time, `events`.
 
         The time is `first_ms`, or `first_step` for a story.
         """
@@ -106,7 +110,7 @@ class Comparison(dict[str, R]):
         return frame(rows, kinds)
 
     def __repr__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         said = ", ".join(f"{label}: {run.verdict}" for label, run in self.items())
         return f"Comparison({said})"
 
@@ -122,13 +126,13 @@ class Comparison(dict[str, R]):
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What could have been otherwise: a single change, or the future from some moment on.
+    """Counterfactuals of a violation: single changes, and other futures from some moment on.
 
     Attributes:
-        invariant: What is violated.
-        heals: The single changes that avoid it, as `Run.heals` has them.
-        no_return: How likely it was after each moment, as `Run.no_return` has it; None of a story,
-            which has no chance in it.
+        invariant: The violated invariant.
+        heals: The single changes that avoid the violation, as `Run.heals` returns them.
+        no_return: Share of violating futures after each moment, as `Run.no_return` returns it; None
+            for a story, where nothing is random.
     """
 
     invariant: str
@@ -151,7 +155,7 @@ class WhatIf:
         return f"{healed}; point of no return: {first.at_ms:,} ms, {first.sentence}"
 
     def __repr__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         return f"WhatIf({self.invariant}: {shorten(self.sentence, 200)})"
 
     def _repr_html_(self) -> str:
@@ -165,23 +169,24 @@ class WhatIf:
 
 @dataclass(frozen=True)
 class Shrunk(Generic[R]):
-    """A witness: the same invariant is violated for the same cause, in as little as can be.
+    """A witness: a small scenario that violates the same invariant for the same cause.
 
     `print` shows its scenario file.
 
     Attributes:
-        run: The run of the witness; it has all that any run has.
-        scenario: The witness, ready to run: a story of single steps where one can say it.
-        invariant: What it violates.
-        steps: How many steps the story has; None = it is a timed scenario.
-        events: How many events it has.
-        events_before: How many events the failure had.
-        tries: How many runs it took.
-        complete: Whether it came to an end; False = the time was over.
-        near_miss: The same with one rule changed, and nothing is violated; None = there is none.
-        change: That rule and its value, as in `fix: empty_batch`; empty without a near miss.
-        heals_origin: Whether the failure that was shrunk does not violate the invariant under that
-            rule, either; False = no rule that was tried heals both.
+        run: The run of the witness.
+        scenario: The witness, ready to run: a story of single steps where possible.
+        invariant: The violated invariant.
+        steps: Number of steps of the story; None for a timed scenario.
+        events: Number of events of the witness.
+        events_before: Number of events of the original failure.
+        tries: Number of runs that shrinking took.
+        complete: True when shrinking finished; False when its time ran out.
+        near_miss: The witness with one rule changed, so that nothing is violated; None where no
+            such rule was found.
+        change: The rule that the near miss changes, as in `fix: empty_batch`; empty without one.
+        heals_origin: True when the changed rule avoids the violation in the original failure as
+            well; False when no rule that was tried does both.
     """
 
     run: R
@@ -197,12 +202,12 @@ class Shrunk(Generic[R]):
     heals_origin: bool = True
 
     def save(self, path: str | Path) -> Path:
-        """Write the scenario of the witness as a file; its path."""
+        """Writes the scenario of the witness to a file; returns its path."""
         return self.scenario.save(path)
 
     @property
     def size(self) -> str:
-        """How large it is, in words."""
+        """The size of the witness in words."""
         steps = "" if self.steps is None else f"{self.steps} steps, "
         cut = "" if self.complete else "; the time was over"
         return f"{steps}{self.events} events, from {self.events_before}{cut}"
@@ -212,7 +217,7 @@ class Shrunk(Generic[R]):
         return self.scenario.as_file()
 
     def __repr__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         near = f"; near miss: {self.change}{self._but}" if self.change else ""
         return f"Shrunk({self.invariant}: {self.size}{near})"
 
@@ -231,7 +236,7 @@ class Shrunk(Generic[R]):
 
 
 def not_violated(name: str, verdict: str, wanted: str, violations: Iterable[Violation]) -> BadInput:
-    """Why a run has no violation to tell of; `wanted` is the invariant asked for, empty = any."""
+    """The error for a run without a violation of the invariant `wanted`; empty for any."""
     from sim.check.checker import known_invariants
 
     names = list(dict.fromkeys(one.invariant for one in violations))
@@ -246,7 +251,7 @@ def not_violated(name: str, verdict: str, wanted: str, violations: Iterable[Viol
 
 
 def differing(one: Scenario, other: Scenario) -> list[str]:
-    """What tells two cases apart: the values of the rules that are not the same."""
+    """Labels of two cases: the values of the rules in which they differ."""
     from sim.protocol.rules.rules import shown
 
     mine, theirs = one.rules, other.rules
@@ -259,7 +264,7 @@ def differing(one: Scenario, other: Scenario) -> list[str]:
 
 
 def label_of(rules: Mapping[str, Value], axes: Mapping[str, Sequence[Value]]) -> str:
-    """What tells a run from the others; of one rule its value alone."""
+    """The label of a run among others; with a single rule its value alone."""
     if "preset" in axes:
         raise BadInput("compare: preset: name the rules; or run the scenario with preset=…")
     from sim.protocol.rules.rules import shown

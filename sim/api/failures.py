@@ -1,4 +1,4 @@
-"""The failing runs of a sweep, as a sequence that can be narrowed."""
+"""The failing runs of a sweep, as a sequence that can be filtered."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ class Failures(Sequence[Run]):
         *,
         about: str = "",
     ) -> None:
-        """Failures by their rows and what they violate; `make` gives the run of a number."""
+        """Takes the failing rows and their violations; `make` returns a run by number."""
         self.table = table
         self._violations = violations
         self._make = make
         self._about = about
 
     def first(self) -> Run:
-        """The one with the fewest events.
+        """The failing run with the fewest events.
 
         Raises:
-            BadInput: There is none.
+            BadInput: No run fails.
         """
         if not len(self):
             raise BadInput("failures: there are none")
         return self[0]
 
     def where(self, **wanted: object) -> Failures:
-        """Those that fit: `where(invariant="no-offset-reuse", fix="none")`.
+        """Filters the failures: `where(invariant="no-offset-reuse", fix="none")`.
 
         Args:
             wanted: `invariant`, `family` or `cause` of any of their violations, or a column of
@@ -88,7 +88,7 @@ class Failures(Sequence[Run]):
     @overload
     def __getitem__(self, index: slice) -> Failures: ...
     def __getitem__(self, index: int | slice) -> Run | Failures:
-        """A run, or fewer of them."""
+        """Returns a run by its place, or a slice of the failures."""
         if isinstance(index, slice):
             return Failures(self.table.iloc[index], self._violations, self._make, about=self._about)
         if not -len(self) <= index < len(self):
@@ -96,11 +96,11 @@ class Failures(Sequence[Run]):
         return self._make(int(self.table.run_id.iloc[index]), self._about)
 
     def __len__(self) -> int:
-        """How many runs."""
+        """Returns the number of failing runs."""
         return len(self.table)
 
     def __repr__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         about = f" of {self._about}" if self._about else ""
         return f"Failures({len(self)} runs{about})"
 
@@ -117,7 +117,7 @@ class Failures(Sequence[Run]):
 
 
 def _known_values(column: pd.Series) -> list[object]:
-    """Every value that a column of the sweep can have, found here or not; else those that are."""
+    """The categories of a column; of a column without categories the values that occur."""
     categories = getattr(column.dtype, "categories", None)
     return list(column.unique() if categories is None else categories)
 

@@ -1,4 +1,4 @@
-"""A run for notebooks: its verdict, its tables, why it went wrong, and the same case otherwise."""
+"""A run for notebooks: its verdict, its tables, its causes, and the same case under other rules."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from sim.check import Violation
 
 SHOWN = 5
-"""Most violations in a notebook's table."""
+"""Number of violations that a notebook shows, at most."""
 
 
 class Run:
-    """A run of a scenario, and the questions one asks of it.
+    """A run of a scenario, and questions about it.
 
-    One of a sweep is simulated when something of it is asked for that its row does not say.
+    A run of a sweep is simulated when something is asked that its row does not say.
 
         >>> import sim
         >>> run = sim.run(7, fix="none")
@@ -51,8 +51,8 @@ class Run:
         ['at_ms', 'event', 'replica', 'peer', 'epoch', 'offset', 'keys', 'sentence']
 
     Attributes:
-        scenario: What was run, under which rules.
-        row: Which row of a sweep it is; None = of none.
+        scenario: The scenario, with the rules it ran under.
+        row: The row of a sweep; None for a run that is not of a sweep.
     """
 
     def __init__(self, scenario: Scenario, *, row: Row | None = None, about: str = "") -> None:
@@ -83,7 +83,7 @@ class Run:
 
     @property
     def title(self) -> str:
-        """What heads a picture of it."""
+        """The title of pictures of the run."""
         if self.row is not None:
             return f"run {self.row.run_id}: {self.scenario.id}"
         return self.scenario.headline or self.scenario.id
@@ -95,12 +95,12 @@ class Run:
 
     @property
     def reason(self) -> str | None:
-        """Why it is inconclusive, else None."""
+        """The reason for an inconclusive verdict; None for other verdicts."""
         return self.recorded.reason
 
     @property
     def as_expected(self) -> bool:
-        """Whether everything is as the scenario's `expect` says; without one: nothing violated."""
+        """True when the run meets the scenario's `expect`; without one, if nothing is violated."""
         return not self.recorded.differences
 
     @property
@@ -110,28 +110,28 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """What is no failure, and should be known, a line each.
+        """Notes about the run that are no failures, a line each.
 
-        What was violated and is not judged, and the steps of a story that did nothing.
+        They name violations that are not judged, and steps of a story that did nothing.
         """
         return list(self.recorded.notes)
 
     @property
     def digest(self) -> str:
-        """Of every event with its time; 32 hex digits. Equal digests are equal runs."""
+        """Digest of every event with its time, 32 hex digits. Equal digests are equal runs."""
         return self.recorded.digest
 
     @property
     def counters(self) -> dict[str, int]:
-        """What happened how often, by name (replog list columns); empty for a story.
+        """Counters of the run by name (replog list columns); empty for a story.
 
-        Counted until a timed scenario was over (`duration_ms`); see `settling`.
+        They end with the timed scenario (`duration_ms`); see `settling`.
         """
         return dict(self.recorded.counters)
 
     @property
     def settling(self) -> dict[str, Any] | None:
-        """What brought a timed run to rest when it was over; None of a story.
+        """The way of a timed run to rest after its end; None for a story.
 
         `from_ms`, by how much `counters` then are others, and the situations `reached` only then.
         """
@@ -140,12 +140,12 @@ class Run:
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """What happened, a row each. See `columns`."""
+        """Table of the events, a row each. See `columns`."""
         return tables.events_table(self.recorded, self.scenario.time)
 
     @cached_property
     def violations(self) -> pd.DataFrame:
-        """What went wrong, a row each. See `columns`."""
+        """Table of the violations, a row each. See `columns`."""
         return tables.violations_table(self.recorded, self.scenario.time)
 
     @cached_property
@@ -155,16 +155,16 @@ class Run:
 
     @cached_property
     def records(self) -> pd.DataFrame:
-        """What the logs hold at the same time, a row per offset. See `columns`."""
+        """Table of the logs at the same time, a row per offset. See `columns`."""
         return tables.records_table(self.recorded)
 
     @property
     def columns(self) -> pd.DataFrame:
-        """What the columns of its tables mean, a row each: `table`, `column`, `means`."""
+        """Documentation of the columns of all tables: `table`, `column`, `means`."""
         return tables.columns_table(self.scenario.time)
 
     def explain(self, invariant: str | None = None) -> Explanation:
-        """Why an invariant is violated, the fact that decided first; without a name, the first one.
+        """Explains a violation, the deciding fact first; without a name, of the first invariant.
 
             >>> import sim
             >>> run = sim.run("scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
@@ -208,15 +208,15 @@ class Run:
     def what_if(
         self, invariant: str | None = None, *, tries: int = 20, within_s: float | None = 60.0
     ) -> WhatIf:
-        """What could have been otherwise, as `replog explain --what-if` tells it.
+        """Counterfactuals of a violation, as `replog explain --what-if` prints them.
 
-        Which single changes avoid a violation (see `heals`), and after which moment it could not be
-        avoided any more (see `no_return`).
+        They are the single changes that avoid it (see `heals`), and the moment after which it could
+        not be avoided any more (see `no_return`).
 
         Args:
             invariant: Without a name, the first one.
-            tries: So many futures from each moment.
-            within_s: Stop after so many seconds, half of them for each question; None = try all.
+            tries: Number of futures that are drawn from each moment.
+            within_s: Stop after so many seconds, half of them for each question; None for no limit.
         """
         half = None if within_s is None else within_s / 2
         story = self.scenario.kind == "story"
@@ -227,7 +227,7 @@ class Run:
         )
 
     def heals(self, invariant: str | None = None, *, within_s: float | None = 30.0) -> pd.DataFrame:
-        """The single changes that avoid a violation, a row each; those that heal all come first.
+        """Table of the single changes that avoid a violation; those that avoid all come first.
 
         `change` (a rule with its value, or one fault or step less), `kind` (`rule`, `fault`,
         `step`), `still` (what is violated with it, joined by spaces; empty = nothing), `error`:
@@ -235,7 +235,7 @@ class Run:
 
         Args:
             invariant: Without a name, the first one.
-            within_s: Stop after so many seconds with what was found; None = try all.
+            within_s: Stop after so many seconds with what was found; None for no limit.
         """
         return tables.heals_table(
             self.scenario, self.violation(invariant).invariant, within_s=within_s
@@ -244,7 +244,7 @@ class Run:
     def no_return(
         self, invariant: str | None = None, *, tries: int = 20, within_s: float | None = 30.0
     ) -> pd.DataFrame:
-        """How likely a violation was after each moment that was tried, a row each, by time.
+        """Table of the share of futures that violate an invariant after each moment, by time.
 
         From a moment (`at_ms`) on, the future is drawn anew `tries` times; `violated` of them, a
         `share` with 95 % between `low` and `high`, violate the invariant again. `sealed` says that
@@ -252,11 +252,11 @@ class Run:
 
         Args:
             invariant: Without a name, the first one.
-            tries: So many futures from each moment.
-            within_s: Stop after so many seconds with what is known; None = take all the time.
+            tries: Number of futures that are drawn from each moment.
+            within_s: Stop after so many seconds with what is known; None for no limit.
 
         Raises:
-            BadInput: It is a story, which has no chance in it.
+            BadInput: It is a story, where nothing is random.
         """
         found = self.violation(invariant)
         return tables.no_return_table(
@@ -266,7 +266,7 @@ class Run:
     def timeline(
         self, invariant: str | None = None, *, against: str | Run | None = None
     ) -> Timeline:
-        """A picture: what every replica holds when the invariant breaks, and what led there.
+        """Draws every replica's log when the invariant breaks, and the events that led there.
 
         Of a run that violates nothing, it shows the end, of a timed one before it settled.
 
@@ -296,7 +296,7 @@ class Run:
 
     @property
     def cause(self) -> str:
-        """Why it went wrong, in words that are the same for every run of the same bug.
+        """The cause of the failure, in words that are the same for every run of the same bug.
 
         Of the first violation, or of the invariant that failures were narrowed to.
 
@@ -316,7 +316,7 @@ class Run:
         return tables.causes_table(self.recorded)
 
     def save(self, folder: str | Path, invariant: str | None = None) -> Path:
-        """Write a folder with all there is about this failure below `folder`; its path.
+        """Writes a folder with everything about this failure below `folder`; returns its path.
 
         The scenario, the trace, the sentence, why, a picture, the command
         (`sim.diagnose.failures`); what of it is shrunk in 5 s at most, with its picture. What is
@@ -324,7 +324,7 @@ class Run:
 
         Args:
             folder: Where; it is made if need be.
-            invariant: What it is to be about; None = the first violation.
+            invariant: What it is to be about; None for the first violation.
 
         Raises:
             BadInput: Nothing went wrong, or the folder cannot be written.
@@ -340,7 +340,7 @@ class Run:
         return save_failure(Path(folder), failure)
 
     def save_trace(self, path: str | Path) -> Path:
-        """Write everything that happened to a file, a line of JSON each (replog-trace/1); its path.
+        """Writes all events to a file, a line of JSON each (replog-trace/1); returns its path.
 
         Raises:
             BadInput: It cannot be written.
@@ -366,7 +366,7 @@ class Run:
         return found
 
     def shrink(self, invariant: str | None = None, *, within_s: float | None = 10.0) -> Shrunk[Run]:
-        """The same failure in as little as can be: mostly a story of a few steps.
+        """Shrinks the failure, mostly to a story of a few steps.
 
             >>> import sim
             >>> run = sim.run("scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
@@ -402,7 +402,7 @@ class Run:
         )
 
     def compare(self, *fixes: str, **rules: Value | Sequence[Value]) -> Comparison[Run]:
-        """The same case under other rules: same workload, same faults, same seed.
+        """Runs the same case under other rules: same workload, same faults, same seed.
 
             >>> import sim
             >>> sim.run(7).compare("leo_retention", "empty_batch")
@@ -445,7 +445,7 @@ class Run:
         return f"replog run {shell.command(words)}"
 
     def __repr__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         if self.row is not None:
             place = f"{self.id}, {self.row.rule_set}"
             said = f": {shorten(self.row.sentence, 120)}" if self.row.sentence else ""
@@ -475,7 +475,7 @@ class Run:
 
 
 def run(source: Source | Scenario, *, seed: int | None = None, **rules: Value) -> Run:
-    """Simulate a scenario and judge it.
+    """Simulates a scenario and judges it.
 
         >>> import sim
         >>> sim.run(7)

@@ -1,4 +1,4 @@
-"""From a run to the folder of its failure."""
+"""Makes the folder of a failing run."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def failure_of(
     file: Path | None,
     made_by: str | None,
 ) -> RunFailure:
-    """What the folder of a failing run is made of.
+    """Collects the content of the folder of a failing run.
 
     Args:
-        scenario: What was run.
+        scenario: The scenario.
         run: The run.
-        found: The violation that it is about; None = what was expected and did not come.
-        name: What the folder is called.
-        file: The file of the scenario; None = it is a row of a sweep, or stands in none.
-        made_by: The command that found it; None = there is none.
+        found: The violation that the folder is about; None for an expectation that was not met.
+        name: Name of the folder.
+        file: The file of the scenario; None for a row of a sweep, and for one without a file.
+        made_by: The command that found the failure; None without one.
 
     Raises:
         BadInput: Nothing is violated, and all is as the scenario expects.

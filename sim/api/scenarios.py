@@ -1,4 +1,4 @@
-"""Scenarios for notebooks: stories and timed ones as one kind of value, from wherever they come."""
+"""Scenarios for notebooks: stories and timed ones as one kind of value, from any source."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 Value = str | int | bool
 """A value of a rule."""
 Source = str | int | Path | Mapping[str, Any]
-"""What a scenario comes from, see `load`."""
+"""A source of a scenario, see `load`."""
 SEED_LIMIT = 2**63
 """Exclusive, as in a sweep."""
 TEXT = "the text"
-"""What messages call a scenario that stands in no file."""
+"""Name of a scenario without a file, in messages."""
 
 
 class Row(NamedTuple):
-    """Which row of a sweep a run is.
+    """The row of a run in the table of a sweep.
 
     Attributes:
-        folder: The sweep's.
-        run_id: The run's number.
-        case_id: Of its random scenario, which every rule set of the plan meets.
-        rule_set: The label of its rules.
-        digest: Of all events; None = the run did not end, or nobody knows.
-        sentence: Its first violation, as far as the table was asked; may be empty.
-        lasting: Whether the folder is there when this Python has ended.
+        folder: Folder of the sweep.
+        run_id: Number of the run.
+        case_id: Number of its random scenario, which runs under every rule set of the plan.
+        rule_set: Label of its rules.
+        digest: Digest of all events; None for a run that did not end, and without a table.
+        sentence: The first violation; empty where the table was not asked for it.
+        lasting: False for a temporary folder, which goes when this Python ends.
     """
 
     folder: Path
@@ -53,15 +53,16 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A story or a timed scenario, ready to run; a value that is never changed.
+    """An immutable story or timed scenario, ready to run.
 
     Attributes:
-        content: What the simulator takes (`sim.simulate.story.Story`,
+        content: The model that the simulator takes (`sim.simulate.story.Story`,
             `sim.simulate.scenario.model.Scenario`).
-        path: The file it was read from; None = from none.
-        text: The file as it stands, YAML or JSON; None = it was changed, or drawn at random.
-        changes: Options of `replog run` that make of the file what it is now.
-        mix: What it was drawn from; None = it was written by somebody.
+        path: The file it was read from; None without a file.
+        text: The unchanged text of the file, YAML or JSON; None for a scenario that was changed or
+            drawn at random.
+        changes: Options of `replog run` that make this scenario of the file.
+        mix: The mix it was drawn from; None for a written scenario.
     """
 
     content: Story | TimedScenario = field(repr=False)
@@ -77,17 +78,17 @@ class Scenario:
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """The name of the scenario."""
         return self.content.id
 
     @property
     def title(self) -> str:
-        """What it is about; empty for one drawn at random."""
+        """The title of the scenario; empty for one drawn at random."""
         return self.content.title
 
     @property
     def headline(self) -> str:
-        """Its title; of a changed one its name and what was changed, since the title may be wrong.
+        """The title; of a changed scenario its name and the changes, since the title may be wrong.
 
         Empty for one drawn at random.
         """
@@ -97,7 +98,7 @@ class Scenario:
 
     @property
     def source(self) -> str:
-        """Where it comes from: a KIP, a ticket."""
+        """The source of the scenario: a KIP, a ticket."""
         return self.content.source
 
     @property
@@ -107,7 +108,7 @@ class Scenario:
 
     @property
     def unit(self) -> Literal["step", "ms"]:
-        """What its times are: numbers of steps, from 1, or milliseconds of simulated time."""
+        """The unit of its times: numbers of steps, from 1, or milliseconds of simulated time."""
         return self.content.unit
 
     @property
@@ -122,11 +123,11 @@ class Scenario:
 
     @property
     def changed_rules(self) -> dict[str, Value]:
-        """The rules that are not what they are for a scenario of its kind that names none."""
+        """The rules that differ from the defaults of its kind of scenario."""
         return self.content.rules.differing_from(self.content.default_rules)
 
     def with_rules(self, **rules: Value) -> Scenario:
-        """The same scenario under other rules; `preset` names several at once.
+        """Returns the scenario under other rules; `preset` names several at once.
 
             >>> import sim
             >>> sim.load(7).with_rules(fix="empty_batch").rules["fix"]
@@ -139,7 +140,7 @@ class Scenario:
 
     @property
     def command(self) -> str | None:
-        """The command that runs it; None = it stands in no file."""
+        """The command that runs the scenario; None without a file."""
         if self.path is None:
             return None
         return f"replog run {shell.command([self.path, *self.changes, *as_options()])}"
@@ -169,7 +170,7 @@ class Scenario:
         return scenario_text(content, folder=Path(folder))
 
     def save(self, path: str | Path) -> Path:
-        """Write it as a file, such as `my_case.yaml`; its path.
+        """Writes the scenario to a file, such as `my_case.yaml`; returns its path.
 
         Raises:
             BadInput: It cannot be written, or has something that no scenario file can say.
@@ -182,7 +183,7 @@ class Scenario:
         return where
 
     def __repr__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         seed = "" if self.seed is None else f", seed {self.seed}"
         return f"Scenario({self.id}, {self.kind}{seed})"
 
@@ -200,7 +201,7 @@ class Scenario:
 
 
 def under(scenario: Scenario, rules: Mapping[str, Value], *, where: str = "rules") -> Scenario:
-    """The same scenario under other rules; `where` is what messages call them. Raises BadInput."""
+    """Puts a scenario under other rules, which messages call `where`. Raises BadInput."""
     if not rules:
         return scenario
     from sim.protocol.rules.rules import shown
@@ -212,7 +213,7 @@ def under(scenario: Scenario, rules: Mapping[str, Value], *, where: str = "rules
 
 
 def load(source: Source, *, seed: int | None = None) -> Scenario:
-    """A scenario, ready to run.
+    """Loads a scenario, ready to run.
 
         >>> import sim
         >>> sim.load(7)
@@ -275,7 +276,7 @@ def _parsed(text: str) -> Document:
 
 
 def plan_document(given: str | Path | Mapping[str, Any]) -> Document | None:
-    """A plan that is given as its data, or as its text; None = it is the path of a file."""
+    """The document of a plan that is given as data or text; None for the path of a file."""
     from sim.files.document import Document
     from sim.files.yaml_text import parse_yaml
 
@@ -290,11 +291,11 @@ def _loaded(
 ) -> Scenario:
     from sim.study.suite.scenario_files import elsewhere, format_complaints
 
-    if told := format_complaints(
+    if complaints := format_complaints(
         document, path or Path("scenario"), (STORY_FORMAT, SCENARIO_FORMAT)
     ):
         other = elsewhere(document, path)
-        raise BadInput(*(told if other is None else [other]))
+        raise BadInput(*(complaints if other is None else [other]))
     from sim.study.suite.scenario_files import content_in
 
     default = Path("story" if document.data["format"] == STORY_FORMAT else "scenario")

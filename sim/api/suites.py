@@ -1,4 +1,4 @@
-"""From the result of a suite to the folders of its failures."""
+"""Writes the folders of the failures of a suite."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from sim.study.suite.scenario_files import from_here
 
 
 def save_result(result: CaseResult, folder: Path) -> Path | None:
-    """The folder, below `folder`, about what nobody expected of a file of a suite.
+    """Writes the folder of an unexpected result below `folder`; returns its path.
 
-    None = it has none: it is as expected but for its notes, or did not run to an end. Raises
-    BadInput.
+    Returns None for a result that is as expected, or of a run that did not end. Raises BadInput.
     """
     if result.expectation_met or result.noted or isinstance(result.outcome, NotRun):
         return None
@@ -28,9 +27,9 @@ def save_result(result: CaseResult, folder: Path) -> Path | None:
 def write_index_of_suite(
     results: Iterable[CaseResult], saved: Mapping[Path, Path], folder: Path, summary: str
 ) -> None:
-    """Write the page that lists what is red in a suite, whether it has a folder or not.
+    """Writes the page that lists the failing files of a suite, with or without a folder.
 
-    It says `summary` of all files, as the suite does. Raises BadInput.
+    `summary` is the suite's line about all files. Raises BadInput.
     """
     red = [
         Red(

@@ -32,14 +32,14 @@ _TEXTS = ("reason", "reached", "digest", "weather", "error", "key", "sentence")
 
 
 class Sweep:
-    """A sweep that is there: its tables, its failures, any of its runs again.
+    """A sweep in its folder: its tables, its failures, and any of its runs again.
 
     Attributes:
-        folder: Where it is.
+        folder: Folder of the sweep.
     """
 
     def __init__(self, folder: Path, *, temporary: bool = False) -> None:
-        """The sweep in a folder, which goes with it if it is temporary.
+        """Opens the sweep in a folder; a temporary folder is removed with this object.
 
         Raises:
             BadInput: The folder holds no sweep, or one of another version.
@@ -54,12 +54,12 @@ class Sweep:
 
     @property
     def title(self) -> str:
-        """The plan's."""
+        """The title of the plan."""
         return self._sweep.plan.title
 
     @property
     def rule_sets(self) -> dict[str, dict[str, Any]]:
-        """Label -> the swept rules with their values."""
+        """The swept rules with their values, by label."""
         return {one.label: dict(one.values) for one in self._sweep.rule_sets}
 
     @property
@@ -132,7 +132,7 @@ class Sweep:
 
     @property
     def columns(self) -> pd.DataFrame:
-        """What the columns of `runs` and `violations` mean, a row each (replog list columns).
+        """Documentation of the columns of `runs` and `violations` (replog list columns).
 
         `table`, `group`, `column`, `unit`, `means`, `source`. The axes of a violation's run, beside
         it, mean what they mean in `runs`.
@@ -143,8 +143,8 @@ class Sweep:
         for one in columns():
             if one.table in ("runs", "violations"):
                 names = self.axes if one.name == SWEPT else [one.name]
-                told = (one.unit, one.means, one.source)
-                rows += [(one.table, one.group, name, *told) for name in names]
+                about = (one.unit, one.means, one.source)
+                rows += [(one.table, one.group, name, *about) for name in names]
         columns_of = ("table", "group", "column", "unit", "means", "source")
         return frame(rows, dict.fromkeys(columns_of, ""))
 
@@ -197,13 +197,13 @@ class Sweep:
         """The failures by the cause of their first violation, the most frequent cause first.
 
         Columns: `cause`; for each rule set, by its label, in how many runs that cause came first;
-        `runs` of all rule sets together; `invariant`, what most of them violate first; `example`,
-        the number of the run that fails earliest; `story`, the file that tells of this cause, or
-        missing where it is not known. `failures().where(cause=…)` gives the runs, and those in
+        `runs` of all rule sets together; `invariant`, which most of them violate first; `example`,
+        the number of the run that fails earliest; `story`, the file that shows this cause, missing
+        where none does. `failures().where(cause=…)` gives the runs, and those in
         which that cause came second, too.
 
         Args:
-            stories: The folder with the stories of known causes; None = `scenarios`, if it is here.
+            stories: The folder with the stories of known causes; None for `scenarios`.
 
         Raises:
             BadInput: No part of the sweep is finished, or `stories` is no folder.
@@ -231,14 +231,14 @@ class Sweep:
         return frame(rows, {"cause": "string", **counts, **last})
 
     def report(self) -> Path:
-        """Write `report.html`, `report.md` and `report.json` into the folder; the page's path."""
+        """Writes `report.html`, `report.md`, `report.json` there; returns the path of the page."""
         from sim.study.report import grids_of, read_folder, write_report
 
         folder = read_folder(self.folder)
         return write_report(folder, grids_of(folder)).page
 
     def verdict(self, decision: str | None = None) -> pd.DataFrame:
-        """The grid of a decision as data: what each search, environment and story says.
+        """The grid of a decision as data, with the answer of each search, environment and story.
 
         A row per hazard, alternative and unit: `hazard`, `alternative`, `kind` (`search`, `runs`,
         `story`), `unit` with `beside` (values of other rules), `broken`, `invariant`, `moves`,
@@ -246,7 +246,7 @@ class Sweep:
         `evidence`: the file or the command that shows it. `attrs["sentences"]` has the verdict.
 
         Args:
-            decision: Name of a decision of the plan; None = the first one.
+            decision: Name of a decision of the plan; None for the first one.
 
         Raises:
             BadInput: The sweep is not finished, or there is no such decision.
@@ -263,7 +263,7 @@ class Sweep:
         return table
 
     def __repr__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         counts = f"{self._sweep.drawn}, {self._sweep.runs:,} runs"
         return f"Sweep({self.title}: {counts})"
 
@@ -305,7 +305,7 @@ def sweep(
     resume: bool = False,
     plugins: Iterable[str] = (),
 ) -> Sweep:
-    """Run a plan's random scenarios under each of its rule sets.
+    """Runs a plan's random scenarios under each of its rule sets.
 
         >>> import sim
         >>> swept = sim.sweep("scenarios/sweeps/demo.yaml", count=4, seed=226, out="my_sweep")
@@ -320,8 +320,8 @@ def sweep(
             mapping.
         count: Random cases; default: the plan's.
         seed: Default: the plan's.
-        out: The folder for the tables, new or empty; None = one that lasts as long as the sweep
-            that is returned.
+        out: The folder for the tables, new or empty; None for one that lasts as long as the
+            sweep that is returned.
         engine: `process`: all cores of this machine; `spark`: needs Java.
         resume: Go on with what is in `out`.
         plugins: Modules to import first, as with `--plugin`; those that the plan names are among
@@ -362,26 +362,26 @@ def _plan(given: str | Path | Mapping[str, Any]) -> tuple[Plan, str | None]:
 
 
 class Explored:
-    """What the searches of a plan found.
+    """The results of a plan's searches.
 
     Attributes:
-        title: The plan's.
+        title: Title of the plan.
         answers: One for each rule set, then two for each pair that the plan compares.
     """
 
     def __init__(self, title: str, answers: tuple[Answer, ...]) -> None:
-        """The answers to a plan."""
+        """Takes the title and the answers of a plan."""
         self.title, self.answers = title, answers
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row an answer: its rules, those it is compared with, how far it looked, what breaks."""
+        """Table of answers: the rules, those they are compared with, the extent, what breaks."""
         columns = ("rules", "against", "states", "transitions", "depth", "exhausted", "breaks")
         return frame(self._rows(), dict.fromkeys(columns, ""))
 
     @property
     def levels(self) -> pd.DataFrame:
-        """A row a depth of each answer: `rules`, `against`, `depth`, `states`, `transitions`."""
+        """Table of the depths: `rules`, `against`, `depth`, `states`, `transitions`."""
         rows = [(one.label, one.against, *level) for one in self.answers for level in one.levels]
         names = ("rules", "against", "depth", "states", "transitions")
         return frame(rows, dict.fromkeys(names, ""))
@@ -390,9 +390,9 @@ class Explored:
         """A shortest schedule after which an invariant is broken, as a scenario.
 
         Args:
-            invariant: Which.
-            rules: Under which rule set, by its label; None = the first that breaks it.
-            against: Of two that are compared, the other one, which does not.
+            invariant: Name of the invariant.
+            rules: Label of the rule set that breaks it; None for the first that does.
+            against: Label of the rule set it is compared with, which does not break it.
 
         Raises:
             BadInput: No search found it broken.
@@ -405,7 +405,7 @@ class Explored:
 
     @property
     def witnesses(self) -> dict[tuple[str, str, str], Witness]:
-        """By rules, other rules and invariant: the schedule, the sentence, story and near miss."""
+        """Schedule, sentence, story and near miss, by rules, other rules and invariant."""
         return {
             (one.label, one.against, found.invariant): found
             for one in self.answers
@@ -433,7 +433,7 @@ class Explored:
         ]
 
     def __repr__(self) -> str:
-        """How many searches, and how many of them found something."""
+        """Counts the searches, and those that found something."""
         found = sum(bool(one.witnesses) for one in self.answers)
         return f"Explored({self.title}: {len(self.answers)} answers, {found} with violations)"
 
@@ -443,7 +443,7 @@ class Explored:
 
 
 def explore(plan: str | Path | Mapping[str, Any], *, processes: int = 1) -> Explored:
-    """Search every schedule of a small world: what breaks, how soon, or that nothing does.
+    """Searches every schedule of a small world for the shortest that breaks each invariant.
 
     Args:
         plan: A plan, `format: replog-explore/1`: the path of a file, its text, or its data.

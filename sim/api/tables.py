@@ -1,4 +1,4 @@
-"""One run as DataFrames: its events, violations and replicas, what their logs hold, what heals it.
+"""DataFrames of one run: events, violations, replicas, records, and the changes that heal it.
 
 A column is declared once: its name, its type, what it means, and how it is taken from a row.
 """
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """A column of a table.
+    """A column of a table of a run.
 
     Attributes:
-        name: Its name.
+        name: Name of the column.
         kind: The type of pandas: `category` in order of appearance, `Int64` and `string` where a
             value may be missing.
-        means: What it means.
-        of: Its value, of what a row is about.
+        means: Meaning, in a sentence.
+        of: Computes the value from the item of a row.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Column(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a row of violations is about: one, and since when it was so."""
+    """A violation with the time since when the logs were so, for a row of violations."""
 
     found: Any
     since: int
 
 
 class Held(NamedTuple):
-    """What a row of replicas is about, and with an offset one of records."""
+    """A replica, for a row of replicas; with an offset, for a row of records."""
 
     history: ClusterHistory
     view: ReplicaView
@@ -58,7 +58,7 @@ class Held(NamedTuple):
 
     @property
     def known(self) -> Any:
-        """What was written there; None = nothing, or a hole."""
+        """The record written there with its batch; None for an empty batch and a hole."""
         return self.history.written.get(self.uid)
 
     @property
@@ -68,12 +68,12 @@ class Held(NamedTuple):
         return None if known is None or self.kind == "marker" else known.record
 
     def count(self, *kinds: str) -> int:
-        """How many offsets of the log hold one of these."""
+        """Counts the offsets of the log that hold one of these kinds."""
         return sum(kind in kinds for _, kind, _ in _slots(self.history, self.view))
 
     @property
     def committed(self) -> bool:
-        """Whether this is what was committed at the offset."""
+        """True when this is the record that was committed at the offset."""
         committed = self.history.committed
         there = self.known is not None and self.offset < len(committed)
         return there and committed[self.offset] == self.uid
@@ -86,7 +86,7 @@ TIME: Final = {
 """The first column of `events` and `violations`, by the kind of the scenario."""
 KINDS: Final = ("record", "tombstone", "marker", "empty batch", "hole")
 _KEYS_SHOWN = 8
-"""Keys of one event that are listed."""
+"""Number of keys of one event that are listed."""
 _PEERS = ("leader", "follower", "consumer", "client", "reader")
 _OFFSETS = (
     "offset",
@@ -217,7 +217,7 @@ def frame(rows: Sequence[Any], kinds: Mapping[str, str]) -> pd.DataFrame:
 
 
 def columns_table(time: str) -> pd.DataFrame:
-    """What every column of a run's tables means; `time` as in `events_table`."""
+    """Documents every column of a run's tables; `time` as in `events_table`."""
     rows = []
     for table, columns in COLUMNS.items():
         if table in ("events", "violations"):
@@ -227,14 +227,14 @@ def columns_table(time: str) -> pd.DataFrame:
 
 
 def events_table(recorded: Run, time: str) -> pd.DataFrame:
-    """See `EVENTS`; `time` is the column of `TIME` that this kind of run has."""
+    """Makes the table of `EVENTS`; `time` is the column of `TIME` that this kind of run has."""
     table = _frame((Column(time, "int64", "", itemgetter(0)), *EVENTS), recorded.events)
     table.index.name = "position"
     return table
 
 
 def violations_table(recorded: Run, time: str) -> pd.DataFrame:
-    """See `VIOLATIONS`; `time` as in `events_table`."""
+    """Makes the table of `VIOLATIONS`; `time` as in `events_table`."""
     from sim.diagnose.explain.signature import all_since
 
     since = all_since(recorded.events, recorded.violations, recorded.rules)
@@ -243,13 +243,13 @@ def violations_table(recorded: Run, time: str) -> pd.DataFrame:
 
 
 def replicas_table(recorded: Run) -> pd.DataFrame:
-    """See `REPLICAS`."""
+    """Makes the table of `REPLICAS`."""
     history = recorded.history
     return _frame(REPLICAS, [Held(history, view) for view in history.replicas.values()])
 
 
 def records_table(recorded: Run) -> pd.DataFrame:
-    """See `RECORDS`."""
+    """Makes the table of `RECORDS`."""
     history = recorded.history
     views = history.replicas.values()
     table = _frame(
@@ -317,13 +317,13 @@ def _keys_of(event: Event) -> Sequence[str]:
 
 
 def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -> pd.DataFrame:
-    """See `Run.heals`."""
+    """Makes the table of `Run.heals`."""
     from sim.diagnose.what_if.heals import heals
 
-    told = heals(scenario.content, invariant, within_s=within_s)
+    found = heals(scenario.content, invariant, within_s=within_s)
     rows: list[tuple[str, str, str | None, str]]
-    rows = [(one.change, one.kind, " ".join(one.still), "") for one in told.found]
-    rows += [(one.change, one.kind, None, one.error) for one in told.failed]
+    rows = [(one.change, one.kind, " ".join(one.still), "") for one in found.found]
+    rows += [(one.change, one.kind, None, one.error) for one in found.failed]
     kinds = {"change": "string", "kind": "category", "still": "string", "error": "string"}
     return frame(rows, kinds)
 
@@ -336,7 +336,7 @@ def no_return_table(
     tries: int,
     within_s: float | None,
 ) -> pd.DataFrame:
-    """See `Run.no_return`.
+    """Makes the table of `Run.no_return`.
 
     Raises:
         BadInput: It is a story.
@@ -364,7 +364,7 @@ def no_return_table(
 
 
 def causes_table(run: Run) -> pd.DataFrame:
-    """See `Run.causes` of `sim.api.runs`."""
+    """Makes the table of `Run.causes`."""
     from sim.diagnose.explain.signature import signature_of
 
     named: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""A run as a picture: what the replicas hold when something breaks, and what led there."""
+"""A run as a picture: the logs of the replicas when something breaks, and the events before."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from sim.diagnose.draw import Case
 
 SUFFIXES = (".html", ".svg", ".png", ".txt")
-"""What a timeline can be saved as."""
+"""Endings of files that a timeline can be saved as."""
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """A picture of a run that shows itself in Jupyter; `print` shows it as text.
+    """A picture of a run for Jupyter; `print` shows it as text.
 
     Attributes:
-        name: What tells the run from others.
-        title: The scenario's.
-        unit: What times count: `ms` or `step`.
-        recorded: What happened.
-        violation: What it points at; None = it shows the end, of a timed run before it settled.
-        moments: When -> what to look at: shows the logs at these moments instead.
-        everything: Whether all events are drawn, and not only those that led to the violation.
+        name: Name of the run among others.
+        title: Title of the scenario.
+        unit: Unit of times: `ms` or `step`.
+        recorded: The run.
+        violation: The violation that is shown; None for the end, of a timed run before it settled.
+        moments: Caption by time: shows the logs at these times instead.
+        everything: True to draw all events, not only those that led to the violation.
         against: The same case under other rules; `save("page.html")` shows it beside this one.
-        command: What runs it again.
-        decided: Whether a picture says in a sentence what decided.
-        missed: What its file expects and where it is not so, for the page to open with.
+        command: Command that runs it again; may be empty.
+        decided: True to say the deciding fact in a sentence below the picture.
+        missed: Expectations of the file that were not met, at the top of the page.
     """
 
     name: str
@@ -60,26 +60,26 @@ class Timeline:
         return replace(self, moments=dict(sorted(named.items())))
 
     def all_events(self) -> Timeline:
-        """The same with every event, and not only those that led to the violation."""
+        """Returns the timeline with every event, not only those that led to the violation."""
         return replace(self, everything=True)
 
     @property
     def svg(self) -> str:
-        """As an SVG file."""
+        """The picture as an SVG file."""
         from sim.diagnose.draw import svg
 
         return svg(self.as_case(), **self._how)
 
     @property
     def png(self) -> bytes:
-        """As a PNG file. Raises BadInput when matplotlib is not installed."""
+        """The picture as a PNG file. Raises BadInput when matplotlib is not installed."""
         from sim.diagnose.draw import png
 
         return png(self.as_case(), **self._how)
 
     @property
     def page(self) -> str:
-        """As an HTML page that needs nothing else, is stepped through by keys and by a slider.
+        """The picture as a self-contained HTML page, with keys and a slider to step through it.
 
         Raises:
             BadInput: Jinja2 is not installed.
@@ -96,14 +96,16 @@ class Timeline:
         )
 
     def as_case(self) -> Case:
-        """What is drawn."""
+        """The case that is drawn."""
         from sim.diagnose.draw import Case
 
         found = Case.of(self.recorded, self.violation, name=self.name, missed=self.missed)
         return replace(found, events=self.recorded.events) if self.moments else found
 
     def save(self, path: str | Path) -> Path:
-        """Write it as `.html` (a page to step through), `.svg`, `.png` or `.txt`; its path.
+        """Writes the picture as `.html` (a page to step through), `.svg`, `.png` or `.txt`.
+
+        Returns the path.
 
         Raises:
             BadInput: Another ending, or it cannot be written.
@@ -157,23 +159,23 @@ class Timeline:
 
     @property
     def _how(self) -> dict[str, Any]:
-        told = self.decided and not self.moments
+        named = self.decided and not self.moments
         return {
             "title": self.title,
-            "note": self.as_case().decided_by if told else "",
+            "note": self.as_case().decided_by if named else "",
             "unit": self.unit,
             "captions": self.moments,
             "everything": self.everything,
         }
 
     def __str__(self) -> str:
-        """What every replica held, as a text of about a dozen lines."""
+        """Draws the logs of all replicas as a text of about a dozen lines."""
         from sim.diagnose.draw import strip
 
         return strip(self.as_case())
 
     def __repr__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         if self.violation is None:
             return f"Timeline({self.name}: {len(self.recorded.events)} events, nothing violated)"
         return f"Timeline({self.name}: {shorten(self.violation.sentence, 120)})"
@@ -193,15 +195,15 @@ def picture(
     *,
     missed: bool = False,
 ) -> Timeline:
-    """What a run looks like at a violation, or at its end.
+    """Makes the timeline of a run at a violation, or at its end.
 
     Args:
         run: The run.
-        found: The violation; None = its end.
-        name: What tells it from others.
-        title: What heads it.
-        command: What runs it again; None = there is none.
-        missed: Whether a page opens with what the scenario expects and where it is not so.
+        found: The violation; None for the end of the run.
+        name: Name of the run among others.
+        title: Title of the picture.
+        command: Command that runs it again; None without one.
+        missed: True to open the page with the expectations that were not met.
     """
     said: list[str] = []
     if missed and run.exit_code:
