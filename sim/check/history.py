@@ -282,7 +282,7 @@ class ClusterHistory(Queries):
         known, decisive = len(committed), False
         self.deletes_removed, self.markers_removed = [], []
         for removal in removals:
-            offset, uid, reason = removal.offset, removal.uid, removal.reason
+            offset, uid = removal.offset, removal.uid
             view.slots[offset] = HOLE
             one = written.get(uid)
             if one is not None and one.batch.control is not None:
