@@ -34,18 +34,19 @@ KINDS = {
     "scenario": Kind("scenario.yaml", "replog run FILE"),
     "log": Kind("log.yaml", "replog clean FILE"),
     "plan": Kind("plan.yaml", "replog sweep FILE --out DIR"),
+    "explore": Kind("explore.yaml", "replog explore FILE"),
     "workflow": Kind("workflow.yml", "git add FILE", has_schema=False),
 }
 """What can be made, by name."""
 
 
 def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None) -> int:
-    """Make a small story, scenario, log, sweep plan or CI workflow with comments; it runs as it is.
+    """Make a small story, scenario, log, plan or CI workflow with comments; it runs as it is.
 
     Its first line names the schema of this installation, by which editors check and complete it.
 
     Args:
-        kind: story, scenario, log, plan or workflow.
+        kind: story, scenario, log, plan (of a sweep), explore (a search) or workflow.
         output: The file to write (default: print it).
     """
     if kind not in KINDS:

@@ -286,7 +286,7 @@ def explore(
                 _write(out, asked, found, answers)
     status = 0 if all(_is_done(one, asked) for one in found) else EXIT_INCONCLUSIVE
     return print_answer(
-        as_json, _document(asked, found), partial(_show_found, found), status=status
+        as_json, _document(asked, found), partial(_show_found, asked, found), status=status
     )
 
 
@@ -394,7 +394,9 @@ def _tell_level(bounds: Bounds, name: str, at: Progress) -> None:
         print(f"{name}: depth {at.depth}: {states}; {used}", file=sys.stderr, flush=True)
 
 
-def _show_found(found: Sequence[dict[str, Any]]) -> None:
+def _show_found(plan: Plan, found: Sequence[dict[str, Any]]) -> None:
+    from sim.study.explore.page import note_on, untouched
+
     rows = [
         {
             "rules": one["label"] + (f" (not {one['against']})" if one.get("against") else ""),
@@ -407,6 +409,8 @@ def _show_found(found: Sequence[dict[str, Any]]) -> None:
         for one in found
     ]
     print_table(rows)
+    for rule in untouched(plan, found):
+        tell(note_on(rule))
     for one in found:
         for witness in one["witnesses"]:
             healed = f"; not under {witness['healed_by']}" if "healed_by" in witness else ""

@@ -29,7 +29,7 @@ def test_a_new_plan_runs_its_factorial(here: Path) -> None:
     assert {run(rule_set.rules).verdict for rule_set in sweep.rule_sets} <= {"holds", "violated"}
 
 
-KINDS = ("story", "scenario", "log", "plan")
+KINDS = ("story", "scenario", "log", "plan", "explore")
 
 
 @pytest.mark.parametrize("kind", KINDS)

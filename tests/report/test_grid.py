@@ -120,7 +120,7 @@ def test_the_verdict_on_the_fixes_names_what_each_allows_alone(fixes: SweepFolde
     assert "prevent an offset given twice and diverging replicas in all 8 searches" in closed.text
     leo, _, empty = differ.text.partition("empty_batch")
     assert "the loss of a committed record, a committed offset cut off and 2 more" in leo
-    assert empty.startswith(" the return of a deleted key (6 moves)")
+    assert empty.startswith(" the return of a deleted key (5 moves)")
     assert "(finding_01, kip280_01)" in empty
     assert "an offset given twice and 3 more with unclean elections" in kept.text
 

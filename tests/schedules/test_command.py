@@ -12,7 +12,10 @@ import pytest
 
 import sim
 from sim.cli import main
+from sim.files.document import Document
 from sim.study.explore import answers
+from sim.study.explore.page import table_of, untouched
+from sim.study.explore.plan import plan_in
 from tests.schedules.conftest import SMALL_PLAN
 
 PLAN: dict[str, Any] = SMALL_PLAN | {
@@ -186,3 +189,26 @@ def test_engines_are_told_apart(
 ) -> None:
     assert _replog(monkeypatch, "explore", _plan(tmp_path), *words) == 2
     assert told in capsys.readouterr().err
+
+
+def test_fetches_that_resting_makes_are_not_counted_and_a_story_says_no_more_than_is_so() -> None:
+    found = sim.explore(SMALL_PLAN)
+
+    at_rest, at_once = found.witness("leo-convergence"), found.witness("follower-position-sound")
+
+    steps = found.witnesses["rules", "", "leo-convergence"].schedule
+    assert steps[-1] == "quiesce"
+    assert not steps[-2].startswith("fetch")
+    assert at_rest.source == "replog explore"
+    assert at_once.source.endswith(
+        "no shorter schedule of this world breaks follower-position-sound"
+    )
+
+
+def test_a_rule_that_no_move_of_a_plan_touches_is_named() -> None:
+    given = {"matrix": {"flush": ["acknowledged", "on_append"], "fix": ["none", "empty_batch"]}}
+    plan = plan_in(Document("plan", SMALL_PLAN | given))
+    found = answers.as_document([one for each in answers.explore(plan) for one in each])
+
+    assert untouched(plan, found) == ["flush"]
+    assert "No move of this plan touches flush" in table_of(plan.model_dump(mode="json"), found)

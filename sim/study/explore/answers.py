@@ -22,11 +22,12 @@ from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
-from sim.study.explore.judging import JUDGED
-from sim.study.explore.levels import Breaks, Engine, Reached, in_this_process
+from sim.study.explore.judging import JUDGED, JUDGING_STEPS, QUIESCE
+from sim.study.explore.levels import Break, Breaks, Engine, Reached, in_this_process
 from sim.study.explore.plan import Plan
 from sim.study.explore.search import Level, Searched
 from sim.study.explore.witness import story_of
+from sim.study.explore.world import Move, World
 from sim.study.workers import pool_of
 
 Task = tuple[str, str]
@@ -68,16 +69,17 @@ class Witness:
     """A shortest schedule after which an invariant is broken.
 
     Attributes:
-        invariant: Which.
-        steps: How many moves it has; a `quiesce` or `check` after them does not count.
+        invariant: Name of the invariant.
+        steps: Number of its moves, without a `quiesce` or `check` after them and, of an invariant
+            that is judged at rest, without the fetches that resting makes anyway.
         schedule: Its steps as a story has them, a line each.
-        sentence: What the checker says of it.
-        story: The file of the story.
-        near_miss: That of the same schedule where the invariant holds; empty = no other value of
-            one rule makes it hold.
+        sentence: Sentence of the checker on the violation.
+        story: Text of the story's file.
+        near_miss: Text of the file of the same schedule where the invariant holds; empty if no
+            other value of one rule makes it hold.
         healed_by: The rule with the value that makes it hold; of two rule sets, the other one.
-        disputed: Whether the oracle of traces does not find the same as the checker: one of them
-            is wrong about this schedule.
+        disputed: True if `certify` does not agree with the checker on this schedule, so that one
+            of them is wrong.
     """
 
     invariant: str
@@ -218,7 +220,12 @@ def answers_of(
             labels[1 - place] if len(labels) > 1 else "",
             tuple(levels),
             not frontier,
-            tuple(_witnesses(breaks, place, labels, [rules[one] for one in labels], plan)),
+            tuple(
+                sorted(
+                    _witnesses(breaks, place, labels, [rules[one] for one in labels], plan),
+                    key=lambda one: one.steps,
+                )
+            ),
             time.monotonic() - began,
             interrupted,
         )
@@ -231,11 +238,8 @@ def _witnesses(
 ) -> Iterator[Witness]:
     found = {name: one for (world, name), one in breaks.items() if world == place}
     named = [name for name in JUDGED if name in found]
-    for invariant in sorted(named, key=lambda name: found[name].depth):
-        one = found[invariant]
-        story = story_of(
-            plan.world_of(), rules[place], one.moves, ends_with=one.ends_with, name=invariant
-        )
+    for invariant in named:
+        story = _story_of(plan.world_of(), rules, place, invariant, found[invariant])
         sentence, disputed = confirmed(story, invariant)
         other: Story | Scenario | None
         if len(rules) > 1:
@@ -247,7 +251,7 @@ def _witnesses(
             other, healed_by = (near.value, near.change) if near else (None, "")
         yield Witness(
             invariant,
-            one.depth,
+            sum(step.op not in JUDGING_STEPS for step in story.steps),
             tuple(step.line for step in story.steps),
             sentence,
             file_of(story, invariant, sentence),
@@ -255,6 +259,40 @@ def _witnesses(
             healed_by,
             disputed,
         )
+
+
+def _story_of(
+    world: World, rules: Sequence[Rules], place: int, invariant: str, found: Break
+) -> Story:
+    """The story of a schedule, without the last fetches if resting makes them, too.
+
+    Only a search of one rule set, of an invariant that is judged at once, has gone through every
+    shorter schedule.
+    """
+    moves, at_rest = [*found.moves], found.ends_with == QUIESCE
+    source = "replog explore"
+    if len(rules) == 1 and not at_rest:
+        source += f": no shorter schedule of this world breaks {invariant}"
+
+    def story_with(moves: Sequence[Move]) -> Story:
+        return story_of(
+            world, rules[place], moves, ends_with=found.ends_with, name=invariant, source=source
+        )
+
+    story = story_with(moves)
+    while at_rest and moves[-1:] and moves[-1].op == "fetch":
+        shorter = story_with(moves[:-1])
+        alone = len(rules) == 1 or not _breaks(replace(shorter, rules=rules[1 - place]), invariant)
+        if not _breaks(shorter, invariant) or not alone:
+            break
+        moves, story = moves[:-1], shorter
+    return story
+
+
+def _breaks(story: Story, invariant: str) -> bool:
+    """Returns True if the checker finds the invariant violated in a story."""
+    run = run_story(replace(story, expect=StoryExpect((invariant,))))
+    return any(one.invariant == invariant for one in run.violations)
 
 
 def confirmed(story: Story, invariant: str) -> tuple[str, bool]:

@@ -72,8 +72,12 @@ AT_REST: Final = (
     "materialized-state-equivalence",
 )
 """Judged where everybody up has fetched all that there is."""
+QUIESCE: Final = "quiesce"
+"""Step at the end of a story that lets followers fetch everything and judges the state at rest."""
 JUDGED_BY: Final = {CAUGHT_UP: "check"}
-"""The step by which a story has it judged, of what is judged by states that are not at rest."""
+"""Invariant -> the step of a story that judges it in a state that is not at rest."""
+JUDGING_STEPS: Final = (QUIESCE, *JUDGED_BY.values())
+"""Steps at the end of a story that are no moves."""
 JUDGED: Final = (*BY_EVENTS, *BY_HISTORY, *BY_PAIRS, SNAPSHOTS, CAUGHT_UP, *AT_REST)
 """Every invariant that a search judges; a set of them is a mask in this order."""
 BIT: Final = {name: 1 << place for place, name in enumerate(JUDGED)}

@@ -130,8 +130,36 @@ def table_of(plan: Row, answers: Sequence[Row]) -> str:
         f"| {broken} |"
         for broken, of in alike.items()
     ]
+    notes = [f"{note_on(one)}\n" for one in untouched(Plan.model_validate(plan), answers)]
     head = ["| rules | states | longest schedule | breaks, after moves |", "|---|--:|--:|---|"]
-    return "\n".join([f"## {plan['title']}", "", world, "", *head, *rows])
+    return "\n".join([f"## {plan['title']}", "", world, "", *notes, *head, *rows])
+
+
+def untouched(plan: Plan, answers: Sequence[Row]) -> list[str]:
+    """The rules of a plan under whose values all searches are the same, such as `flush`."""
+    found = {one["label"]: one for one in answers if not one.get("against")}
+    rules = {label: own.as_dict() for label, own in plan.searched() if label in found}
+    varied = [name for name in Rules().as_dict() if len({own[name] for own in rules.values()}) > 1]
+    same = []
+    for name in varied:
+        groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+        for label, own in rules.items():
+            beside = tuple(own[other] for other in varied if other != name)
+            groups.setdefault(beside, []).append(_result(found[label]))
+        compared = [one for one in groups.values() if len(one) > 1]
+        if compared and all(each == one[0] for one in compared for each in one):
+            same.append(name)
+    return same
+
+
+def note_on(rule: str) -> str:
+    """A sentence on a rule that no move of a plan touches."""
+    return f"No move of this plan touches {rule}: searches under its values have the same states."
+
+
+def _result(answer: Row) -> tuple[Any, ...]:
+    broken = [(one["invariant"], one["steps"]) for one in answer["witnesses"]]
+    return answer["states"], answer["transitions"], answer["depth"], broken
 
 
 def _name(answer: Row) -> str:

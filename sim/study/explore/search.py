@@ -328,7 +328,9 @@ class Search:
                 expander.judge_rest(self._block(rows, world)[at])
                 for world, expander in enumerate(self.expanders)
             ]
-            self._note(rests, lambda row, _: Found(depth, start + int(at[row]), NO_MOVE, "quiesce"))
+            self._note(
+                rests, lambda row, _: Found(depth, start + int(at[row]), NO_MOVE, judging.QUIESCE)
+            )
 
     def _note_moves(self, depth: int, everything: list[Numbers], at: Numbers, move: int) -> None:
         """Remember which moves from this level break what was never broken before."""

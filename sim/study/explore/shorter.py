@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from sim.bounds import Bounds, bounded
 from sim.simulate.story.format import Story
 from sim.study.explore import check_installation
-from sim.study.explore.judging import JUDGED
+from sim.study.explore.judging import JUDGED, JUDGING_STEPS
 from sim.study.explore.plan import MOST_REPLICAS, MOST_TIMES, beyond
 from sim.study.explore.search import Searched
 from sim.study.explore.witness import schedule_of, story_of
 from sim.study.explore.world import USES, Budgets, World
 
 _FREE = ("fetch", "sync", "follow", "restart", "fetch_snapshot", "delete_prefix", "coordinate")
-_AT_THE_END = ("quiesce", "check")
 _OF_APPENDS = {"leader", "label", "key", "hdr", "ts", "tombstone", "null_value", "flag"}
 
 
@@ -69,7 +68,7 @@ def shortest(story: Story, invariant: str, bounds: Bounds) -> Shortest:
     if found is None:
         ended = "no schedule of a search breaks it" if search.result.exhausted else "out of time"
         return Shortest(ended)
-    length = sum(step.op not in _AT_THE_END for step in story.steps)
+    length = sum(step.op not in JUDGING_STEPS for step in story.steps)
     syncs = any(step.op == "sync" for step in story.steps)
     other = None
     if found.depth < length:
@@ -102,7 +101,7 @@ def _why_not(story: Story, invariant: str) -> str:
     if story.replicas != names or len(names) > MOST_REPLICAS:
         return f"a search has replicas r1 to r{MOST_REPLICAS}"
     for step in story.steps:
-        if step.op not in (*USES, *_FREE, *_AT_THE_END):
+        if step.op not in (*USES, *_FREE, *JUDGING_STEPS):
             return f"a search has no {step.op}"
         fields = step.fields
         if step.op == "append" and (fields.keys() - _OF_APPENDS or fields["key"] is None):

@@ -1,4 +1,4 @@
-"""A schedule that a search found, as a story: what everybody can run, draw and explain."""
+"""Schedules that a search found, as stories that can be run, drawn and explained."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def named_moves(search: Search, taken: Sequence[tuple[int, int]]) -> list[Move]:
     """Moves by the names that replicas have at the start.
 
     Args:
-        search: Whose moves.
-        taken: The number of each, with that of the order that renames replicas after it.
+        search: The search with these moves.
+        taken: Number of each move, and of the order that renames replicas after it.
     """
     named = search.start_names()
     moves = []
@@ -45,7 +45,7 @@ def named_moves(search: Search, taken: Sequence[tuple[int, int]]) -> list[Move]:
 
 
 def _renamed(named: list[int], order: tuple[int, ...]) -> list[int]:
-    """Index = new number: the name at the start of who had the old one."""
+    """The names at the start by new number, from those by old number."""
     found = list(named)
     for old, new in enumerate(order):
         found[new] = named[old]
@@ -53,7 +53,13 @@ def _renamed(named: list[int], order: tuple[int, ...]) -> list[int]:
 
 
 def story_of(
-    world: World, rules: Rules, moves: Sequence[Move], *, ends_with: str, name: str
+    world: World,
+    rules: Rules,
+    moves: Sequence[Move],
+    *,
+    ends_with: str,
+    name: str,
+    source: str = "replog explore",
 ) -> Story:
     """The story of a schedule; records are called a, b, c, … in order.
 
@@ -61,12 +67,12 @@ def story_of(
         world: The world.
         rules: The rules.
         moves: The schedule.
-        ends_with: A step after them by which it is judged; empty = none.
-        name: What the story is called.
+        ends_with: Step after the moves that judges the invariant; empty for none.
+        name: Id of the story.
+        source: Source of the story.
     """
     names = world.names
     isr = tuple(names[one] for one in sorted(world.isr))
-    source = "replog explore: every shorter schedule of the world holds"
     story = Story(name, "", source, rules, replicas=names, isr=isr, voters=names)
     driver = StoryDriver(story, invariants=())
     labels, epochs = _labels(), count(1)

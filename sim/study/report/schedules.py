@@ -13,13 +13,11 @@ from sim.files.formats import STORY_FORMAT
 from sim.protocol.rules import Rules
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_in
+from sim.study.explore.judging import JUDGING_STEPS
 from sim.study.report.cells import breaks_of
 from sim.study.report.grid import Finding, Grid, proven_plans, rules_searched
 from sim.study.report.parts import Code, Heading, Note, Part, Picture
 from sim.study.report.sweep_folder import SweepFolder
-
-_JUDGING_STEPS = ("quiesce", "check")
-"""Steps at the end of a schedule by which a story has an invariant judged."""
 
 
 @dataclass
@@ -47,7 +45,7 @@ def schedules_of(folder: SweepFolder, grid: Grid) -> list[Schedule]:
     found: list[Schedule] = []
     for one in sorted(wanted, key=lambda one: -(one.moves or 0)):
         steps = _answer(plans, one)["breaks"][one.invariant]["schedule"]
-        moves = [step for step in steps if step not in _JUDGING_STEPS]
+        moves = [step for step in steps if step not in JUDGING_STEPS]
         start = _start(plans, one)
         begun = (
             each

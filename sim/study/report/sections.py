@@ -129,7 +129,8 @@ def sections_of_grid(
     """The evidence behind a grid, each section folded."""
     if schedules:
         note = Note(
-            "No schedule of fewer moves breaks it in its world. A hazard that an earlier move "
+            "No schedule of fewer moves breaks in its world what is judged at once; before what is "
+            "judged at rest, the fetches of resting are not counted. A hazard that an earlier move "
             "breaks stands beside the schedule that goes on."
         )
         parts = [note, *schedule_parts(folder, schedules)]
