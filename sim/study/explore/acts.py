@@ -1,4 +1,4 @@
-"""What replicas do in a move, one act after the other, and what each act has read.
+"""Acts of replicas: the parts of a move, each with the parts of the state that it reads.
 
 An act is computed by the product's own functions on watched replicas. A move is one act, the step
 of a story; but a fetch is five, between which a message goes from one replica to the other: so an
@@ -41,18 +41,18 @@ ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE = "ask", "read", "acknowledge", "answer"
 
 
 Shape = tuple[tuple[int, ...], ...]
-"""What an act has read: places of the parts of each replica, and of the rest."""
+"""Places of the parts of each replica, and of the rest, that an act has read."""
 
 
 class Outcome(NamedTuple):
-    """What came of an act.
+    """The result of an act.
 
     Attributes:
-        read: What it depends on, besides what was said to it.
+        read: Parts of the state on which it depends, besides the message that it was given.
         changes: For each replica, and the rest, place and new number of the parts that changed.
-        effect: What else it does.
-        broken: What it breaks, as a mask.
-        said: What it says to the next act: a message by number; -1 = nothing.
+        effect: Its effects on the rest of the state.
+        broken: Mask of the invariants that it breaks.
+        said: Number of the message to the next act; -1 for none.
     """
 
     read: Shape
@@ -66,13 +66,13 @@ class Acts:
     """Computes acts.
 
     Attributes:
-        messages: What was said, by number.
+        messages: Messages between acts; the index is their number.
     """
 
     def __init__(
         self, world: World, rules: Rules, views: Views, rests: Parts, judge: MemberJudge
     ) -> None:
-        """Nothing was done yet; `rests` are the parts of rests."""
+        """Starts without results; `rests` are the parts of rests."""
         self._views, self._judge, self._rules = views, judge, rules
         self._names = world.names
         self._driver = Driver(world, rules, rests)
@@ -82,14 +82,14 @@ class Acts:
     def outcome(
         self, move: Move, act: str, members: Sequence[Member], rest: Member, said: Sequence[int]
     ) -> Outcome:
-        """What an act of a move does in a state.
+        """Computes an act of a move in a state.
 
         Args:
             move: The move.
-            act: Which of its acts.
+            act: Name of the act.
             members: The replicas.
             rest: The rest of the state.
-            said: What acts before it said, and whether there were records.
+            said: Messages of earlier acts, and 1 if there were records.
         """
         driver, parts = self._driver, self._views.parts
         replicas = [WatchedReplica.of(parts, member) for member in members]
@@ -112,7 +112,7 @@ class Acts:
         return Outcome(shape, changes, effect, broken, message)
 
     def _done(self, move: Move, act: str, said: Sequence[int]) -> Any:
-        """Do it; what is said to the next act."""
+        """Carries out an act; returns its message to the next one."""
         driver, rules, messages = self._driver, self._rules, self.messages
         if act == STEP:
             step = driver.step_of(move)
@@ -166,12 +166,12 @@ class Driver(StoryDriver):
     """A story without an end: each step begins in the state that it is given.
 
     Attributes:
-        happened: What the act did.
+        happened: Events of the act.
         notes: The rest of the state.
     """
 
     def __init__(self, world: World, rules: Rules, rests: Parts) -> None:
-        """In no state yet; `rests` are the parts of rests."""
+        """Starts in no state; `rests` are the parts of rests."""
         names = world.names
         isr = tuple(names[one] for one in world.isr)
         story = Story("", rules=rules, replicas=names, isr=isr, voters=names)
@@ -181,33 +181,33 @@ class Driver(StoryDriver):
         super().__init__(story, invariants=())
 
     def begin(self, replicas: dict[str, WatchedReplica], rest: Member) -> None:
-        """An act begins, in a state."""
+        """Begins an act in a state."""
         self.replicas: dict[str, Any] = replicas
         self.happened, self.notes = [], Notes(self._rests, rest)
 
     def used(self, budget: str) -> int:
-        """How much of a budget is used."""
+        """The used part of a budget."""
         used: int = self.notes.get(OF_REST[budget])
         return used
 
     def step_of(self, move: Move) -> Step | None:
-        """The step that a move is in this state; None = it is none."""
+        """The step that a move is in this state; None if it is no step here."""
         return step_of(move, self._world, self, lambda: self.used("epochs") + 1)
 
     def carry_out(self, step: Step) -> None:
-        """Take the step, unless somebody is not what he has to be for it."""
+        """Takes the step, unless a replica cannot take part in it."""
         self._taken = step
         self._carried_out(step)
 
     def emit(self, events: Sequence[Event]) -> None:
-        """Note what happened."""
+        """Notes the events of an act."""
         self.happened += events
 
     def answered(self, text: str) -> None:
-        """Keep nothing: nobody reads what is said in a search."""
+        """Ignores the answer, which a search does not read."""
 
     def new_uid(self, label: str) -> int:
-        """Name a record by what it is and where: no two appends of a schedule have all that alike.
+        """Numbers a record by its fields and its place, which no two appends of a schedule share.
 
         A log end that moves back may be given again, so that appends are counted then.
         """

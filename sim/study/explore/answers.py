@@ -1,4 +1,4 @@
-"""What the search of a plan answers: what breaks, how soon and how, and what was looked at."""
+"""Answers of the searches of a plan: what breaks, after how many moves, and how."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from sim.study.explore.world import Move, World
 from sim.study.workers import pool_of
 
 Task = tuple[str, str]
-"""A search of a plan: a label and, where two rule sets are compared, the other one."""
+"""A search of a plan: a label and, of two rule sets that are compared, the other one."""
 
 
 class Progress(NamedTuple):
-    """How far a search is.
+    """Progress of a search.
 
     Attributes:
-        depth: The level that it has been through.
-        states: How many states there are so far.
-        frontier: How many are in the next level.
-        seconds: Real time since it began, or went on.
-        resumed: The search goes on behind this level, which an earlier one had left.
+        depth: Number of the last finished level.
+        states: Number of states so far.
+        frontier: Number of states in the next level.
+        seconds: Real time since the search began or was resumed.
+        resumed: True for the last level that an earlier search left.
     """
 
     depth: int
@@ -53,15 +53,15 @@ class Progress(NamedTuple):
 
 
 Told = Callable[[str, Progress], None]
-"""Takes the name of a search and how far it is."""
+"""Takes the name of a search and its progress."""
 
 
 UP_TO_8_GB: Final = Bounds(None, 8_000)
-"""Of one search, by default."""
+"""Default bounds of one search."""
 
 
 def tell_nobody(_name: str, _progress: Progress) -> None:
-    """Takes how far a search is, and prints nothing."""
+    """Ignores the progress of a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +94,16 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the search of one rule set, or of two side by side, found.
+    """The answer of a search under one rule set, or under two side by side.
 
     Attributes:
-        label: The rule set; of two the one in which the witnesses break.
-        against: The other one, in which they break nothing of the same name; empty = there is none.
+        label: Label of the rule set; of two, the one in which the witnesses break.
+        against: Label of the other one, in which they break nothing of the same name; or empty.
         levels: A row for each depth.
-        exhausted: Whether every schedule of the world was followed to its end.
-        witnesses: By how soon they break, then by the order of the invariants.
-        seconds: How long it took.
-        interrupted: Whether Ctrl-C stopped it: what it had found is told.
+        exhausted: True if every schedule of the world was followed to its end.
+        witnesses: The broken invariants, those of fewer moves first.
+        seconds: Real time of the search.
+        interrupted: True if Ctrl-C stopped it.
     """
 
     label: str
@@ -116,21 +116,21 @@ class Answer:
 
     @property
     def states(self) -> int:
-        """How many states there are, those counted once that differ in names of replicas alone."""
+        """Number of states; those that differ in the names of replicas alone count once."""
         return sum(level.states for level in self.levels)
 
     @property
     def transitions(self) -> int:
-        """How many moves from them change something."""
+        """Number of moves from these states that change something."""
         return sum(level.transitions for level in self.levels)
 
     @property
     def depth(self) -> int:
-        """How many moves the longest schedule has."""
+        """Number of moves of the longest schedule."""
         return len(self.levels) - 1
 
     def sentence(self) -> str:
-        """How far it looked, as one may quote it."""
+        """The extent of the search in a sentence that can be quoted."""
         said = f"{self.states:,} states, {self.transitions:,} transitions"
         if self.exhausted:
             return f"every schedule of this world: {said}, exhausted at depth {self.depth}"
@@ -147,17 +147,16 @@ def explore(
     keep: Path | None = None,
     engine: Engine | None = None,
 ) -> Iterator[tuple[Answer, ...]]:
-    """Search every rule set of a plan, then each pair that it compares, as they are done.
+    """Searches every rule set of a plan, then each pair that it compares; yields as they end.
 
     Args:
         plan: The plan.
-        processes: How many searches go on at a time; with one they go on in this process.
-        bounds: Of each search.
-        told: Hears of every level, in the process of its search.
+        processes: Number of searches at a time; one runs in this process.
+        bounds: Bounds of each search.
+        told: Takes the progress after every level, in the process of the search.
         done: Searches to leave out.
-        keep: A folder in which the levels of searches are until they are done; a search goes on
-            behind those that are there.
-        engine: What searches them instead, one after the other.
+        keep: Folder for the levels of unfinished searches; a search resumes after those in it.
+        engine: Engine of the searches, which then run one after the other; None for this process.
     """
     tasks = [task for task in tasks_of(plan) if task not in done]
     if processes == 1 or len(tasks) == 1 or engine is not None:
@@ -186,7 +185,7 @@ def answers_of(
     keep: Path | None = None,
     engine: Engine | None = None,
 ) -> tuple[Answer, ...]:
-    """One search: an answer, or two, of what breaks in one of two worlds alone."""
+    """Makes one search: one answer, or two on what breaks in one of two worlds alone."""
     rules = dict(plan.searched())
     labels = [label for label in task if label]
     searched = Searched(plan.world_of(), tuple(rules[label] for label in labels))
@@ -296,7 +295,7 @@ def _breaks(story: Story, invariant: str) -> bool:
 
 
 def confirmed(story: Story, invariant: str) -> tuple[str, bool]:
-    """What the checker says of a story, and whether the oracle of traces finds something else.
+    """The checker's sentence on a story, and True if `certify` finds something else.
 
     Raises:
         AssertionError: The checker finds nothing: it or the search is wrong.
@@ -309,7 +308,7 @@ def confirmed(story: Story, invariant: str) -> tuple[str, bool]:
 
 
 def differing(run: Run) -> list[str]:
-    """Where the oracle of traces does not find what the checker did in the run of a story."""
+    """The differences between `certify` and the checker on the run of a story."""
     return certify(b"".join(trace_lines(run))).differing
 
 

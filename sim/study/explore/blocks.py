@@ -1,8 +1,7 @@
 """Levels of a search in blocks, for other processes.
 
-A worker that is given a block follows its schedules in tables of its own, which it keeps from block
-to block, and answers with longer ones; each comes with the hash of its state, which is the same
-everywhere.
+A worker follows the schedules of a block in tables of its own, which it keeps from block to block,
+and returns longer ones, each with the hash of its state, which is the same in every process.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SCHEMA: Final = pa.schema(
 )
 """A state: its hash, and each move of its schedule with the order that renames replicas after it.
 
-Without a hash: what breaks after a schedule, or how many transitions there were.
+A row without a hash has what breaks after a schedule, or a number of transitions.
 """
 Schedules = dict[tuple[int, str], tuple[int, tuple[int, ...], str]]
 """By world and invariant: the depth, the schedule, the step after it by which it is judged."""
@@ -38,7 +37,7 @@ Schedules = dict[tuple[int, str], tuple[int, tuple[int, ...], str]]
 
 @cache
 def _search(searched: bytes) -> Search:
-    """The search of this process."""
+    """The search that this process keeps."""
     what: Searched = pickle.loads(searched)  # noqa: S301 - from the process that started this one
     return what.search()
 
@@ -50,7 +49,7 @@ def beginning(searched: Searched) -> pa.RecordBatch:
 
 
 def expanded(searched: bytes, block: pa.RecordBatch) -> pa.RecordBatch:
-    """What comes of states: those after a move, each once, what breaks, how many transitions."""
+    """Expands states: the states after a move, each once, with what breaks and the transitions."""
     search = _search(searched)
     schedules = sorted(block["schedule"].to_pylist())
     transitions, found, (_, hashes, how) = search.expand(search.follow(np.array(schedules)))
@@ -82,7 +81,7 @@ def _states(hashes: list[bytes], schedules: list[list[int]]) -> pa.RecordBatch:
 
 
 def breaks_of(rows: list[dict[str, Any]], depth: int) -> Schedules:
-    """What breaks first, of what was said of a level."""
+    """The first schedule that breaks each invariant, from the rows of a level."""
     found: Schedules = {}
     for row in rows:
         at = (depth + row["depth"], tuple(row["schedule"]), row["ends_with"])
@@ -92,6 +91,6 @@ def breaks_of(rows: list[dict[str, Any]], depth: int) -> Schedules:
 
 
 def expand_blocks(searched: bytes, blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What comes of blocks of states, one after the other."""
+    """Expands blocks of states, one after the other."""
     for block in blocks:
         yield expanded(searched, block)

@@ -1,4 +1,4 @@
-"""What a move makes of many states at once: looked up, and computed only where it was never seen.
+"""Applies a move to many states at once: results are looked up, and computed only when new.
 
 Every act of a move is looked up for all states in one go, by what it reads of them
 (`sim.study.explore.acts`).
@@ -38,14 +38,14 @@ from sim.study.explore.world import NOBODY, Budgets, Effect, History, Move, move
 Rows = NDArray[Any]
 """A row a state: the number of each replica, then that of the rest."""
 BROKEN = 32
-"""So many bits are kept for what is broken."""
+"""Number of bits of a mask of broken invariants."""
 AT_ONCE = 1000
-"""So many states are looked at for what is not known before the others are looked up again."""
+"""Number of states that are computed before the others are looked up again."""
 PRIME = 7919
-"""So many states further is the one that is computed again, of each look-up one."""
+"""Distance between states that are computed again, one in each look-up."""
 _HISTORY = OF_REST["history"]
 _LOOKED_AT = (_HISTORY, OF_REST["leader"], OF_REST["told"])
-"""The places of what is looked at of a rest to judge by all logs of a state."""
+"""Places of the parts of a rest that judging all logs of a state needs."""
 _BUT_BUDGETS = tuple(place for name, place in OF_REST.items() if name not in Budgets._fields)
 FETCH = (ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE)
 
@@ -65,10 +65,10 @@ class Placed(NamedTuple):
 
 
 class Outcomes:
-    """What an act does, for all that it was ever met with."""
+    """All results of one act so far, by the parts of states that it read."""
 
     def __init__(self, space: Space, move: Move, act: str) -> None:
-        """It was met with nothing yet."""
+        """Starts without any known result."""
         self._space, self._move, self._act = space, move, act
         self._n = space.world.replicas
         self._shapes = Numbering()
@@ -77,11 +77,11 @@ class Outcomes:
         self._calls = 0
 
     def of(self, rows: Rows, said: Numbers) -> Numbers:
-        """A row for each state: the changes of all columns, the effect, what breaks, what is said.
+        """A row for each state: changes of all columns, effect, broken invariants, message.
 
         Args:
             rows: The states.
-            said: For each what acts before it have said.
+            said: Messages of earlier acts in each.
         """
         messages = hash_of(said)
         found = np.empty((len(rows), self._n + 4), np.int64)
@@ -95,13 +95,13 @@ class Outcomes:
         return found
 
     def _try_again(self, place: int, rows: Rows, said: Numbers, found: Numbers) -> None:
-        """Compute what was looked up: nothing was read that was not noted."""
+        """Computes a result that was looked up again, to see that no read part went unnoted."""
         _, again = self._outcome(rows[place].tolist(), said[place].tolist())
         if again != found[place].tolist():
             raise AssertionError(f"{self._move} ({self._act}) has read what nobody noted")
 
     def _look_up(self, rows: Rows, messages: Hashes, left: Numbers, found: Numbers) -> Numbers:
-        """Set what is known of the states that are left; which are left then."""
+        """Sets the known results of the remaining states; returns the states without one."""
         for shape in sorted(range(len(self._shapes.values)), key=self._met.__getitem__)[::-1]:
             numbers = self._known.get(
                 self._keys(shape, rows.take(left, axis=0), messages.take(left, axis=0))
@@ -113,7 +113,7 @@ class Outcomes:
         return left
 
     def _keys(self, number: int, rows: Rows, messages: Hashes) -> Hashes:
-        """A hash of a shape, by its number, of all that it reads, and of what was said."""
+        """A hash for each state, of a shape, the parts that it reads, and the messages."""
         shape: Shape = self._shapes.values[number]
         hashes = messages + np.array(hash_of_text(shape), np.uint64)
         for one, (table, places) in enumerate(zip(self._space.columns, shape, strict=True)):
@@ -122,7 +122,7 @@ class Outcomes:
         return hashes
 
     def _compute(self, rows: Rows, said: Numbers, messages: Hashes) -> None:
-        """Compute what was never seen, once for all that are alike in what is read."""
+        """Computes new results, once for all states that are alike in the parts read."""
         keys: dict[int, list[tuple[int, ...]]] = {}
         done: dict[tuple[int, ...], list[int]] = {}
         for place, (state, heard) in enumerate(zip(rows.tolist(), said.tolist(), strict=True)):
@@ -137,7 +137,7 @@ class Outcomes:
         self._outcomes.extend(list(done.values()))
 
     def _outcome(self, state: list[int], said: list[int]) -> tuple[Shape, list[int]]:
-        """What the act has read in a state, and what comes of it."""
+        """The parts of a state that the act reads, and its result."""
         space = self._space
         *members, rest = [table[one] for table, one in zip(space.columns, state, strict=True)]
         outcome = space.acts.outcome(self._move, self._act, members, rest, said)
@@ -150,11 +150,11 @@ class Outcomes:
 
 
 REFUSED, NO_RECORDS, HAS_RECORDS = range(3)
-"""What a leader that was asked for records has read."""
+"""Kinds of answers that a leader has read."""
 
 
 class Facts(NamedTuple):
-    """What decides which moves are possible in some states; a column is a replica."""
+    """The facts that decide which moves are possible in some states; a column is a replica."""
 
     up: Numbers
     leads: Numbers
@@ -165,13 +165,13 @@ class Expander:
     """Applies every move to the states of a level.
 
     Attributes:
-        space: Whose states.
-        moves: The moves, of the first replicas.
+        space: The space of the states.
+        moves: The moves of the first replicas.
         placed: The moves of all replicas, in order.
     """
 
     def __init__(self, space: Space) -> None:
-        """Nothing is known of any move yet."""
+        """Starts without results of any move."""
         self.space = space
         self.n = space.world.replicas
         self.moves: list[Move] = []
@@ -190,7 +190,7 @@ class Expander:
         self._clashes, self._deleted_shown = one_by_one(self._clash), one_by_one(self._shows)
 
     def _place(self, move: Move) -> None:
-        """Rename the replicas so that those of a move come first: it is computed for them alone."""
+        """Renames replicas so that those of a move come first: it is computed for them alone."""
         first = tuple(range(len(move.who)))
         number = next(
             one
@@ -220,13 +220,13 @@ class Expander:
         return hashes
 
     def facts_of(self, rows: Rows) -> Facts:
-        """What decides which moves are possible."""
+        """The facts that decide which moves are possible."""
         facts = self.space.members.facts.take(rows[:, : self.n], axis=0)
         rests = self.space.rests.facts.take(rows[:, self.n], axis=0)
         return Facts(facts[:, :, 0], facts[:, :, 1], rests)
 
     def acting_leader(self, facts: Facts) -> Numbers:
-        """Who was elected last, if it is up and leads; NOBODY = that is not so."""
+        """The replica that was elected last, if it is up and leads; NOBODY otherwise."""
         leader: Numbers = facts.rest[:, 0].copy()
         acts = (facts.up != 0) & (facts.leads != 0)
         for one in range(self.n):
@@ -234,12 +234,12 @@ class Expander:
         return leader
 
     def idle(self, move: Move, rests: Numbers) -> Numbers:
-        """The rests after a move that does nothing, but for what it uses of the budgets."""
+        """The rests after a move that only uses up a budget."""
         effect = self.space.number_of(Effect(move.uses))
         return self._rests_after.of(_columns(rests, effect, NOBODY)) >> BROKEN
 
     def possible(self, move: Move, facts: Facts) -> Mask:
-        """In which states a move may do anything."""
+        """The states in which a move may change something, as a mask."""
         leader, isr = facts.rest[:, 0], facts.rest[:, 1]
         possible: Mask = np.ones(len(leader), np.bool_)
         if move.uses:
@@ -265,12 +265,12 @@ class Expander:
         return possible
 
     def apply(self, number: int, rows: Rows) -> tuple[Rows, Numbers]:
-        """The states after a move, in each of which it is possible, and what it breaks there."""
+        """The states after a possible move, and masks of broken invariants."""
         after, broken = rows.copy(), np.zeros(len(rows), np.int64)
         move, outcomes = self.moves[number], self._outcomes[number]
 
         def act(name: str, at: Numbers, *said: Any) -> Numbers:
-            """Do an act in some of the states; what it says there."""
+            """Carries out an act in some of the states; returns its messages."""
             before = after.take(at, axis=0)
             found = outcomes[name].of(before, _columns(*said, rows=len(at)))
             after[at], mask = self._after(move, before, found)
@@ -291,7 +291,7 @@ class Expander:
         return after, broken
 
     def _after(self, move: Move, rows: Rows, found: Numbers) -> tuple[Rows, Numbers]:
-        """The states after what was found of an act, and what it breaks."""
+        """The states after the results of an act, and masks of broken invariants."""
         after, broken, effects = rows.copy(), found[:, -2].copy(), found[:, -3]
         for one, table in enumerate(self.space.columns):
             at = np.flatnonzero(found[:, one])
@@ -306,14 +306,14 @@ class Expander:
         return after, broken
 
     def changed(self, rows: Rows, after: Rows) -> Mask:
-        """Where more is different than what was used of the budgets."""
+        """The states that differ in more than the used budgets, as a mask."""
         same, n = self.space.rests.read(_BUT_BUDGETS)[:, 0], self.n
         different: Mask = same[rows[:, n]] != same[after[:, n]]
         different |= (rows[:, :n] != after[:, :n]).any(axis=1)
         return different
 
     def _update_rests(self, after: Rows, effects: Numbers, broken: Numbers) -> None:
-        """Set the number of the rest after an act; what is broken by what was committed before."""
+        """Sets the number of the rest after an act, and the bits of what the act broke."""
         commits = self._effects.values[effects, 1]
         committer = after[np.arange(len(after)), np.maximum(commits, 0)]
         lineages = self.space.members.parts_at(PLACE[LINEAGE], committer)
@@ -323,7 +323,7 @@ class Expander:
         broken |= found & (1 << BROKEN) - 1
 
     def _rest_after(self, key: list[int]) -> int:
-        """The number of the rest after an effect, and what that breaks, in one number."""
+        """The number of the rest after an effect, and the broken invariants, in one number."""
         (number, effect_number, lineage), space = key, self.space
         parts, effect = space.rests.parts, space.effects[effect_number]
         rest = [*space.rests[number]]
@@ -332,7 +332,7 @@ class Expander:
             rest[place] = parts.number(place, parts.values[rest[place]] + 1)
         held = () if lineage < 0 else space.members.parts.values[lineage]
         leader, was = parts.values[rest[OF_REST["leader"]]], parts.values[rest[_HISTORY]]
-        history, mask = space.court.after(was, effect.facts, leader, held)
+        history, mask = space.state_judge.after(was, effect.facts, leader, held)
         rest[_HISTORY] = parts.number(_HISTORY, history)
         return space.rests.number(rest) << BROKEN | mask
 
@@ -353,7 +353,7 @@ class Expander:
             broken[at] |= self._too_fews.of(self._sessions(after[at]))
 
     def judge_states(self, rows: Rows) -> Numbers:
-        """What states break by what is in them."""
+        """Judges states by their content; returns masks of broken invariants."""
         space, n = self.space, self.n
         logs = space.members.facts[:, 2].take(rows[:, :n])
         histories = space.rests.parts_at(_HISTORY, rows[:, n])
@@ -366,7 +366,7 @@ class Expander:
         return broken
 
     def judge_rest(self, rows: Rows) -> Numbers:
-        """What states break in which everybody up has fetched all that there is."""
+        """Judges states at rest: every live replica has fetched everything; returns masks."""
         return self._rests_broken.of(self._sessions(rows))
 
     def _sessions(self, rows: Rows) -> Numbers:
@@ -376,14 +376,14 @@ class Expander:
         return np.column_stack([logs, *parts])
 
     def _incomplete(self, key: list[int]) -> int:
-        return BIT["leader-completeness"] * self.space.court.incomplete(*self._one_log(key))
+        return BIT["leader-completeness"] * self.space.state_judge.incomplete(*self._one_log(key))
 
     def _too_few(self, key: list[int]) -> int:
-        return self.space.court.too_few(*self._session(key))
+        return self.space.state_judge.too_few(*self._session(key))
 
     def _at_rest(self, key: list[int]) -> int:
         views, was, leader, _ = self._session(key)
-        return self.space.court.at_rest(views, was, leader)
+        return self.space.state_judge.at_rest(views, was, leader)
 
     def _session(self, key: list[int]) -> tuple[list[ReplicaView], History, str, tuple[str, ...]]:
         logs, values = key[: self.n], self.space.rests.parts.values
@@ -395,17 +395,17 @@ class Expander:
 
     def _clash(self, key: list[int]) -> int:
         one, other = key
-        return self.space.court.of_two(self.space.logs[one], self.space.logs[other])
+        return self.space.state_judge.of_two(self.space.logs[one], self.space.logs[other])
 
     def _shows(self, key: list[int]) -> int:
-        court, (view, was) = self.space.court, self._one_log(key)
-        contradicts = BIT[judging.SNAPSHOTS] * court.contradicts(view, was)
-        return contradicts | BIT[judging.CAUGHT_UP] * court.shows_deleted(view, was)
+        judge, (view, was) = self.space.state_judge, self._one_log(key)
+        contradicts = BIT[judging.SNAPSHOTS] * judge.contradicts(view, was)
+        return contradicts | BIT[judging.CAUGHT_UP] * judge.shows_deleted(view, was)
 
     def _read_of_effect(self, effect: Effect) -> tuple[bool, int, int]:
-        """Whether it has any effect, who commits, whom too few may follow.
+        """Reads an effect: if it has any, the committing replica, leaders with too few followers.
 
-        The last is a mask of leaders, of which -1 has all.
+        The last is a mask of leaders; -1 means all of them.
         """
         names = self.space.world.names
         who = {names.index(fact[1]) for fact in effect.facts if fact[0] != "appended"}
@@ -416,14 +416,14 @@ class Expander:
 
 
 def _kind(answer: Any) -> int:
-    """Whether a leader's answer is a refusal, and if not whether it has records."""
+    """The kind of a leader's answer: a refusal, one without records, or one with records."""
     if isinstance(answer, FetchResponse):
         return REFUSED
     return HAS_RECORDS if answer else NO_RECORDS
 
 
 def _image(images: Numbers, numbers: Numbers, order: int) -> Numbers:
-    """The numbers of things with the names of an order."""
+    """The numbers of replicas, or of rests, under the names of an order."""
     orders = images.shape[1]
     found: Numbers = images.ravel().take(numbers * orders + order)
     return found

@@ -1,9 +1,9 @@
 """Which invariants a move or a state breaks, judged by the product's own invariants.
 
-The checker of `sim.check` judges a run event by event, with all that ever happened. A search meets
-the same parts of runs again and again, so each invariant is handed just what it looks at: the
-replicas that a move touched, a log and the committed history, two logs, a state at rest. That this
-finds the same as the checker is tried on random schedules, and on every witness.
+The checker of `sim.check` judges a run event by event, with its whole past. A search meets the same
+parts of runs again and again, so each invariant is handed only what it reads: the replicas that a
+move touched, a log and the committed history, two logs, a state at rest. Tests compare this with
+the checker on random schedules, and the search does on every witness.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ BY_EVENTS: Final = (
     "leader-never-loads-snapshot",
     "prefix-deletion-safety",
 )
-"""Judged by what a move does to the replicas that it touches."""
+"""Judged by the events of a move on the replicas that it touches."""
 BY_HISTORY: Final = (
     "no-offset-reuse",
     "state-machine-safety",
     "leader-completeness",
     "committed-replicated",
 )
-"""Judged by what a move does and what was committed before."""
+"""Judged by the events of a move and the committed history before it."""
 BY_PAIRS: Final = ("log-matching", "slot-agreement")
 """Judged by two logs of a state."""
 SNAPSHOTS: Final = "snapshot-consistency"
-"""Judged by the snapshots of two replicas, and by those of one and what was committed."""
+"""Judged by the snapshots of two replicas, and by those of one and the committed history."""
 CAUGHT_UP: Final = "no-resurrection"
-"""Judged for a live replica that knows all that is committed, and by its log alone."""
+"""Judged by the log of a live replica that knows everything committed."""
 AT_REST: Final = (
     "committed-never-lost",
     "hole-justified",
@@ -71,7 +71,7 @@ AT_REST: Final = (
     "winner-retained",
     "materialized-state-equivalence",
 )
-"""Judged where everybody up has fetched all that there is."""
+"""Judged at rest: every live replica has fetched everything."""
 QUIESCE: Final = "quiesce"
 """Step at the end of a story that lets followers fetch everything and judges the state at rest."""
 JUDGED_BY: Final = {CAUGHT_UP: "check"}
@@ -89,7 +89,7 @@ def names_of(mask: int) -> list[str]:
 
 
 class _Asked(dict[str, ReplicaView]):
-    """The logs that somebody asked for; those that nobody did are not among its values."""
+    """The logs that an invariant asked for; others are not among its values."""
 
     before: Mapping[str, ReplicaView]
 
@@ -123,14 +123,14 @@ class _Broken:
 
 
 class MemberJudge:
-    """What events say of the replicas that a move touches.
+    """Judges the replicas that a move touches by its events.
 
     Attributes:
         history: Every record that was ever written in the search.
     """
 
     def __init__(self, rules: Rules) -> None:
-        """Nothing is written yet."""
+        """Starts without any written record."""
         discover()
         self.history = ClusterHistory(rules)
         self.history.replicas = self._asked = _Asked()
@@ -144,10 +144,10 @@ class MemberJudge:
     def follow(
         self, events: Sequence[Event], before: Mapping[str, WatchedView]
     ) -> tuple[dict[str, tuple[int, ...]], int]:
-        """The lineage of each replica that the events are about, after them; and what they broke.
+        """Judges events; returns the lineage of each of their replicas and the broken mask.
 
         Args:
-            events: What a move did.
+            events: Events of a move.
             before: The log of each replica before the move.
         """
         if not events:
@@ -171,11 +171,11 @@ class MemberJudge:
         return lineages, self._broken.taken()
 
 
-class Court:
-    """Judges logs by what is committed, and states at rest."""
+class StateJudge:
+    """Judges logs by the committed history, and states at rest."""
 
     def __init__(self, rules: Rules, judge: MemberJudge, world: World) -> None:
-        """Judge by the records that `judge` knows."""
+        """Judges by the records that `judge` knows."""
         self._rules, self._judge, self._names = rules, judge, world.names
         self._broken = _Broken()
         self._histories: dict[History, ClusterHistory] = {}
@@ -185,7 +185,7 @@ class Court:
         self._replicated: dict[History, Callable[[Any], None]] = {}
 
     def incomplete(self, view: ReplicaView, was: History) -> bool:
-        """Whether a new leader lacks something that was committed."""
+        """Returns True if a new leader lacks a committed record."""
         history = self._history(was)
         self._seat(history, {view.name: view}, view.name)
         known = len(was.committed)
@@ -194,7 +194,7 @@ class Court:
     def too_few(
         self, views: Sequence[ReplicaView], was: History, leader: str, isr: tuple[str, ...]
     ) -> int:
-        """What is broken if those who have to have what is committed lack some of it."""
+        """Mask of broken invariants if replicas lack committed records that they must have."""
         history, named = self._history(was), self._named(views)
         self._seat(history, named, leader)
         history.isr, history.voters = isr, self._names
@@ -203,7 +203,7 @@ class Court:
         return self._broken.taken()
 
     def shows_deleted(self, view: ReplicaView, was: History) -> bool:
-        """Whether a replica that is live and caught up gives a deleted key a value."""
+        """Returns True if a live, caught-up replica shows a value of a deleted key."""
         known = len(was.committed)
         if not view.up or view.high_watermark < known or len(view.slots) < known:
             return False
@@ -214,7 +214,7 @@ class Court:
         return bool(undone_deletes(history, view))
 
     def contradicts(self, view: ReplicaView, was: History) -> bool:
-        """Whether a snapshot of a replica is not what the committed history below its end is."""
+        """Returns True if a snapshot contradicts the committed history below its end."""
         if not view.snapshots:
             return False
         history = self._history(was)
@@ -224,7 +224,7 @@ class Court:
         return self._broken.taken() > 0
 
     def at_rest(self, views: Sequence[ReplicaView], was: History, leader: str) -> int:
-        """What is broken where everybody up has fetched all that there is."""
+        """Mask of broken invariants at rest, when every live replica has fetched everything."""
         history = self._history(was)
         self._seat(history, self._named(views), leader)
         history.contested_offsets.clear()
@@ -236,7 +236,7 @@ class Court:
         return self._broken.taken()
 
     def of_two(self, one: ReplicaView, other: ReplicaView) -> int:
-        """What two logs break by what they hold, and by their snapshots."""
+        """Mask of the invariants that two logs break together, by records and snapshots."""
         if one is other:
             return 0
         pair, named = ClusterHistory(self._rules), self._named((one, other))
@@ -258,13 +258,13 @@ class Court:
         leader: str | None,
         lineage: tuple[int, ...],
     ) -> tuple[History, int]:
-        """What is committed after an act, and what it broke by what was committed before.
+        """The committed history after an act, and a mask of broken invariants.
 
         Args:
-            was: What was committed.
-            facts: Those of the effect of the act.
-            leader: The replica that was elected last.
-            lineage: What the log of the one that commits ever held.
+            was: The committed history before.
+            facts: The facts of the act's effect.
+            leader: Name of the replica that was elected last; None without one.
+            lineage: Uids that the log of the committing replica ever held, by offset.
         """
         history, committed = self._history(was), list(was.committed)
         history.recommitted = []
@@ -285,7 +285,7 @@ class Court:
         return History(tuple(committed), twice), self._broken.taken()
 
     def _hand(self, names: Sequence[str], history: ClusterHistory, events: Sequence[Event]) -> None:
-        """Ask invariants about events that a history has taken in."""
+        """Hands events that a history has taken in to invariants."""
         for name in names if events else ():
             handlers = handlers_of(INVARIANTS[name](history, self._broken.by(name)))
             for event in events:
@@ -293,7 +293,7 @@ class Court:
                     handlers[type(event)](event)
 
     def _named(self, views: Sequence[ReplicaView]) -> dict[str, ReplicaView]:
-        """Views by the names of the first replicas; those whose logs look alike share one."""
+        """Views by the names of the first replicas; replicas with equal logs share one."""
         named = {}
         for name, view in zip(self._names, views, strict=False):
             own = self._own.get((name, id(view)))
@@ -316,7 +316,7 @@ class Court:
             history.compare(view, view.log_start_offset, history.committed[view.log_start_offset :])
 
     def _history(self, was: History) -> ClusterHistory:
-        """The facts of a committed history."""
+        """The history of the checker for a committed history."""
         found = self._histories.get(was)
         if found is None:
             found = self._histories[was] = ClusterHistory(self._rules)

@@ -32,9 +32,10 @@ class Break(NamedTuple):
     """A shortest schedule that breaks an invariant.
 
     Attributes:
-        depth: How many moves it has.
+        depth: Number of its moves.
         moves: The moves.
-        ends_with: The step after them by which a story has it judged; empty = it is judged at once.
+        ends_with: Step after them that judges the invariant in a story; empty if it is judged at
+            once.
     """
 
     depth: int
@@ -47,13 +48,13 @@ Breaks = dict[tuple[int, str], Break]
 
 
 class Reached(NamedTuple):
-    """One level of a search.
+    """A finished level of a search.
 
     Attributes:
-        level: Its counts; None = the search was stopped within it.
-        breaks: What breaks here and not before.
-        frontier: How many states the next level has.
-        resumed: It is the last of those that an earlier search had left in the folder.
+        level: Its counts; None if the search was stopped within it.
+        breaks: Schedules of the invariants that break first in it.
+        frontier: Number of states in the next level.
+        resumed: True for the last level that an earlier search left in the folder.
     """
 
     level: Level | None

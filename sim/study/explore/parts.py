@@ -54,21 +54,21 @@ Member = tuple[int, ...]
 Changes = tuple[tuple[int, int], ...]
 """Place and new number of each part that is different."""
 Tidying = Mapping[int, Callable[[Any], Any]]
-"""Place -> what is kept of a part that is there."""
+"""Place -> function that reduces the part there."""
 
 
 class Parts:
     """Every value that a part of replicas, or of rests, ever had, by number.
 
     Attributes:
-        values: Index = number.
+        values: The values; the index is their number.
         naming: Places of the parts that name replicas.
-        makers: What makes each where it is a part; None = the value is what is there.
-        hashes: One of 128 bits for each, the same in every process.
+        makers: Function that makes the live part of each value; None if the value itself is it.
+        hashes: Hash of 128 bits of each value, the same in every process.
     """
 
     def __init__(self, names: Sequence[Mapping[str, str]], tidying: Tidying) -> None:
-        """None yet; `names` are the ways to rename the replicas."""
+        """Starts without values; `names` are the ways to rename the replicas."""
         self._tidying = tidying
         self._all = Numbering()
         self.values: list[Any] = self._all.values
@@ -89,11 +89,11 @@ class Parts:
         return found
 
     def member(self, live: Sequence[Any]) -> Member:
-        """The numbers of all parts as they are."""
+        """The numbers of all live parts."""
         return tuple([self.of(place, value) for place, value in enumerate(live)])
 
     def of(self, place: int, live: Any) -> int:
-        """The number of a part as it is."""
+        """The number of a live part."""
         tidy = self._tidying.get(place)
         return self.number(place, freeze_part(live if tidy is None else tidy(live)))
 
@@ -119,7 +119,7 @@ class Parts:
 
 
 def parts_of(replica: Replica, lineage: tuple[int, ...]) -> list[Any]:
-    """A replica in parts, as they are."""
+    """The live parts of a replica."""
     values = [getattr(replica, name) for name in OF_REPLICA]
     values += [getattr(replica.leadership, name, None) for name in OF_LEADERSHIP]
     values += [getattr(replica.log, name) for name in OF_LOG]
@@ -127,7 +127,7 @@ def parts_of(replica: Replica, lineage: tuple[int, ...]) -> list[Any]:
 
 
 def of_replicas(rules: Rules) -> Tidying:
-    """What is kept of the parts of replicas."""
+    """Functions that reduce parts of replicas to what a search can read."""
 
     def constant(value: Any) -> Callable[[Any], Any]:
         return lambda _live: value
@@ -141,7 +141,7 @@ def of_replicas(rules: Rules) -> Tidying:
 
 
 def of_rests() -> Tidying:
-    """What is kept of the parts of rests."""
+    """Functions that reduce parts of rests to what a search can read."""
     return {OF_REST["isr"]: _in_order, OF_REST["told"]: _in_order}
 
 
@@ -150,7 +150,7 @@ def _in_order(names: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _without_index(segments: list[Segment]) -> list[Segment]:
-    """The same; an index is read for transactions."""
+    """The segments without index, which only transactions read."""
     for segment in segments:
         segment.index = OffsetIndex()
     return segments
@@ -159,7 +159,7 @@ def _without_index(segments: list[Segment]) -> list[Segment]:
 def unread(rules: Rules) -> dict[str, Any]:
     """Parts that no move of a search can read under some rules, with the value they are given.
 
-    They would tell states apart in which the same can happen.
+    They would distinguish states in which the same can happen.
     """
     removal, empty = rules.cleaner.tombstone_removal, Log()
     found: dict[str, Any] = {
@@ -184,20 +184,20 @@ class Notes:
     """The parts of a replica, or of a rest, while a move is under way.
 
     Attributes:
-        read: Places of the parts that were asked for.
-        live: Place -> the part as it is now, of those that were asked for or set.
+        read: Places of the parts that were read.
+        live: Place -> the live part, of those that were read or set.
     """
 
     __slots__ = ("_member", "_parts", "live", "read")
 
     def __init__(self, parts: Parts, member: Member) -> None:
-        """Nothing was asked for yet."""
+        """Starts with no part read."""
         self._parts, self._member = parts, member
         self.read: set[int] = set()
         self.live: dict[int, Any] = {}
 
     def get(self, place: int) -> Any:
-        """A part as it is now."""
+        """The live part at a place."""
         if place not in self.live:
             self.read.add(place)
             number = self._member[place]
@@ -206,12 +206,12 @@ class Notes:
         return self.live[place]
 
     def asked(self, places: tuple[int, ...]) -> tuple[int, ...]:
-        """The numbers of some parts, as they were; they count as read."""
+        """The numbers of some parts before the move; they count as read."""
         self.read.update(places)
         return tuple([self._member[place] for place in places])
 
     def changes(self) -> Changes:
-        """Place and new number of each part that is different now."""
+        """Place and new number of each changed part."""
         member, values, found = self._member, self._parts.values, []
         for place, live in self.live.items():
             known = place in self.read
@@ -224,21 +224,21 @@ class Notes:
 
 
 class WatchedLog(Log):
-    """A log whose parts are made when they are asked for."""
+    """A log whose parts are made on demand."""
 
     __slots__ = ("notes",)
     notes: Notes
 
 
 class WatchedLeadership(Leadership):
-    """What a replica knows as a leader, in parts that are made when they are asked for."""
+    """A leadership whose parts are made on demand."""
 
     __slots__ = ("notes",)
     notes: Notes
 
 
 class WatchedReplica(Replica):
-    """A replica whose parts are made when they are asked for."""
+    """A replica whose parts are made on demand."""
 
     __slots__ = ("notes", "watched_leadership", "watched_log")
     notes: Notes
@@ -247,7 +247,7 @@ class WatchedReplica(Replica):
 
     @classmethod
     def of(cls, parts: Parts, member: Member) -> WatchedReplica:
-        """A member as a replica."""
+        """Makes a replica of a member."""
         made = cls.__new__(cls)
         made.notes = notes = Notes(parts, member)
         made.watched_log = WatchedLog.__new__(WatchedLog)
@@ -257,7 +257,7 @@ class WatchedReplica(Replica):
 
 
 def watched(place: int) -> property:
-    """An attribute that is a part of what its object notes."""
+    """A property that reads and sets a part in the notes of its object."""
 
     def get(self: Any) -> Any:
         return self.notes.get(place)
@@ -302,7 +302,7 @@ class Members:
     """Replicas, or rests, by number; each is a row of numbers of parts, its hash the sum of theirs.
 
     Attributes:
-        parts: The parts of them.
+        parts: Their parts.
     """
 
     def __init__(
@@ -312,13 +312,13 @@ class Members:
         start: Sequence[Member],
         facts: Callable[[Member], list[int]],
     ) -> None:
-        """Those of the start.
+        """Starts with the replicas, or the rest, of the start.
 
         Args:
-            parts: The parts of them.
-            orders: The ways to rename replicas, of which 0 leaves all as it is.
-            start: Those of the start, which have the first numbers.
-            facts: What is looked up of each: see `facts`.
+            parts: Their parts.
+            orders: Number of ways to rename replicas; 0 is the identity.
+            start: The members of the start, which get the first numbers.
+            facts: Function that computes the facts of one.
         """
         self.parts, self._facts_of = parts, facts
         self._rows = Column(np.int32, len(start[0]))
@@ -334,32 +334,32 @@ class Members:
             self.number(one)
 
     def __getitem__(self, number: int) -> Member:
-        """One in parts."""
+        """The member of a number."""
         return tuple(self._rows.values[number].tolist())
 
     def __len__(self) -> int:
-        """How many were met."""
+        """Number of members so far."""
         return self._rows.length
 
     def number(self, member: Sequence[int]) -> int:
-        """The number of one, which is new if it never came before."""
+        """The number of a member, a new one if it is new."""
         row = np.array([member], np.int32)
         return int(self._numbers(row, self._hashes_of(row))[0])
 
     @property
     def hashes(self) -> Hashes:
-        """Index = number."""
+        """The hashes; the index is the number of a member."""
         found: Hashes = self._hashes.values
         return found
 
     @property
     def facts(self) -> Numbers:
-        """Row = number: what is looked up of it."""
+        """The facts; the row is the number of a member."""
         found: Numbers = self._facts.values
         return found
 
     def images(self) -> Numbers:
-        """Row = number, column = order: the number of the same with other names."""
+        """The numbers under other names: a row for each member, a column for each order."""
         while self._images.length < len(self):
             begin = self._images.length
             rows = self._rows.values[begin:].copy()
@@ -374,7 +374,7 @@ class Members:
         return found
 
     def orbits(self) -> NDArray[np.uint64]:
-        """Index = number: a number that is the same with other names."""
+        """A number for each member that does not depend on names."""
         images = self.images()
         new = images[self._orbits.length :]
         self._orbits.extend(self.hashes[new, 0].min(axis=1))
@@ -382,7 +382,7 @@ class Members:
         return found
 
     def read(self, places: tuple[int, ...]) -> Hashes:
-        """Index = number: a hash of the parts at some places."""
+        """A hash of the parts at some places, for each member."""
         found = self._read.setdefault(places, Column(np.uint64, 2))
         if found.length < len(self):
             rows = self._rows.values[found.length :]
@@ -391,20 +391,20 @@ class Members:
         return hashes
 
     def changed(self, numbers: Numbers, changes: Numbers) -> Numbers:
-        """The numbers of some once each was changed, by the number of the changes."""
+        """The numbers of members after changes, which are given by number."""
         return self._changed.of(np.column_stack([numbers, changes]))
 
     def number_of(self, changes: Changes) -> int:
-        """The number of some changes; 0 = none."""
+        """The number of a set of changes; 0 for none."""
         return self._changes.number(changes, changes)
 
     def parts_at(self, place: int, numbers: Numbers) -> Numbers:
-        """The numbers of a part of some."""
+        """The numbers of the parts of members at a place."""
         found: Numbers = self._rows.values[numbers, place]
         return found
 
     def _with_changes(self, pairs: Numbers) -> Numbers:
-        """The numbers of some with changes; a row is the numbers of both."""
+        """The numbers of changed members; a row has a member and a set of changes."""
         hash_of = self.parts.hashes.values
         numbers, kinds = pairs[:, 0], pairs[:, 1]
         rows = self._rows.values.take(numbers, axis=0)

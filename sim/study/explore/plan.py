@@ -193,7 +193,7 @@ def _label(values: dict[str, Any]) -> str:
 
 
 def beyond(rules: Rules) -> list[str]:
-    """What a search does not follow: states of which no move of it makes a value."""
+    """Rules whose states a search cannot reach."""
     found = []
     if rules.replication.offset_assignment != "leader_assigned":
         found.append("offset_assignment: a search knows leader_assigned alone")

@@ -1,7 +1,7 @@
 """Breadth-first search of every schedule of a world, a level at a time.
 
-A level is an array with a row for each state. States are told apart by a hash of 128 bits: of ten
-million states two are taken for one with a chance of 1 in 10**24.
+A level is an array with a row for each state. States are distinguished by a hash of 128 bits: among
+ten million states two have the same one with a chance of 1 in 10**24.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from sim.study.explore.world import Move, World
 
 NO_MOVE = -1
 CHUNK = 1 << 18
-"""So many states are expanded at once."""
+"""Number of states that are expanded at once."""
 SHIFT = np.uint64(29)
 
 
 class Level(NamedTuple):
-    """What came of a depth.
+    """Counts of one depth.
 
     Attributes:
-        depth: How many moves lead there.
-        states: States that no shorter schedule leads to.
-        transitions: Moves that change something, from those states.
+        depth: Number of moves that lead there.
+        states: Number of states that no shorter schedule reaches.
+        transitions: Number of moves from those states that change something.
     """
 
     depth: int
@@ -43,13 +43,13 @@ class Level(NamedTuple):
 
 @dataclass
 class Found:
-    """Where an invariant is broken first.
+    """The place in a search where an invariant breaks first.
 
     Attributes:
-        depth: After so many moves.
-        row: The state, by its row in the level; with a move the state before that.
-        move: The number of the move that breaks it; NO_MOVE = the state does.
-        ends_with: The step by which a story has it judged; empty = it is judged at once.
+        depth: Number of moves after which it breaks.
+        row: Row of the state in its level; with a move, of the state before the move.
+        move: Number of the move that breaks it; NO_MOVE if the state does.
+        ends_with: Step that judges it in a story; empty if it is judged at once.
     """
 
     depth: int
@@ -60,12 +60,12 @@ class Found:
 
 @dataclass
 class Parents:
-    """How the states of a level were first reached.
+    """The first way to reach each state of a level.
 
     Attributes:
-        rows: From which row of the level above.
-        moves: By which move.
-        orders: How the replicas were renamed after it.
+        rows: Row of the state before, in the level before.
+        moves: Number of the move.
+        orders: Number of the order that renamed the replicas after it.
     """
 
     rows: NDArray[np.int32]
@@ -78,13 +78,13 @@ NO_PARENTS = Parents(np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, n
 
 @dataclass
 class Result:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         levels: A row for each depth.
         found: By world and invariant, the first state that breaks it; of two worlds, that breaks it
             in one alone.
-        exhausted: Whether every schedule was followed to its end.
+        exhausted: True if every schedule was followed to its end.
     """
 
     levels: list[Level] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Result:
 
     @property
     def states(self) -> int:
-        """How many different states there are."""
+        """Number of different states."""
         return sum(level.states for level in self.levels)
 
 
@@ -104,16 +104,16 @@ class Search:
     possible in one of them does nothing there. A state then says, too, what each has broken so far.
 
     Attributes:
-        expanders: What applies moves in each world.
-        result: What was found so far.
-        parents: For each level but the first, how its states were reached.
+        expanders: One for each world, which applies moves.
+        result: The result so far.
+        parents: The parents of the states of each level but the first.
         beginning: The state at the start, as a row.
         rows: The states of the present level.
         moves: Every move of the schedules, in order.
     """
 
     def __init__(self, *spaces: Space) -> None:
-        """At the start of the worlds."""
+        """Starts at the first state of the worlds."""
         self.expanders = [Expander(space) for space in spaces]
         self.n = spaces[0].world.replicas
         self.orders = spaces[0].orders
@@ -144,11 +144,11 @@ class Search:
         return self.result
 
     def only(self, invariants: Iterable[str]) -> None:
-        """Looks for these alone."""
+        """Judges these invariants alone."""
         self._left = [sum(BIT[name] for name in {*invariants})] * len(self.expanders)
 
     def step(self) -> Level:
-        """Judge the states of this level, and find those of the next one."""
+        """Judges the states of this level, and finds those of the next one."""
         depth, rows = len(self.result.levels), self.rows
         self._judge(depth)
         transitions, parts = 0, []
@@ -168,7 +168,7 @@ class Search:
     def expand(
         self, rows: Rows
     ) -> tuple[int, dict[tuple[int, str], Found], tuple[Rows, Hashes, Parents]]:
-        """What comes of any states: how many moves change something, what breaks, new states."""
+        """Expands any states: number of moves that change something, what breaks, new states."""
         self.rows, self.result = rows, Result()
         self.only(BIT)
         self._judge(0)
@@ -192,10 +192,10 @@ class Search:
         return rows
 
     def take_up(self, level: Level, how: Parents) -> None:
-        """Come to the next level by what is known of it, without trying any other move.
+        """Restores the next level from its parents, without trying any other move.
 
         Raises:
-            ValueError: It is not known of this search: two states of it are one here.
+            ValueError: The parents are not of this search: two of their states are one here.
         """
         self._set_broken(self.rows)
         self.rows = self._moved(self.rows[how.rows], how.moves, how.orders)
@@ -206,7 +206,7 @@ class Search:
         self.result.exhausted = not len(self.rows)
 
     def remember(self, found: Mapping[tuple[int, str], Found]) -> None:
-        """What was found before is not looked for any more."""
+        """Leaves out what an earlier search found."""
         self.result.found |= found
         for world, name in found:
             self._left[world] &= ~BIT[name]
@@ -253,7 +253,7 @@ class Search:
         return quiet, found
 
     def _facts_of(self, rows: Rows) -> list[Facts]:
-        """What decides which moves are possible in each world."""
+        """The facts that decide which moves are possible in each world."""
         return [
             expander.facts_of(self._block(rows, world))
             for world, expander in enumerate(self.expanders)
@@ -310,7 +310,7 @@ class Search:
         )
 
     def _set_broken(self, rows: Rows) -> list[Numbers]:
-        """What is broken in each world so far; where there are two, states say it."""
+        """Masks of the broken invariants so far in each world; of two worlds, states hold them."""
         everything = []
         for world, expander in enumerate(self.expanders):
             broken = expander.judge_states(self._block(rows, world))
@@ -321,7 +321,7 @@ class Search:
         return everything
 
     def _judge_rest(self, depth: int, rows: Rows, start: int, quiet: Mask) -> None:
-        """Judge the states in which everybody up has fetched all there is, in all worlds."""
+        """Judges the states at rest, in which every live replica has fetched everything."""
         at = np.flatnonzero(quiet)
         if len(at):
             rests = [
@@ -333,11 +333,11 @@ class Search:
             )
 
     def _note_moves(self, depth: int, everything: list[Numbers], at: Numbers, move: int) -> None:
-        """Remember which moves from this level break what was never broken before."""
+        """Notes moves from this level that break an invariant for the first time."""
         self._note(everything, lambda row, _: Found(depth, int(at[row]), move))
 
     def _note(self, everything: list[Numbers], found: Callable[[int, str], Found]) -> None:
-        """Remember the first that breaks an invariant; of two worlds, in one alone."""
+        """Notes the first state that breaks an invariant; of two worlds, in one alone."""
         for world, broken in enumerate(everything):
             alone = broken & ~everything[1 - world] if self._pair else broken
             for name in judging.names_of(
@@ -348,7 +348,7 @@ class Search:
                 self._left[world] &= ~BIT[name]
 
     def _new(self, part: list[Any]) -> tuple[Rows, Hashes, Parents]:
-        """The states of candidates that were never seen, each once."""
+        """The candidates that are new states, each once."""
         rows = np.concatenate([after for after, _, _ in part])
         origins = np.concatenate([at for _, at, _ in part])
         moves = np.concatenate([np.full(len(at), number, np.int16) for _, at, number in part])
@@ -372,10 +372,10 @@ class Search:
         )
 
     def _canonical(self, rows: Rows) -> tuple[Rows, Hashes, NDArray[np.int8]]:
-        """Of all ways to name the replicas the one that is the same for all of them; and which.
+        """States with canonical names of replicas, their hashes, and the order that was applied.
 
-        Replicas are put in the order of what does not change with names; where two are alike in
-        that, of all ways that with the least hash is taken.
+        Replicas are sorted by a hash that does not depend on names; where two have the same one,
+        the names with the least hash of the state are taken.
         """
         orders = np.zeros(len(rows), np.int8)
         if len(self.orders) == 1:
@@ -395,7 +395,7 @@ class Search:
         return best, hashes, orders
 
     def _least(self, rows: Rows) -> tuple[Rows, Hashes, NDArray[np.int8]]:
-        """Of all ways to name the replicas that with the least hash."""
+        """States with the names of replicas that have the least hash."""
         best, hashes = rows, self._hashed(rows)
         orders = np.zeros(len(rows), np.int8)
         for number in range(1, len(self.orders)):
@@ -434,7 +434,7 @@ class Search:
 
 
 class Searched(NamedTuple):
-    """What is searched: a world under one set of rules, or under two side by side."""
+    """A world to search, under one set of rules or under two side by side."""
 
     world: World
     rules: tuple[Rules, ...]

@@ -1,4 +1,4 @@
-"""Whether a story is a shortest one in its world: its replicas, keys, versions and budgets."""
+"""Searches the world of a story (its replicas, keys, versions and budgets) for a shorter one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OF_APPENDS = {"leader", "label", "key", "hdr", "ts", "tombstone", "null_value",
 
 @dataclass(frozen=True, slots=True)
 class Shortest:
-    """What a search of the world of a story says.
+    """The result of a search of the world of a story.
 
     Attributes:
-        why_not: Why there is no search of it, or it came to no end; empty = there was one.
-        moves: How many moves the shortest schedule has that breaks the invariant.
-        syncs: Whether the story has steps that are several moves.
-        states: How many states were met.
-        story: That schedule, if it has fewer moves than the story has steps.
+        why_not: Reason why there was no search, or why it did not end; empty after a whole one.
+        moves: Number of moves of the shortest schedule that breaks the invariant.
+        syncs: True if the story has steps that are several moves.
+        states: Number of states of the search.
+        story: The shortest schedule, if it has fewer moves than the story has steps.
     """
 
     why_not: str = ""
@@ -37,7 +37,7 @@ class Shortest:
     story: Story | None = None
 
     def sentence(self) -> str:
-        """What one may say of the story."""
+        """The result in a sentence about the story."""
         if self.why_not:
             return f"not known to be the shortest: {self.why_not}"
         found = f"{self.states:,} states of its world were searched"
@@ -48,7 +48,7 @@ class Shortest:
 
 
 def shortest(story: Story, invariant: str, bounds: Bounds) -> Shortest:
-    """Look for a shorter schedule that breaks an invariant.
+    """Searches for a shorter schedule that breaks an invariant.
 
     Raises:
         BadInput: There can be no search in this installation.
@@ -78,7 +78,7 @@ def shortest(story: Story, invariant: str, bounds: Bounds) -> Shortest:
 
 
 def world_of(story: Story) -> World:
-    """The world of a story: what it has, and each thing as often as it has it."""
+    """The world of a story, with budgets for as many steps as it has."""
     appends = [step.fields for step in story.steps if step.op == "append"]
     versions = dict.fromkeys(fields.get("hdr", fields.get("ts")) for fields in appends)
     used = Counter(USES[step.op] for step in story.steps if step.op in USES)
@@ -94,7 +94,7 @@ def world_of(story: Story) -> World:
 
 
 def _why_not(story: Story, invariant: str) -> str:
-    """Why a story is in no world that can be searched; empty = it is in one."""
+    """The reason why no search covers the world of a story; empty if one does."""
     if invariant not in JUDGED:
         return f"a search does not judge {invariant}"
     names = tuple(f"r{one + 1}" for one in range(len(story.replicas)))

@@ -1,7 +1,6 @@
-"""The states of a world, by number, and what a move makes of them.
+"""The states of a world, as rows of numbers: one for each replica and one for the rest.
 
-A state is a row of numbers: one for each replica and one for the rest. What a move does is computed
-once for all states that are alike in what it reads (`sim.study.explore.acts`).
+A move is computed once for all states that are alike in what it reads (`sim.study.explore.acts`).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from sim.protocol.replication.coordination import RemovalCoordinator
 from sim.protocol.replication.replica import log_config
 from sim.protocol.rules import Rules
 from sim.study.explore.acts import Acts
-from sim.study.explore.judging import Court, MemberJudge
+from sim.study.explore.judging import MemberJudge, StateJudge
 from sim.study.explore.parts import OF_REST, Member, Members, Parts, of_replicas, of_rests, parts_of
 from sim.study.explore.tables import Numbering
 from sim.study.explore.views import Views
@@ -22,23 +21,24 @@ from sim.study.explore.world import NOBODY, Budgets, Effect, History, World
 
 
 class Space:
-    """All that was met of a world under some rules.
+    """Everything that a search has met of a world under some rules.
 
     Attributes:
         world: The world.
         rules: The rules.
-        members: Every replica that was met.
-        rests: Every rest that was met.
-        effects: Every effect that was met.
-        acts: Computes what moves do.
-        court: Judges them.
-        columns: For each column of a state where its numbers are from.
-        logs: Every log that was met.
-        orders: The ways to rename the replicas: index = old number, value = new number.
+        members: All replicas.
+        rests: All rests.
+        effects: All effects.
+        acts: The acts of moves.
+        judge: Judge of the events of acts.
+        state_judge: Judge of states.
+        columns: Members or rests that each column of a state numbers.
+        logs: All logs.
+        orders: The ways to rename the replicas, each from old number (index) to new one.
     """
 
     def __init__(self, world: World, rules: Rules, *, symmetry: bool = True) -> None:
-        """Nothing is met yet but the start."""
+        """Starts with the state of the start."""
         self.world, self.rules = world, rules
         everyone, names = range(world.replicas), world.names
         self.orders = list(permutations(everyone)) if symmetry else [tuple(everyone)]
@@ -59,7 +59,7 @@ class Space:
         self._effects = Numbering()
         self.effects: list[Effect] = self._effects.values
         self.judge = MemberJudge(rules)
-        self.court = Court(rules, self.judge, world)
+        self.state_judge = StateJudge(rules, self.judge, world)
         self.acts = Acts(world, rules, views, rest_parts, self.judge)
 
     def start(self) -> tuple[int, ...]:
@@ -71,7 +71,7 @@ class Space:
         return self._effects.number(effect, effect)
 
     def _facts_of_rest(self, rest: Member) -> list[int]:
-        """Who was elected last, the in-sync set as bits, how much of each budget is used."""
+        """Facts of a rest: the last elected, the in-sync set as bits, the used budgets."""
         values, names = self._rest_values, self.world.names
         leader, isr = values[rest[OF_REST["leader"]]], values[rest[OF_REST["isr"]]]
         return [

@@ -1,13 +1,13 @@
 """A search on Spark: each level is a table, for worlds that do not fit one machine.
 
 A level is a table of the states that no shorter schedule leads to: the hash of each, of 128 bits,
-and its schedule. Executors follow and lengthen schedules; what comes of it is written, and the
-states of it that no earlier level has are the next level. Both are there once Spark has written
-`_SUCCESS` beside them: a search that was stopped goes on behind what is there, and a task whose
-worker dies runs anew. The driver sees counts and what breaks first.
+and its schedule. Executors follow and lengthen schedules; the result is written, and the
+states in it that no earlier level has are the next level. Both are complete once Spark has written
+`_SUCCESS` beside them: a stopped search resumes after them, and a task whose worker dies runs
+again. The driver sees counts and what breaks first.
 
-Every level costs a second or two of Spark's own, and following schedules a look-up for each of
-their moves: one process is quicker as long as its memory and its time are enough.
+Every level costs Spark a second or two, and each move of a schedule a look-up: one process is
+faster as long as its memory and its time are enough.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ def _break(search: Search, depth: int, schedule: Sequence[int], ends_with: str) 
 
 
 class SparkSearch:
-    """A search whose levels are tables below a folder."""
+    """A search whose levels are tables below a folder or an address."""
 
     def __init__(self, session: SparkSession, searched: Searched, folder: str) -> None:
-        """A search on a session.
+        """Starts a search on a session.
 
-        Below `folder`, any address that Spark writes to, is one for each world and its rules.
+        Its tables are below `folder`, any address that Spark writes to, by world and rules.
         """
         self._session, self._searched = session, searched
         self._above, self._name = folder.rstrip("/"), name_of(searched)
         self._schema = from_arrow_schema(SCHEMA)
 
     def levels(self, depth: int | None, invariants: Collection[str]) -> Iterator[Reached]:
-        """Each level; those that are there come first, then those that are made."""
+        """Yields each level, first those of an earlier search."""
         if not self._is_there("level", 0):
             start = beginning(self._searched).to_pylist()
             self._write(self._session.createDataFrame(start, self._schema), "level", 0)
@@ -85,7 +85,7 @@ class SparkSearch:
             at, states = at + 1, frontier
 
     def _make(self, depth: int) -> None:
-        """Writes what comes of a level, and the next one, as far as they are not there."""
+        """Writes the expanded level and the next one, unless they exist."""
         if not self._is_there("answers", depth):
             expanding = partial(expand_blocks, pickle.dumps(self._searched))
             longer = self._read("level", depth).mapInArrow(expanding, self._schema)
@@ -94,7 +94,7 @@ class SparkSearch:
             self._write(self._new(depth), "level", depth + 1)
 
     def _new(self, depth: int) -> DataFrame:
-        """The states that were never seen, each by the first of its schedules."""
+        """The new states, each with the first of its schedules."""
         reached = self._read("answers", depth).where("hash is not null")
         seen = self._read("level", 0).select("hash")
         for level in range(1, depth + 1):
@@ -107,12 +107,12 @@ class SparkSearch:
         return f"{self._above}/{self._name}/{what}-{depth:03}"
 
     def remove(self) -> None:
-        """Removes the levels of a search that is done; at an address they stay."""
+        """Removes the levels of a finished search from a folder; at an address they stay."""
         if "://" not in self._above:
             rmtree(f"{self._above}/{self._name}", ignore_errors=True)
 
     def _is_there(self, what: str, depth: int) -> bool:
-        """Whether Spark came to the end of a table: it refuses to read a file that is not there."""
+        """Returns True if Spark finished a table: it refuses to read a missing file."""
         try:
             self._session.read.text(f"{self._path(what, depth)}/_SUCCESS")
         except AnalysisException:

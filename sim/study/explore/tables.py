@@ -1,6 +1,6 @@
 """Growing arrays, and numbers by hashes of 128 bits, for many at once.
 
-Two things with one hash are taken for one: of ten million, with a chance of 1 in 10**24.
+Among ten million hashes, two are equal by chance with a probability of 1 in 10**24.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ would have one hash in which the first and the last of four replicas are alike, 
 """
 
 IN_MEMORY = 1 << 22
-"""So many hashes of states are in memory: 400 MB with the room to grow."""
+"""Number of hashes of states in memory: 400 MB with the room to grow."""
 
 
 class Column:
     """A growing array of one type, for what vectors look up by number."""
 
     def __init__(self, kind: Any, width: int = 0) -> None:
-        """Empty; `width` 0 = one value a row."""
+        """Starts empty; with `width` 0 a row is one value."""
         self._array = np.zeros((1024, width) if width else 1024, kind)
         self.length = 0
 
     def append(self, value: Any) -> None:
-        """One more row."""
+        """Appends a row to the column."""
         self._make_room(1)
         self._array[self.length] = value
         self.length += 1
 
     def extend(self, values: Any) -> None:
-        """More rows."""
+        """Appends several rows to the column."""
         self._make_room(len(values))
         self._array[self.length : self.length + len(values)] = values
         self.length += len(values)
 
     @property
     def values(self) -> Any:
-        """All rows."""
+        """The rows so far."""
         return self._array[: self.length]
 
     def _make_room(self, rows: int) -> None:
@@ -69,16 +69,16 @@ class Numbering:
     """Numbers for values, from 0 in order of their arrival.
 
     Attributes:
-        values: Index = number.
+        values: The values; the index is their number.
     """
 
     def __init__(self, *values: Hashable) -> None:
-        """Some values may be there from the start, each its own key."""
+        """Starts with some values, each its own key."""
         self.values: list[Any] = list(values)
         self._numbers: dict[Hashable, int] = {one: at for at, one in enumerate(values)}
 
     def number(self, key: Hashable, value: Any) -> int:
-        """The number of a value, which is new if its key never came before."""
+        """The number of a value, a new one if its key is new."""
         found = self._numbers.setdefault(key, len(self.values))
         if found == len(self.values):
             self.values.append(value)
@@ -86,17 +86,17 @@ class Numbering:
 
 
 class Derived:
-    """A row for each of some values that become more, computed when it is first asked for."""
+    """A row for each value of a growing list, computed on demand."""
 
     def __init__(
         self, of: Sequence[Any], compute: Callable[[Any], Any], kind: Any, width: int = 0
     ) -> None:
-        """Nothing is computed yet; `width` 0 = one value a row."""
+        """Starts without rows; with `width` 0 a row is one value."""
         self._of, self._compute, self._column = of, compute, Column(kind, width)
 
     @property
     def values(self) -> Any:
-        """Index = number of the value."""
+        """The rows; the index is the number of the value."""
         column, of = self._column, self._of
         while column.length < len(of):
             column.append(self._compute(of[column.length]))
@@ -107,7 +107,7 @@ class Known:
     """Numbers for hashes, from 0 in order of their arrival: a table with open addressing."""
 
     def __init__(self) -> None:
-        """Nothing is known."""
+        """Starts without any known hash."""
         self.size = 0
         self._make(1024)
 
@@ -117,7 +117,7 @@ class Known:
         self._last = length - 1
 
     def get(self, hashes: Hashes) -> Numbers:
-        """The number of each hash; -1 for one that is not known."""
+        """The number of each hash; -1 for an unknown one."""
         first, second = hashes[:, 0], hashes[:, 1]
         at = first.astype(np.int64) & self._last
         found = np.where(self._are_at(at, first, second), self._numbers.take(at), -1)
@@ -132,7 +132,7 @@ class Known:
         return found
 
     def add(self, hashes: Hashes) -> Mask:
-        """Which hashes were not known, the first of those that are alike; they are from now on."""
+        """Adds hashes; returns a mask of the new ones, of equal ones the first."""
         while 2 * (self.size + len(hashes)) > len(self._first):
             self._grow()
         first, second, numbers = hashes[:, 0], hashes[:, 1], self._numbers
@@ -174,7 +174,7 @@ class Known:
 
 
 class Seen:
-    """Hashes that were met. The latest are in memory, the others in sorted files without a name.
+    """The hashes of all states so far: the latest in memory, others in sorted unnamed files.
 
     Attributes:
         most: So many are in memory before they go to a file.
@@ -183,7 +183,7 @@ class Seen:
     most = IN_MEMORY
 
     def __init__(self) -> None:
-        """None was met."""
+        """Starts without any known hash."""
         self._recent = Known()
         self._files: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]] = []
 
@@ -203,7 +203,7 @@ class Seen:
 
 
 def _on_disk(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The same in a file that goes when nobody uses it: memory has what was looked at last."""
+    """The array in a temporary file, of which memory holds the recently used pages."""
     with TemporaryFile() as file:
         mapped = np.memmap(file, np.uint64, "w+", shape=words.shape)
     mapped[:] = words
@@ -224,10 +224,10 @@ def _are_in(first: NDArray[np.uint64], second: NDArray[np.uint64], hashes: Hashe
 
 
 class Memo:
-    """What was computed for rows of numbers."""
+    """Results that were computed for rows of numbers, kept by hash."""
 
     def __init__(self, compute: Callable[[Numbers], Any]) -> None:
-        """Nothing so far; `compute` gives a number for each of some rows."""
+        """Starts without results; `compute` returns a number for each of some rows."""
         self._compute, self._known, self._values = compute, Known(), Column(np.int64)
 
     def of(self, rows: Numbers) -> Numbers:
@@ -244,7 +244,7 @@ class Memo:
 
 
 def one_by_one(compute: Callable[[list[int]], int]) -> Memo:
-    """A memo of what is computed for a row at a time."""
+    """A memo of a function of one row."""
     return Memo(lambda rows: [compute(row) for row in rows.tolist()])
 
 
@@ -266,6 +266,6 @@ def hash_of(numbers: Numbers) -> Hashes:
 
 
 def hash_of_text(value: object) -> tuple[int, int]:
-    """The hash of what a value is written as: the same in every process."""
+    """The hash of a value as it is written, the same in every process."""
     digest = blake2b(repr(value).encode(), digest_size=16).digest()
     return int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")

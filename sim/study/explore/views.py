@@ -1,4 +1,4 @@
-"""Logs as events would have told them, made from the parts of replicas as they are asked for."""
+"""Logs as the checker would have built them from events, made on demand from parts of replicas."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _AS_THEY_ARE: Final = {
     "high_watermark": PLACE["log.high_watermark"],
     "log_start_offset": PLACE["log.log_start_offset"],
 }
-"""What a view has just as the replica has it."""
+"""Attributes that a view takes from the replica unchanged."""
 
 
 _SHOWN: Final = itemgetter(
     *[_AS_THEY_ARE[name] for name in ("up", "high_watermark", "log_start_offset")],
     *[_SNAPSHOTS, _END, _SEGMENTS],
 )
-"""The parts of a replica that a log is made of, as others see it."""
+"""The parts of a replica that determine its log for others."""
 
 
 class Held(NamedTuple):
-    """What is in a log; the attributes are those of a view."""
+    """The content of a log; the attributes are those of a view."""
 
     slots: list[int]
     horizons: dict[int, int]
@@ -44,11 +44,11 @@ class Views:
     """The logs of replicas, each made once.
 
     Attributes:
-        logs: Every log that was met, as a view; replicas whose logs look alike share one.
+        logs: All logs, as views; replicas with equal logs share one.
     """
 
     def __init__(self, parts: Parts) -> None:
-        """None is made yet."""
+        """Starts without any log."""
         self.parts = parts
         self._held: dict[tuple[int, ...], Held] = {}
         self._logs = Numbering()
@@ -56,11 +56,11 @@ class Views:
         self._logs_of: dict[tuple[int, ...], int] = {}
 
     def of(self, name: str, member: Member) -> WatchedView:
-        """The log of a replica, by the name it has in events; nothing of it is compared."""
+        """The log of a replica under its name in events; nothing of it is compared."""
         return WatchedView(name, self, Notes(self.parts, member))
 
     def facts_of(self, member: Member) -> list[int]:
-        """Of a replica: whether it is up, whether it leads, the number of its log."""
+        """Facts of a replica: up or not, leader or not, the number of its log."""
         values, parts = self.parts.values, _SHOWN(member)
         log = self._logs_of.get(parts)
         if log is None:
@@ -71,7 +71,7 @@ class Views:
         return [values[member[PLACE["up"]]], values[member[PLACE["leadership"]]], log]
 
     def held(self, notes: Notes) -> Held:
-        """What is in a log."""
+        """The content of a replica's log."""
         key = notes.asked((_SEGMENTS, _END))
         found = self._held.get(key)
         if found is None:
@@ -80,14 +80,14 @@ class Views:
 
 
 class WatchedView(ReplicaView):
-    """A log that is made as it is asked for.
+    """A log that is made on demand.
 
     Attributes:
-        notes: What was asked for.
+        notes: The parts that were read.
     """
 
     def __init__(self, name: str, views: Views, notes: Notes) -> None:
-        """Nothing is made yet."""
+        """Starts with no attribute made."""
         self.name, self.notes, self._views = name, notes, views
         self.unexplained_offsets, self.losses, self.last_batch = set(), 0, None
 
@@ -98,13 +98,13 @@ class WatchedView(ReplicaView):
         return end
 
     def whole(self) -> WatchedView:
-        """This, with everything made."""
+        """Returns this view with every attribute made."""
         for name in _ALL:
             getattr(self, name)
         return self
 
     def __getattr__(self, name: str) -> Any:
-        """What was not asked for so far."""
+        """Makes an attribute when it is first read."""
         if name not in _ALL:
             raise AttributeError(name)
         value = self._made(name)

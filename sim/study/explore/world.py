@@ -1,4 +1,4 @@
-"""What a world is made of besides its replicas, and which moves there are.
+"""The world of a search: its start, its budgets and its moves.
 
 A move is one step of a story. Replicas are numbered from 0 here and are called r1, r2, ... in
 stories.
@@ -18,11 +18,11 @@ from sim.simulate.story.op import OPS, Step
 
 NOBODY = -1
 _CUTS_FIRST: Final[tuple[Truncation, ...]] = ("high_watermark", "epoch_kip101", "epoch_kip279")
-"""With these a new follower cuts its log before it fetches, which is a move of its own."""
+"""With these a new follower truncates before it fetches, which is a move of its own."""
 
 
 class Budgets(NamedTuple):
-    """How often each thing may happen in a schedule; None = as often as there is cause.
+    """How often each thing may happen in a schedule; None for no bound.
 
     Attributes:
         appends: Records that leaders write.
@@ -64,13 +64,12 @@ class World:
     """Where a search starts, and what may happen there.
 
     Attributes:
-        replicas: How many there are.
-        isr: Who is in sync at the start, by number.
-        keys: The keys that records have.
-        versions: The versions that records have, as far as the strategy looks at them; None = a
-            record says none.
-        tombstones: Whether records may be tombstones, too.
-        clean: Whether only members of the in-sync set are elected.
+        replicas: Number of replicas.
+        isr: Numbers of the replicas in sync at the start.
+        keys: Keys of records.
+        versions: Versions of records, if the strategy reads them; None for a record without one.
+        tombstones: True if records may be tombstones.
+        clean: True if only members of the in-sync set are elected.
         budgets: How often each thing may happen.
     """
 
@@ -84,16 +83,16 @@ class World:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What stories call the replicas."""
+        """The names of the replicas in stories."""
         return tuple(f"r{number + 1}" for number in range(self.replicas))
 
 
 class History(NamedTuple):
-    """What was committed.
+    """The committed history.
 
     Attributes:
-        committed: Index = offset; the uid that was there when the offset was first committed.
-        twice: The offsets that were committed a second time as something else.
+        committed: Uid at each offset when it was first committed.
+        twice: Offsets that were committed a second time with another record.
     """
 
     committed: tuple[int, ...] = ()
@@ -101,13 +100,13 @@ class History(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What an act does besides changing replicas and what is known of them.
+    """The effects of an act beyond the replicas themselves.
 
     Attributes:
-        uses: The budget that it is counted against.
-        facts: What the committed history has to know, in order: ("appended", offset, uid),
+        uses: Name of the budget that it uses; empty for none.
+        facts: Facts for the committed history, in order: ("appended", offset, uid),
             ("elected", replica, mark) and ("committed", replica, mark before, mark).
-        joined: Whether a replica was admitted to the in-sync set by its position.
+        joined: True if a replica was admitted to the in-sync set by its position.
     """
 
     uses: str = ""
@@ -116,7 +115,7 @@ class Effect(NamedTuple):
 
 
 class Move(NamedTuple):
-    """One step that may be possible: its op, the replicas it names, and what else it says.
+    """A step that may be possible: its op, its replicas and its other fields.
 
     Attributes:
         op: The op of the step.
@@ -131,12 +130,12 @@ class Move(NamedTuple):
 
     @property
     def uses(self) -> str:
-        """The budget that it is counted against; empty = none."""
+        """Name of the budget that it uses; empty for none."""
         return USES.get(self.op, "")
 
 
 def moves_of(world: World, rules: Rules) -> list[Move]:
-    """Every move there may be, in the order in which the first of several shortest ones is told."""
+    """All possible moves, in the order that decides between several shortest schedules."""
     everyone = range(world.replicas)
     majority = rules.replication.commit == "majority"
     found = [
@@ -169,7 +168,7 @@ def moves_of(world: World, rules: Rules) -> list[Move]:
 
 
 def _votes(candidate: int, everyone: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Whose votes may make a majority with that of a candidate."""
+    """The groups of voters that make a majority with a candidate."""
     others = [one for one in everyone if one != candidate]
     for size in range(len(everyone) // 2, len(everyone)):
         yield from combinations(others, size)
@@ -191,14 +190,14 @@ def _records(world: World, rules: Rules) -> Iterator[tuple[tuple[str, Any], ...]
 def step_of(
     move: Move, world: World, driver: StoryDriver, epoch: Callable[[], int], label: str = "v"
 ) -> Step | None:
-    """The step of a story that a move is as the story stands; None = there is none such now.
+    """The step that a move is in the present state of a story; None if there is none.
 
     Args:
         move: The move.
         world: Its world.
         driver: The story.
-        epoch: Tells the epoch of the next election.
-        label: What a record is called.
+        epoch: Returns the epoch of the next election.
+        label: Label of the record.
     """
     names = [world.names[one] for one in move.who]
     fields: dict[str, Any] = dict(move.what)
