@@ -18,10 +18,12 @@ from sim.errors import BadInput
 from sim.plugins import load_plugins
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas as pd
     from matplotlib.axes import Axes
 
     from sim.study.explore.answers import Answer, Witness
+    from sim.study.explore.plan import Plan as PlanOfSearch
     from sim.study.sweep.plan import Plan
     from sim.study.sweep.plan import Sweep as NumberedSweep
 
@@ -369,9 +371,29 @@ class Explored:
         answers: One for each rule set, then two for each pair that the plan compares.
     """
 
-    def __init__(self, title: str, answers: tuple[Answer, ...]) -> None:
-        """Takes the title and the answers of a plan."""
-        self.title, self.answers = title, answers
+    def __init__(self, plan: PlanOfSearch, answers: tuple[Answer, ...]) -> None:
+        """Takes a plan and the answers to it."""
+        self.title, self.answers, self._plan = plan.title, answers, plan
+
+    def graph(self, rules: str | None = None) -> nx.MultiDiGraph:
+        """The states of the world, up to 50,000, and the moves between them, as a graph.
+
+        Nodes have `depth` and `breaks` (names of invariants, joined by commas), edges `move` and
+        `breaks`; node 0 is the start. Replicas keep their names in it.
+
+        Args:
+            rules: Label of the rule set; the first one when not given.
+
+        Raises:
+            BadInput: There is no such rule set, or the world has more states.
+        """
+        from sim.study.explore.graph import graph_of
+
+        searched = dict(self._plan.searched())
+        label = next(iter(searched)) if rules is None else rules
+        if label not in searched:
+            raise BadInput(f"graph: {label}: no such rule set; allowed: {', '.join(searched)}")
+        return graph_of(self._plan.world_of(), searched[label])
 
     @property
     def table(self) -> pd.DataFrame:
@@ -461,4 +483,4 @@ def explore(plan: str | Path | Mapping[str, Any], *, processes: int = 1) -> Expl
     document = plan_document(plan)
     loaded = load_plan(Path(str(plan))) if document is None else plan_in(document)
     found = [answer for answers in search(loaded, processes=processes) for answer in answers]
-    return Explored(loaded.title, tuple(found))
+    return Explored(loaded, tuple(found))

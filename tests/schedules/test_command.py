@@ -8,12 +8,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import networkx as nx
 import pytest
 
 import sim
 from sim.cli import main
+from sim.errors import BadInput
 from sim.files.document import Document
 from sim.study.explore import answers
+from sim.study.explore.graph import graph_of
 from sim.study.explore.page import table_of, untouched
 from sim.study.explore.plan import plan_in
 from tests.schedules.conftest import SMALL_PLAN
@@ -212,3 +215,26 @@ def test_a_rule_that_no_move_of_a_plan_touches_is_named() -> None:
 
     assert untouched(plan, found) == ["flush"]
     assert "No move of this plan touches flush" in table_of(plan.model_dump(mode="json"), found)
+
+
+def test_the_states_of_a_small_world_are_a_graph_in_which_paths_lead_to_what_breaks() -> None:
+    found = sim.explore(SMALL_PLAN)
+    graph = found.graph()
+
+    at_once = "follower-position-sound"
+    first = [one for one in found.answers[0].witnesses if one.invariant == at_once]
+    broken = [edge for *edge, breaks in graph.edges(data="breaks") if at_once in breaks]
+    assert min(graph.nodes[before]["depth"] + 1 for before, _ in broken) == first[0].steps
+    paths = nx.single_source_shortest_path_length(graph, 0)
+    assert {node: graph.nodes[node]["depth"] for node in graph} == paths
+    assert any(breaks for _, breaks in graph.nodes(data="breaks"))
+    with pytest.raises(BadInput, match="graph: nothing: no such rule set; allowed: rules"):
+        found.graph("nothing")
+
+
+def test_a_world_with_too_many_states_is_no_graph() -> None:
+    plan = plan_in(Document("plan", SMALL_PLAN))
+    (_, rules), *_ = plan.searched()
+
+    with pytest.raises(BadInput, match="more than 5 states"):
+        graph_of(plan.world_of(), rules, most=5)

@@ -127,7 +127,11 @@ def parts_of(replica: Replica, lineage: tuple[int, ...]) -> list[Any]:
 
 
 def of_replicas(rules: Rules) -> Tidying:
-    """Functions that reduce parts of replicas to what a search can read."""
+    """Functions that reduce parts of replicas to what a search can read.
+
+    Segments stay: where a cleaner may go depends on them. Under `gap_fetch` a follower that learns
+    of a gap at its log end rolls a segment, so that two states may have the same batches.
+    """
 
     def constant(value: Any) -> Callable[[Any], Any]:
         return lambda _live: value

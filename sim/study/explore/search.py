@@ -165,6 +165,28 @@ class Search:
         self.result.exhausted = not len(self.rows)
         return level
 
+    def walk(self) -> Iterator[tuple[list[bytes], Numbers, list[Any]]]:
+        """Goes through the levels of one world; yields each with all its transitions.
+
+        A level is the hash of each state, a mask of what the state breaks, and for each move
+        (number, row of the state before, hash of the state after, mask of what the move breaks).
+        """
+        (expander,) = self.expanders
+        while len(self.rows):
+            rows, broken = self.rows, expander.judge_states(self.rows)
+            quiet, part = self._expanded(0, rows, 0)
+            at_rest = np.flatnonzero(quiet)
+            broken[at_rest] |= expander.judge_rest(rows[at_rest])
+            edges = [
+                (number, origin, hash_, mask)
+                for after, origins, number, masks in part
+                for origin, hash_, mask in zip(
+                    origins.tolist(), self.hashes(after), masks.tolist(), strict=True
+                )
+            ]
+            yield self.hashes(rows), broken, edges
+            self.step()
+
     def expand(
         self, rows: Rows
     ) -> tuple[int, dict[tuple[int, str], Found], tuple[Rows, Hashes, Parents]]:
@@ -249,7 +271,8 @@ class Search:
                     quiet[at[changed & (leader[at] == move.who[1])]] = False
             kept = np.flatnonzero(changed)
             if len(kept):
-                found.append((after[kept], (start + at[kept]).astype(np.int32), number))
+                origins = (start + at[kept]).astype(np.int32)
+                found.append((after[kept], origins, number, broken[0][kept]))
         return quiet, found
 
     def _facts_of(self, rows: Rows) -> list[Facts]:
@@ -349,9 +372,9 @@ class Search:
 
     def _new(self, part: list[Any]) -> tuple[Rows, Hashes, Parents]:
         """The candidates that are new states, each once."""
-        rows = np.concatenate([after for after, _, _ in part])
-        origins = np.concatenate([at for _, at, _ in part])
-        moves = np.concatenate([np.full(len(at), number, np.int16) for _, at, number in part])
+        rows = np.concatenate([after for after, *_ in part])
+        origins = np.concatenate([at for _, at, *_ in part])
+        moves = np.concatenate([np.full(len(at), number, np.int16) for _, at, number, _ in part])
         rows, hashes, orders = self._canonical(rows)
         fresh = np.flatnonzero(self._seen.add(hashes))
         return rows[fresh], hashes[fresh], Parents(origins[fresh], moves[fresh], orders[fresh])
