@@ -238,3 +238,25 @@ def test_a_world_with_too_many_states_is_no_graph() -> None:
 
     with pytest.raises(BadInput, match="more than 5 states"):
         graph_of(plan.world_of(), rules, most=5)
+
+
+def test_an_invariant_of_a_plugin_that_is_judged_at_rest_is_searched_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "short_logs.py").write_text(
+        "from sim.plugins import Invariant, register_invariant\n\n\n"
+        "@register_invariant\n"
+        "class ShortLogs(Invariant):\n"
+        '    """No log has a second offset."""\n\n'
+        '    name, source = "short-logs", "an example"\n\n'
+        "    def on_quiesced(self, event):\n"
+        "        for replica in self.history.replicas.values():\n"
+        "            if replica.log_end_offset > 1:\n"
+        '                self.violated(f"{replica.name} has two offsets.", replica=replica.name)\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    plan = _plan(tmp_path, invariants=["short-logs"], compare=[])
+
+    assert _replog(monkeypatch, "explore", plan, "--plugin", "short_logs") == 0
+
+    assert "none: short-logs after 3 steps" in capsys.readouterr().out

@@ -22,7 +22,7 @@ from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
-from sim.study.explore.judging import JUDGED, JUDGING_STEPS, QUIESCE
+from sim.study.explore.judging import JUDGING_STEPS, QUIESCE, searchable
 from sim.study.explore.levels import Break, Breaks, Engine, Reached, in_this_process
 from sim.study.explore.plan import Plan
 from sim.study.explore.search import Level, Searched
@@ -236,7 +236,7 @@ def _witnesses(
     breaks: Breaks, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: Plan
 ) -> Iterator[Witness]:
     found = {name: one for (world, name), one in breaks.items() if world == place}
-    named = [name for name in JUDGED if name in found]
+    named = [name for name in searchable() if name in found]
     for invariant in named:
         story = _story_of(plan.world_of(), rules, place, invariant, found[invariant])
         sentence, disputed = confirmed(story, invariant)

@@ -17,7 +17,7 @@ from sim.check.facts import ReplicaView
 from sim.protocol.replication.messages import FetchResponse
 from sim.study.explore import judging
 from sim.study.explore.acts import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Shape
-from sim.study.explore.judging import BIT
+from sim.study.explore.judging import BIT, BITS
 from sim.study.explore.parts import LINEAGE, OF_REST, PLACE
 from sim.study.explore.space import Space
 from sim.study.explore.tables import (
@@ -37,8 +37,6 @@ from sim.study.explore.world import NOBODY, Budgets, Effect, History, Move, move
 
 Rows = NDArray[Any]
 """A row a state: the number of each replica, then that of the rest."""
-BROKEN = 32
-"""Number of bits of a mask of broken invariants."""
 AT_ONCE = 1000
 """Number of states that are computed before the others are looked up again."""
 PRIME = 7919
@@ -236,7 +234,7 @@ class Expander:
     def idle(self, move: Move, rests: Numbers) -> Numbers:
         """The rests after a move that only uses up a budget."""
         effect = self.space.number_of(Effect(move.uses))
-        return self._rests_after.of(_columns(rests, effect, NOBODY)) >> BROKEN
+        return self._rests_after.of(_columns(rests, effect, NOBODY)) >> BITS
 
     def possible(self, move: Move, facts: Facts) -> Mask:
         """The states in which a move may change something, as a mask."""
@@ -319,8 +317,8 @@ class Expander:
         lineages = self.space.members.parts_at(PLACE[LINEAGE], committer)
         lineages = np.where(commits < 0, NOBODY, lineages)
         found = self._rests_after.of(_columns(after[:, self.n], effects, lineages))
-        after[:, self.n] = found >> BROKEN
-        broken |= found & (1 << BROKEN) - 1
+        after[:, self.n] = found >> BITS
+        broken |= found & (1 << BITS) - 1
 
     def _rest_after(self, key: list[int]) -> int:
         """The number of the rest after an effect, and the broken invariants, in one number."""
@@ -334,7 +332,7 @@ class Expander:
         leader, was = parts.values[rest[OF_REST["leader"]]], parts.values[rest[_HISTORY]]
         history, mask = space.state_judge.after(was, effect.facts, leader, held)
         rest[_HISTORY] = parts.number(_HISTORY, history)
-        return space.rests.number(rest) << BROKEN | mask
+        return space.rests.number(rest) << BITS | mask
 
     def _judge(
         self, move: Move, rows: Rows, after: Rows, effects: Numbers, broken: Numbers

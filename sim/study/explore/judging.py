@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sim.check.facts import ReplicaView
 from sim.check.folding import undone_deletes
 from sim.check.history import ClusterHistory
-from sim.check.listening import handlers_of
-from sim.check.registry import INVARIANTS, discover
+from sim.check.listening import handlers_of, methods_of
+from sim.check.plugged import watch
+from sim.check.registry import INVARIANTS, PLUGGED, discover
 from sim.protocol.events import (
     Appended,
     Copied,
@@ -79,13 +80,30 @@ JUDGED_BY: Final = {CAUGHT_UP: "check"}
 JUDGING_STEPS: Final = (QUIESCE, *JUDGED_BY.values())
 """Steps at the end of a story that are no moves."""
 JUDGED: Final = (*BY_EVENTS, *BY_HISTORY, *BY_PAIRS, SNAPSHOTS, CAUGHT_UP, *AT_REST)
-"""Every invariant that a search judges; a set of them is a mask in this order."""
+"""The invariants that a search judges if a plan names none."""
+BITS: Final = 32
+"""Number of bits of a mask of broken invariants."""
 BIT: Final = {name: 1 << place for place, name in enumerate(JUDGED)}
+"""Invariant -> its bit in a mask of broken invariants."""
 
 
 def names_of(mask: int) -> list[str]:
     """The invariants of a mask."""
-    return [name for name in JUDGED if mask & BIT[name]]
+    return [name for name, bit in BIT.items() if mask & bit]
+
+
+def searchable() -> tuple[str, ...]:
+    """The invariants that a search can judge; adds those of plugins that are judged at rest.
+
+    An invariant of a plugin is one if it listens to `Quiesced` alone and has no constructor, since
+    a search meets states in another order than a run: state of its own would mislead it.
+    """
+    discover()
+    for name, invariant in sorted(PLUGGED.items()):
+        at_rest = {*methods_of(invariant)} == {Quiesced} and "__init__" not in vars(invariant)
+        if at_rest and name not in BIT and len(BIT) < BITS:
+            BIT[name] = 1 << len(BIT)
+    return (*JUDGED, *(name for name in BIT if name in PLUGGED))
 
 
 class _Asked(dict[str, ReplicaView]):
@@ -112,7 +130,7 @@ class _Broken:
     def by(self, name: str) -> Callable[..., None]:
         bit = BIT[name]
 
-        def report(*_told: object) -> None:
+        def report(*_told: object, **_evidence: object) -> None:
             self.mask |= bit
 
         return report
@@ -324,7 +342,10 @@ class StateJudge:
             found.uids_of_key = self._judge.history.uids_of_key
             found.commit(0, list(was.committed))
             found.committed_twice.update(dict.fromkeys(was.twice, 0))
-            handlers: list[Callable[[Any], None]] = []
+            handlers: list[Callable[[Any], None]] = [
+                watch(PLUGGED[name], found, self._broken.by(name))[Quiesced]
+                for name in searchable()[len(JUDGED) :]
+            ]
             for name in AT_REST:
                 invariant = INVARIANTS[name](found, self._broken.by(name))
                 handlers.append(handlers_of(invariant)[Quiesced])

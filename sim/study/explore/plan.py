@@ -16,7 +16,7 @@ from sim.files.reading import read_document
 from sim.protocol.rules import Rules, rules_from
 from sim.protocol.rules.rules import shown
 from sim.simulate.story.format import STORY_DEFAULTS
-from sim.study.explore.judging import JUDGED
+from sim.study.explore.judging import JUDGED, searchable
 from sim.study.explore.world import Budgets, World
 from sim.study.sweep.plan import RuleMap, Text
 from sim.study.sweep.plan_matrix import read_plan
@@ -155,9 +155,9 @@ class Plan(BaseModel):
     @classmethod
     def _are_judged(cls, names: list[str]) -> list[str]:
         refused(
-            ((index,), unknown_value(name, JUDGED, what="invariant of a search"))
+            ((index,), unknown_value(name, searchable(), what="invariant of a search"))
             for index, name in enumerate(names)
-            if name not in JUDGED
+            if name not in searchable()
         )
         return names
 

@@ -130,7 +130,7 @@ class Search:
         self._seen = Seen()
         self._seen.add(hashes)
         self._start_order = int(orders[0])
-        self._left = [sum(BIT.values()) for _ in spaces]
+        self._left = [sum(BIT[name] for name in judging.JUDGED) for _ in spaces]
 
     def levels(self, depth: int | None = None) -> Iterator[Level]:
         """Goes through the levels, until nothing new is left or to a depth; yields each."""
