@@ -1,15 +1,15 @@
 """The timed cluster: SimPy decides when the transitions of the pure core happen.
 
-Only this layer knows a clock, a network, clients and faults. What a replica does at any of these
-moments is decided in `sim.protocol.replication` and `sim.protocol.compaction` alone.
+Only this layer knows a clock, a network, clients and faults. What a replica does at these moments
+is decided in `sim.protocol.replication` and `sim.protocol.compaction` alone.
 
 Time is that of one unmodified `simpy.Environment`, in whole ms. The simulation takes its steps
 until the scenario is over, and then until the cluster is at rest. A message on its way is a timeout
-with the receiver as its callback. A request waits for a fresh event, which the answer succeeds, or
-a timeout in its place; a process that waits for it goes on after what else was due in that
-millisecond. The processes are:
+with the receiver as its callback. A request waits for a fresh event, which the answer or, when that
+does not come in time, a timeout succeeds. The process that waits continues after everything else
+that was due in that millisecond. The processes are:
 
-| process | of whom | who starts it | what it waits for | what interrupts it |
+| process | owner | started by | waits for | interrupted by |
 |---|---|---|---|---|
 | `_decide` | the workload | the run | the time of the next decision | |
 | `_read_file` | a file of changes | the run | the interval between two batches | |
@@ -30,8 +30,8 @@ millisecond. The processes are:
 | `_deliver` | a request of another producer | a decision | a response; a pause | |
 | `_poll` | a consumer | the run, a roll-out | an answer; a pause | the next roll-out |
 
-An interrupt takes a process out of what it waits for, so that old timers need not be told from new
-ones (`sim.simulate.cluster.waiting`).
+An interrupt takes a process out of what it waits for, so a process never has to ask whether a timer
+is an old one (`sim.simulate.cluster.waiting`).
 """
 
 from sim.simulate.cluster.context import SimulationResult

@@ -1,4 +1,4 @@
-"""Background work of a replica: cleaning by its own clock, and deleting what is too old."""
+"""Background work of a replica: cleaning by its own clock, and deleting old segments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BackgroundTasks:
     """The background work of one replica, at intervals of its own, as leader and as follower.
 
     Attributes:
-        paused: How many faults keep its cleaner from running at present.
+        paused: Number of faults that keep its cleaner from running at present.
     """
 
     def __init__(self, broker: Broker) -> None:
@@ -43,7 +43,7 @@ class BackgroundTasks:
         )
 
     def start(self, index: int, of: int) -> None:
-        """Begins; replica `index` of `of` looks at its log out of step with the others."""
+        """Starts the work; replica `index` of `of` looks at its log out of step with the others."""
         broker, rules = self._broker, self._broker.context.rules
         backoff_ms, flush_ms = broker.spec.cleaner_backoff_ms, self._topic.flush_ms
         if backoff_ms is not None and rules.cleaner.cleanup != "snapshot":
@@ -127,7 +127,7 @@ class BackgroundTasks:
         )
 
     def clean_what_is_left(self) -> bool:
-        """Cleans all that may be cleaned at any ratio; True when that changed the log."""
+        """Cleans everything cleanable, at any dirty ratio; True when that changed the log."""
         broker = self._broker
         if not self._topic.compacts:
             return False
@@ -168,7 +168,7 @@ class BackgroundTasks:
         )
 
     def _map_capacity(self) -> int | None:
-        """Most keys of one pass: a map with versions in its entries holds fewer of them."""
+        """Most keys of one pass, fewer where map entries hold versions; None without a limit."""
         topic = self._topic
         if topic.dedupe_buffer_bytes is None:
             return None
@@ -178,7 +178,7 @@ class BackgroundTasks:
     def _legacy_horizon_ms(self) -> int | None:
         """The horizon before KIP-534: when the last clean segment changed, minus the retention.
 
-        Source: LogCleaner.clean in 2.8. None when nothing is clean yet, or with another rule.
+        Source: LogCleaner.clean in 2.8. None when nothing is clean yet, or under other rules.
         """
         rules, replica = self._broker.rules, self._broker.replica
         cleaner = rules.cleaner

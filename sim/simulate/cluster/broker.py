@@ -1,4 +1,4 @@
-"""The state, settings and clock of one replica, which its parts share."""
+"""State, settings and clock of one replica, shared by its parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sim.simulate.cluster.waiting import ProcessGroup
 from sim.simulate.scenario.model import ReplicaSpec
 
 Settings = tuple[Rules, Versions | None]
-"""What may change while a replica runs."""
+"""The settings that may change while a replica runs: rules, and versions (KIP-87)."""
 
 
 class Membership(ABC):
@@ -32,37 +32,38 @@ class Membership(ABC):
         """Goes on after a crash."""
 
     def rebuilt(self, log_end_offset: int) -> None:
-        """Notes that the log begins anew; it ended at that offset (exclusive) before."""
+        """Notes that the log starts again empty; it ended at that offset (exclusive) before."""
 
     def fetched(self, follower: str) -> None:
-        """Acts on the position of a follower that the replica, a leader, has recorded."""
+        """Acts on a follower's position, which the replica has recorded as the leader."""
 
     def before_commit(self) -> None:
-        """Prepares the replica, a leader, for working out how far its log is committed."""
+        """Prepares the replica, as the leader, for working out how far its log is committed."""
 
     def heard_epoch(self, epoch: int) -> None:
-        """Acts on the higher epoch of a follower that the replica, a leader, has met."""
+        """Acts on the higher epoch of a follower that has fetched from the replica, the leader."""
 
 
 class Broker(ABC):
-    """One replica as its parts see it.
+    """A replica from the point of view of its parts.
 
     Attributes:
         context: Shared services of the cluster.
-        env: SimPy's, with simulated time; the replica's own clock is `now_ms`.
+        env: SimPy's environment with simulated time; the replica's own clock is `now_ms`.
         network: The network that it sends messages on.
         spec: Its settings in the scenario.
         skew_ms: How far its own clock is ahead of simulated time.
-        name: What it is called, which is its address.
-        rules: Its rules: the cluster's, but for the tombstones that its own software knows, and
-            for settings that have changed since the start.
-        versions: Its software, protocol and message format (KIP-87); None without them.
-        replica: Its state; up or down, its disk is here.
-        incarnation: Number of times that it has started (a broker epoch).
-        heard_ms: When it last heard from a leader, or voted for one.
-        crash_in_pass: The moment of its next cleaning pass at which it is to crash, or the number
-            of an operation on files; None without a crash.
-        crash_at_install: Whether it is to crash before it installs its next snapshot.
+        name: Its name, which is its address.
+        rules: Rules that it follows: the cluster's, with the mark of tombstones that its own
+            software knows, and with the settings that have changed since the start.
+        versions: Its software, protocol and message format (KIP-87); None where the scenario has
+            none.
+        replica: State of the replica, with its disk, whether it is up or down.
+        incarnation: Number of its starts so far (a broker epoch).
+        heard_ms: Time at which it last heard from a leader, or voted for one.
+        crash_in_pass: Moment of its next cleaning pass at which a fault makes it crash, or the
+            number of an operation on files; None without such a fault.
+        crash_at_install: Whether a fault makes it crash before it installs its next snapshot.
         processes: Its processes while it is up; a crash interrupts them.
         background_processes: Its background work, as leader and as follower.
         membership: Its part in elections.
@@ -98,11 +99,11 @@ class Broker(ABC):
 
     @property
     def settings(self) -> Settings:
-        """Its rules and versions as they are set, known to its software or not."""
+        """Rules and versions as they are set, known to its software or not."""
         return self._settings, self.versions
 
     def own_settings(self) -> tuple[tuple[str, str], ...]:
-        """The rules unlike those of the scenario, and its versions, as names and texts."""
+        """Names and values of its versions, and of the rules that differ from the scenario's."""
         found: dict[str, object] = {**self._settings.differing_from(self.context.rules)}
         if self.versions is not None:
             found |= {
@@ -120,9 +121,9 @@ class Broker(ABC):
         self.rules = rules.with_values({"tombstone_mark": "null_value"}) if old else rules
 
     def start_regularly(self, act: Callable[[], None], every_ms: int, index: int, of: int) -> None:
-        """Begins to do something again and again; replica `index` of `of` out of step with others.
+        """Repeats an action at an interval; replica `index` of `of` is out of step with the others.
 
-        It goes on while the replica is down, in the same rhythm, until it leaves.
+        The rhythm is kept while the replica is down, and ends when the replica leaves.
         """
 
         def regularly() -> ProcessGenerator:
@@ -143,7 +144,7 @@ class Broker(ABC):
 
     @abstractmethod
     def sees(self, epoch: int) -> None:
-        """Learns of an epoch; a leader of an older one stops leading."""
+        """Notes an epoch; a leader of an older one stops leading."""
 
     @abstractmethod
     def high_watermark_moved(self) -> None:

@@ -1,8 +1,9 @@
-"""A broker's side of producers and consumers: what it writes, and when it answers.
+"""The workload's timetable, and the broker's side of producers and consumers.
 
-What is written and read is decided in the core. A fetch of a consumer that finds nothing waits
-until the high watermark has moved past the position, or for `max_wait_ms` (DelayedFetch). A leader
-that resigns answers at once those who want a leader.
+The core decides what is written and read; this module decides when a broker answers. A fetch of a
+consumer that finds nothing waits until the high watermark has moved past the position, or for
+`max_wait_ms` (DelayedFetch). A leader that resigns answers at once the consumers that read from the
+leader.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _when(step: tuple[Send | EndTransaction, tuple[SentHeader, ...]]) -> int:
 
 
 class Timetable:
-    """All producers of a scenario, and the moments at which they decide something."""
+    """All producers of a scenario, and the times at which they decide to send."""
 
     def __init__(self, context: Context) -> None:
         """Starts with all producers idle; see `start`."""
@@ -67,7 +68,7 @@ class Timetable:
         self._reading: Process | None = None
 
     def roll_out(self, change: Change) -> list[str]:
-        """Changes how a producer (0 = all) sends from now on; the names of those reached."""
+        """Changes how a producer (0 = all) sends from now on; returns the names of the changed."""
         reached = [
             producer
             for number, producer in self._producers.items()
@@ -81,7 +82,7 @@ class Timetable:
         return [producer.name for producer in reached]
 
     def start(self) -> None:
-        """Begins to decide."""
+        """Starts the processes that make the decisions of the workload."""
         env, source = self._context.env, self._context.scenario.workload.trace
         self._deciding = env.process(self._decide())
         if source is not None:
@@ -91,7 +92,7 @@ class Timetable:
             self._reading = env.process(self._read_file(source, producer))
 
     def _decide(self) -> ProcessGenerator:
-        """Decides everything at its time."""
+        """The process that makes each decision of the workload at its time."""
         context = self._context
         for at_ms, steps in groupby(self._steps, key=_when):
             yield context.env.timeout(max(0, at_ms - context.now_ms))
@@ -102,7 +103,7 @@ class Timetable:
                     self._producers[step.producer].decide_one(step, headers)
 
     def _read_file(self, source: TraceSource, producer: Producer) -> ProcessGenerator:
-        """Decides the next batch of the file when the one before is answered."""
+        """The process that sends the next batch of a file when the one before is answered."""
         decisions = _batches_of(source, producer.number)
         while True:
             yield self._context.env.timeout(max(1, source.interval_ms))
@@ -114,18 +115,18 @@ class Timetable:
 
     @property
     def reads_file(self) -> bool:
-        """Whether a file of changes is not read to its end yet."""
+        """True while a file of changes has not been read to its end."""
         return self._reading is not None and self._reading.is_alive
 
     @property
     def finished(self) -> bool:
-        """Whether everything was decided, and answered or given up."""
+        """True when everything has been sent, and answered or given up."""
         if self.reads_file or (self._deciding is not None and self._deciding.is_alive):
             return False
         return all(producer.idle for producer in self._producers.values())
 
     def stop(self) -> None:
-        """Stops all producers; transactions that are still open end as their coordinator wants."""
+        """Stops all producers, and aborts their open transactions as the coordinator does."""
         for producer in self._producers.values():
             producer.stop()
         for number in self._transactional:
@@ -133,7 +134,7 @@ class Timetable:
 
 
 def _batches_of(source: TraceSource, number: int) -> Iterator[Decision]:
-    """The changes of a file in batches, read as they are needed."""
+    """The decisions to send the changes of a file, in batches, read as they are needed."""
     changes = islice(read_changes(Path(source.path)), source.limit)
     while batch := tuple(islice(changes, max(1, source.batch_records))):
         sends = tuple(
@@ -145,7 +146,7 @@ def _batches_of(source: TraceSource, number: int) -> Iterator[Decision]:
 
 
 def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceRequest) -> None:
-    """Writes a batch of a producer, or answers why not."""
+    """Writes a batch of a producer, or answers with the reason why not."""
     context = broker.context
     result = produce(
         broker.replica,
@@ -171,7 +172,7 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
 def receive_marker(
     broker: Broker, state: LeaderState | None, request: WriteTxnMarkersRequest
 ) -> None:
-    """Writes the end of a transaction, or answers why not."""
+    """Writes the end of a transaction, or answers with the reason why not."""
     result = write_marker(
         broker.replica,
         request,
@@ -188,9 +189,12 @@ def _finish(
     state: LeaderState | None,
     request: ProduceRequest | WriteTxnMarkersRequest,
     result: ProduceResult,
-    told: Acknowledged | None,
+    acknowledged: Acknowledged | None,
 ) -> None:
-    """Emits what happened, and answers now or when enough is committed, after `told`."""
+    """Emits the events of a write, and answers now, or when enough is committed.
+
+    `acknowledged` is the event of a positive answer; None for the end of a transaction.
+    """
     context, client, error = broker.context, request.client_id, result.error
     response = ProduceResponse(error, request.correlation_id)
     context.next_uid += result.uids_used
@@ -201,9 +205,9 @@ def _finish(
         return
     if result.due_above == AT_ONCE:
         state.react(result.events)
-        state.tell(client, response, told)
+        state.answer_client(client, response, acknowledged)
     else:
-        state.acknowledge(result.due_above, client, response, told, after=result.events)
+        state.acknowledge(result.due_above, client, response, acknowledged, after=result.events)
     if not result.repeated:
         state.wake()
 
@@ -216,13 +220,13 @@ class ConsumerFetches:
     """
 
     def __init__(self, broker: Broker) -> None:
-        """Starts without fetches."""
+        """Starts without fetches that wait."""
         self._broker = broker
         self._delayed = Delayed[ConsumerFetchRequest](broker.env, self._answer_all)
         self.waiting = self._delayed.waiting
 
     def receive(self, request: ConsumerFetchRequest) -> None:
-        """Answers a fetch, now or later."""
+        """Answers a fetch at once, or lets it wait until there is something to read."""
         client = request.client_id
         waiting = self.waiting.pop(client, None)
         if waiting is not None and waiting.correlation_id > request.correlation_id:
@@ -235,7 +239,7 @@ class ConsumerFetches:
             self._broker.send(client, response)
 
     def answer(self, request: ConsumerFetchRequest) -> ConsumerFetchResponse:
-        """The answer with what there is to read now."""
+        """The answer to a fetch with the batches that can be read now."""
         broker = self._broker
         answered = answer_consumer_fetch(
             broker.replica,
@@ -253,9 +257,9 @@ class ConsumerFetches:
             self._broker.send(request.client_id, self.answer(request))
 
     def wake(self) -> None:
-        """Answers those that need not wait after the high watermark or the leader changed.
+        """Answers the fetches that find something after a change of high watermark or leader.
 
-        A read that finds nothing even so (only an undecided transaction, say) goes on waiting.
+        A fetch that still finds nothing (only an undecided transaction, say) goes on waiting.
         """
         for client, request in list(self.waiting.items()):
             response = self.answer(request)
@@ -264,10 +268,10 @@ class ConsumerFetches:
                 self._broker.send(client, response)
 
     def close(self) -> None:
-        """Drops all fetches, as a crash does."""
+        """Drops all fetches that wait, as a crash does."""
         self.waiting.clear()
 
 
 def _finds_nothing(request: ConsumerFetchRequest, response: ConsumerFetchResponse) -> bool:
-    """Whether an answer has neither records nor another position."""
+    """True when an answer has neither records nor another position."""
     return not response.batches and response.error is NO_ERROR and response.start == request.offset

@@ -1,4 +1,4 @@
-"""One simulated cluster from outside: its replicas, its leader, those that join and leave."""
+"""A simulated cluster seen from above: its replicas, which may join and leave, and elections."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sim.simulate.scenario.model import ReplicaSpec, Scenario
 class Cluster:
     """The replicas of one simulated cluster.
 
-    Replicas know each other by name, and talk by messages alone. What stands above them (faults,
-    changes of settings, settling) may look at them here.
+    Replicas know each other by name, and communicate by messages alone. Faults, changes of settings
+    and settling act from above: they look at the replicas here.
 
     Attributes:
         context: Shared services of the cluster.

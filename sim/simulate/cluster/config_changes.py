@@ -1,4 +1,4 @@
-"""Configuration that changes during a run reaches brokers and producers one by one."""
+"""Changes of configuration during a run, which reach brokers and clients one by one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class ConfigChanges:
     def start(self) -> None:
         """Makes the changes at 0 now, and waits for the times of the others.
 
-        Consumers without the flag say so first: what their version leaves out is as agreed.
+        First it emits the version of each consumer that does not know the tombstone flag, so that
+        the checks expect of it only what that version can see.
         """
         for consumer in self._consumers:
             if consumer.client is not None and consumer.client < FIRST_WITH_FLAG:

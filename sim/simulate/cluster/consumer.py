@@ -1,7 +1,7 @@
-"""Consumers: they fetch from a leader, or from one replica, hand on what comes and go on.
+"""Consumers, which poll the leader or one replica, and hand records to their application.
 
-A fetch that finds nothing waits at the broker, so the pause between two polls (`poll_ms`) is that
-after a fetch was answered. What a fetch brings is up to `sim.protocol.replication.reading`.
+A fetch that finds nothing waits at the broker, so the pause between two polls (`poll_ms`) is the
+one after an answer. What a fetch returns is decided in `sim.protocol.replication.reading`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from sim.simulate.scenario.model import Consumer as ConsumerSpec
 
 
 class Consumer:
-    """One consumer, its position and its request on its way.
+    """A consumer with its position and its request on its way.
 
     Attributes:
-        name: What it is called, which is its address.
-        tied_to: The one replica that it reads; None = it reads from the leader.
-        client: Its fetch version (KIP-87); None = the scenario is not about it.
+        name: Its name, which is its address.
+        tied_to: Name of the replica that it always reads; None: it reads from the leader.
+        client: Its fetch version (KIP-87); None where the scenario has no versions.
     """
 
     def __init__(self, context: Context, spec: ConsumerSpec) -> None:
@@ -70,7 +70,7 @@ class Consumer:
 
     @property
     def position(self) -> int:
-        """The offset it reads next (inclusive)."""
+        """The next offset to read (inclusive)."""
         return self._place.offset
 
     def start(self, index: int) -> None:
@@ -86,7 +86,7 @@ class Consumer:
             self._processes.start(self._poll(0))
 
     def _poll(self, start_ms: int) -> ProcessGenerator:
-        """The process of a consumer: find a broker, fetch, hand on, pause, fetch."""
+        """The process of a consumer: finds a broker, fetches, hands on records, pauses, fetches."""
         spec = self._spec
         if start_ms:
             yield self._context.env.timeout(start_ms)
@@ -95,7 +95,7 @@ class Consumer:
             delay_ms = 0
             while self._asked is not None:
                 response = yield self._ask(self._asked, delay_ms)
-                if response is None:  # in time: ask somebody else if there is a choice
+                if response is None:  # none in time: asks the leader again, unless it is tied
                     self._asked = spec.replica
                     break
                 if response.error is NO_ERROR:
@@ -105,7 +105,7 @@ class Consumer:
                 if self._done:
                     return
                 delay_ms = self._next_poll_ms(max(1, spec.poll_ms))
-            else:  # sent on: after a pause, but not later than without an answer
+            else:  # not the leader: asks after a pause, but no later than without an answer
                 left_ms = self._deadline_ms - self._context.now_ms
                 yield self._context.env.timeout(min(delay_ms, left_ms))
 
@@ -122,7 +122,7 @@ class Consumer:
             yield context.env.timeout(paused_ms or max(1, self._spec.poll_ms))
 
     def _next_poll_ms(self, delay_ms: int) -> int:
-        """Time until a poll that is due in `delay_ms`, or at the end of a pause it falls into."""
+        """Time in ms until a poll that is due in `delay_ms`, or until the end of a pause then."""
         now_ms = self._context.now_ms
         at_ms = now_ms + delay_ms
         for start_ms, end_ms in self._spec.pauses:
@@ -131,7 +131,7 @@ class Consumer:
         return at_ms - now_ms
 
     def _wait_from(self, at_ms: int) -> int:
-        """Time that a poll may wait for something to read: not into a pause."""
+        """Time in ms that a poll may wait for something to read: until the next pause at most."""
         wait_ms = self._wait_ms
         for start_ms, _ in self._spec.pauses:
             if at_ms <= start_ms < at_ms + wait_ms:
@@ -139,7 +139,7 @@ class Consumer:
         return wait_ms
 
     def _ask(self, broker: str, delay_ms: int) -> Event:
-        """Sends a fetch when `delay_ms` have passed; to be sent and to arrive is one event."""
+        """Sends a fetch that leaves in `delay_ms`; pause and latency are one event."""
         spec = self._spec
         self._number += 1
         asks_end = spec.until is not None and self._goal is None
@@ -175,7 +175,7 @@ class Consumer:
             self._answer.succeed(response)
 
     def _take(self, response: ConsumerFetchResponse) -> Fetched:
-        """Hands records on to the application."""
+        """Takes records over for the application; returns what was read."""
         if self._goal is None and self._spec.until is not None:
             self._goal = ReadingGoal(
                 self._spec.until, response.log_start_offset, response.readable_end
@@ -219,9 +219,10 @@ class Consumer:
             context.emit(understood(self.name, replica, given, mark=self._mark()))
 
     def _mark(self) -> str:
-        """The mark by which it knows a delete: `isTombstone` if there is one, else the value.
+        """The mark by which the consumer recognises a delete (a key of `TOMBSTONE_MARKS`).
 
-        In magic 2 that is the flag, before the null value; a client of the header asks for that.
+        A client of version 3 that goes by the flag recognises it in magic 2, and the null value in
+        older formats; where the mark is a header, it asks for the header.
         """
         if self.client == 2 or self._spec.deletes_by != "flag":
             return "null_value"
@@ -234,7 +235,7 @@ class Consumer:
     def read_to_the_end(
         self, answer: Callable[[ConsumerFetchRequest], ConsumerFetchResponse]
     ) -> None:
-        """Reads everything there is at rest by `answer`, at once, and stops."""
+        """Reads everything there is at rest, at once, and stops; `answer` answers its fetches."""
         self._processes.interrupt()
         replica = ""
         while not self._done:
@@ -250,7 +251,7 @@ class Consumer:
 
 
 def understood(consumer: str, replica: str, given: Sequence[Record], *, mark: str) -> Understood:
-    """The keyed records that `replica` gave a consumer, as it understands them by `mark`."""
+    """The event of keyed records from `replica` as a consumer understands them by `mark`."""
     is_delete = TOMBSTONE_MARKS[mark]
     keyed = [record for record in given if record.key is not None]
     return Understood(

@@ -1,12 +1,12 @@
-"""Settings, services and counters that the parts of one simulated cluster share.
+"""Settings and services that the parts of one simulated cluster share.
 
-Some things take no time here, and no message, though they would elsewhere. Each is named:
+Some knowledge takes no time and no message here, although it would in a real cluster:
 
-* `Context.leader`: what clients learn when they ask for metadata (MetadataRequest).
-* `Context.instances`, `Context.producer_epochs`, `Context.under_way`: what the transaction
-  coordinator tells producers, and knows of them (InitProducerId, AddPartitionsToTxn, EndTxn).
-* `Context.next_uid`: identities of records, by which the checks tell copies apart.
-* `Context.committed`: what faults have to know so as not to break the contract of the protocol.
+* `Context.leader`: clients read it where they would ask for metadata (MetadataRequest).
+* `Context.instances`, `Context.producer_epochs`, `Context.under_way`: state of the transaction
+  coordinator (InitProducerId, AddPartitionsToTxn, EndTxn).
+* `Context.next_uid`: identities of records, by which the checks distinguish copies.
+* `Context.committed`: faults read it, so as not to break the contract of the protocol.
 * `Context.replicas`: the state of all replicas, which four rules read and no message carries:
   `tombstone_removal: leo_gated` and `coordinated`, `prefix_gate`, `lost_disk_report`.
 """
@@ -35,9 +35,9 @@ class Spent:
 
     Attributes:
         at_ms: The moment.
-        simulator_events: Events the simulator went through.
-        messages_sent: Messages between replicas, and between replicas and the controller.
-        messages_lost: Those of them that did not arrive.
+        simulator_events: Number of events that the simulator has processed.
+        messages_sent: Number of messages between replicas, and between replicas and the controller.
+        messages_lost: Number of these that did not arrive.
     """
 
     at_ms: int
@@ -48,11 +48,11 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """How a simulation ended.
+    """The end of a simulation.
 
     Attributes:
-        inconclusive: Why it could not be brought to rest; None when it was.
-        spent: What it took, with what brought it to rest.
+        inconclusive: Why the cluster could not be brought to rest; None when it was.
+        spent: Events and messages, with those that brought it to rest.
     """
 
     inconclusive: str | None
@@ -60,25 +60,25 @@ class SimulationResult:
 
 
 class Context:
-    """Settings, services and counters that all parts of one simulated cluster share.
+    """Settings and services that all parts of one simulated cluster share.
 
     Attributes:
         scenario: The scenario that is simulated.
         rules: Its rules.
         env: SimPy's environment, whose time is in whole ms.
         network: Links between the addresses.
-        log_config: When logs roll.
-        retention: The limits of a `compact,delete` topic; None without such limits.
+        log_config: Settings of every log: when it rolls, and when it is flushed.
+        retention: Limits of a topic whose cleanup policy has `delete`; None for other topics.
         leader: (epoch, name) of the newest leader; None before the first.
-        committed: Highest high watermark any leader ever had.
+        committed: Highest high watermark (exclusive) that any leader has had.
         instances: Id of a transactional producer with later instances -> the newest of them.
         under_way: Ids of producers of whose newest transaction the coordinator knows no end.
         producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
         next_uid: Identity of the next record that is appended; they start at 1.
         settling: The stage of settling, in words, after the end of a run; empty before.
         replicas: State of each replica by its name, up or not, in the order of joining.
-        crash: Called with the name of a replica and a moment, when that moment has come and a fault
-            wants the replica to crash in it.
+        crash: Called with the name of a replica and a moment of its work, when a fault waits for
+            that moment to make it crash.
     """
 
     crash: Callable[[str, str | int], None]
@@ -128,11 +128,11 @@ class Context:
 
     @property
     def now_ms(self) -> int:
-        """Simulated time in ms; only whole delays are ever waited for."""
+        """Simulated time in ms, a whole number, since all delays are."""
         return self.env.now  # type: ignore[return-value]
 
     def random(self, purpose: str) -> Random:
-        """The stream of randomness for one purpose; it depends on nothing else but the seed."""
+        """The random stream for one purpose, which depends on the purpose and the seed alone."""
         stream = Random(self._seed_for(purpose))
         self._streams.append((purpose, stream))
         return stream
@@ -148,12 +148,12 @@ class Context:
         return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 
     def spent(self, simulator_events: int) -> Spent:
-        """The events, of which there were so many, and messages of the simulation until now."""
+        """Events, whose number the caller knows, and messages of the simulation until now."""
         network = self.network
         return Spent(self.now_ms, simulator_events, network.sent, network.lost)
 
     def take_uid(self) -> int:
-        """An identity for one more appended record; they start at 1."""
+        """Takes the identity of the next appended record; they start at 1."""
         uid = self.next_uid
         self.next_uid = uid + 1
         return uid

@@ -1,13 +1,13 @@
-"""ISR mode: a controller keeps the in-sync set and makes leaders; leaders ask it for changes.
+"""The controller (commit: isr): keeps the in-sync set, on the request of leaders, and elects them.
 
 The controller itself never fails, and its links lose nothing; but a partition cuts a replica off
 from it, too. Sources: ReplicationControlManager, PartitionChangeBuilder, KIP-497 (AlterPartition),
 KIP-966 (a restarted replica is out of the set). A broker's side of it is
 `sim.simulate.cluster.isr`.
 
-Heartbeats that would say nothing new are not sent: one arrives exactly when the broker is up and
-its link is not cut. So a session is at risk only from the moment on at which the environment takes
-one of the two away, and `Controller.hears` says at its end whether heartbeats arrive again.
+Heartbeats that would say nothing new are not sent: they would arrive as long as the broker is up
+and its link is not cut. So a session is at risk only when a fault ends one of the two, and
+`Controller.hears` says at the end of the session timeout whether heartbeats would arrive again.
 """
 
 from __future__ import annotations
@@ -42,20 +42,21 @@ from sim.simulate.cluster.waiting import ProcessGroup
 
 
 class Controller:
-    """Decides who leads and who is in sync; replicas learn of it after a latency.
+    """The controller of the partition: decides which replica leads, and which are in sync.
 
-    A replica it has not heard from for `election_timeout_ms` is fenced: out of the in-sync set,
-    unless nobody else is in it, and no leader any more. A leader that is cut off goes on as a
-    zombie until it hears of its successor. With `eligible_leaders: elr` the set may become empty,
-    and a replica that crashed counts as one that may have lost something.
+    Replicas learn of it after a latency. A replica that has sent nothing for `election_timeout_ms`
+    is fenced: it leads no more, and leaves the in-sync set unless no other replica is in it. A
+    leader that is cut off goes on as a zombie until it hears of its successor. With
+    `eligible_leaders: elr` the set may become empty, and a replica that crashed counts as one that
+    may have lost something.
 
     Attributes:
-        state: The state of the partition.
-        hears: Tells by the name of a broker whether its heartbeats arrive at present.
+        state: Newest state of the partition.
+        hears: Returns by the name of a broker whether its heartbeats arrive at present.
     """
 
     def __init__(self, context: Context, hears: Callable[[str], bool]) -> None:
-        """Starts without replicas."""
+        """Starts without registered replicas."""
         self._context = context
         self._network = context.network
         self._rules = context.rules
@@ -90,7 +91,7 @@ class Controller:
         self._sessions[name].start(self._session(name, timeout_ms))
 
     def _session(self, name: str, timeout_ms: int) -> ProcessGenerator:
-        """Fences a broker after the session timeout, unless a message of it interrupts this."""
+        """The session timeout of a broker, which is fenced at its end; a message interrupts it."""
         yield self._context.env.timeout(timeout_ms)
         if not self.hears(name):
             self._change(self._without(name), fenced=(name,))
@@ -104,7 +105,7 @@ class Controller:
         return replace(self.state, eligible=eligible, eligible_epochs=epochs)
 
     def _register(self, request: BrokerRegistrationRequest) -> None:
-        """Registers a broker that has started, which is in no set before it has caught up."""
+        """Registers a broker that has started; it joins the in-sync set when it has caught up."""
         name, incarnation = request.broker, request.incarnation
         known = self._incarnations.get(name)
         if known is not None and incarnation < known:
@@ -132,9 +133,12 @@ class Controller:
     def _change(
         self, state: PartitionState, *, fenced: tuple[str, ...] = (), unclean: tuple[str, ...] = ()
     ) -> None:
-        """Takes `fenced` out of the set and of the lead if possible, and informs all brokers.
+        """Changes the partition, elects a leader if there is none, and informs all brokers.
 
-        Of those `unclean` came back from a crash.
+        Args:
+            state: The state with its eligible replicas.
+            fenced: Replicas that leave the in-sync set, and lead no more, if possible.
+            unclean: Those of them that came back from a crash.
         """
         isr = tuple(n for n in state.isr if n not in fenced and n in state.eligible)
         state = with_isr(state, isr, unclean=unclean, rules=self._rules)
@@ -150,10 +154,10 @@ class Controller:
         )
 
     def _elect(self, state: PartitionState) -> PartitionState:
-        """Makes any replica lead the next epoch that may do so cleanly; None leads without one.
+        """Makes a replica lead the next epoch that may do so cleanly.
 
-        Then it is who led last, if the rules remember that; with `unclean_election` any replica
-        that the controller hears from.
+        Without one the last leader leads, if the rules remember it; with `unclean_election` any
+        replica that the controller hears from; otherwise the partition has no leader.
         """
         able = clean_choice(state)
         if able:
@@ -166,14 +170,14 @@ class Controller:
         return replace(state, leader=None)
 
     def _elect_uncleanly(self, state: PartitionState, name: str, because: str) -> PartitionState:
-        """Makes a replica lead alone in sync, complete or not."""
+        """Makes a replica the leader, alone in sync, whether it has all records or not."""
         self._context.emit(UncleanElection(name, state.leader_epoch + 1, because))
         return led_by(alone_in_sync(state, name), name, rules=self._rules)
 
     def elect(self, name: str, *, unclean: bool) -> bool:
-        """Makes a replica lead for an administrator (ElectLeaders); False = it may not.
+        """Makes a replica lead for an administrator (ElectLeaders); False where it may not.
 
-        Cleanly that is one of the in-sync set alone.
+        Without `unclean` only a replica of the in-sync set may.
         """
         state = self.state
         if name not in state.eligible or name == state.leader:

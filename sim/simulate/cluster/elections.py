@@ -1,7 +1,7 @@
-"""Elections of both kinds, as faults and administrators use them.
+"""Elections of both kinds, as seen from above the cluster.
 
-Faults, administrators and the end of a run stand above the cluster: they see replicas as they are,
-and what they do to one takes no message. Brokers do not see this module.
+Faults, administrators and the end of a run act from above: they read the true state of replicas,
+and need no message to change it. Brokers do not import this module.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ M = TypeVar("M", bound=Membership)
 class Elections(ABC, Generic[M]):
     """Elections by a controller (commit: isr) or by the voters themselves (majority).
 
-    A kind of elections overrides what it needs.
+    Each kind overrides the methods that it needs.
     """
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
@@ -63,7 +63,7 @@ class Elections(ABC, Generic[M]):
         """Notes that a replica lost its disk."""
 
     def cut_off(self, node: Node) -> None:
-        """Notes that some of what a replica sends does not arrive any more."""
+        """Notes that some messages of a replica do not arrive any more."""
 
     def reconnected(self, node: Node) -> None:
         """Notes that messages of a replica arrive again."""
@@ -74,29 +74,30 @@ class Elections(ABC, Generic[M]):
 
     @abstractmethod
     def may_wipe(self, node: Node) -> bool:
-        """Whether the disk of `node` may be lost, and all promises kept."""
+        """True when no committed record or vote depends on the disk of `node`."""
 
     @abstractmethod
     def may_remove(self, node: Node) -> bool:
-        """Whether the others can do without `node` and its disk, for good."""
+        """True when the other replicas can do without `node` and its disk for good."""
 
 
 class ControllerElections(Elections[IsrMembership]):
     """Elections by a controller.
 
-    What a disk holds makes no difference to it: a restarted replica is out of the set anyway.
+    The loss of a disk makes no difference here: a restarted replica is out of the in-sync set
+    anyway.
 
     Attributes:
-        controller: It.
+        controller: The controller of the partition.
     """
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """Starts without replicas."""
+        """Starts without registered replicas."""
         super().__init__(context, nodes)
         self.controller = Controller(context, self._hears)
 
     def _hears(self, name: str) -> bool:
-        """Whether heartbeats of a replica arrive: it is up, and its link is not cut."""
+        """True when heartbeats of a replica arrive: it is up, and its link is not cut."""
         node = self._nodes.get(name)
         return (
             node is not None and node.replica.up and self._context.network.reaches(name, CONTROLLER)
@@ -117,7 +118,7 @@ class ControllerElections(Elections[IsrMembership]):
         self.controller.session_at_risk(node.name)
 
     def cut_off(self, node: Node) -> None:
-        """Puts the session of a replica at risk that does not reach the controller."""
+        """Puts the session of a replica at risk if its messages do not reach the controller."""
         if not self._context.network.reaches(node.name, CONTROLLER):
             self.controller.session_at_risk(node.name)
 
@@ -131,9 +132,9 @@ class ControllerElections(Elections[IsrMembership]):
         return node.replica.up and self.controller.elect(node.name, unclean=unclean)
 
     def may_wipe(self, node: Node) -> bool:
-        """Whether `node` is out of the in-sync set, as the controller and every leader know it.
+        """True when `node` is in no in-sync set that the controller or a leader knows.
 
-        Nor while it may be asked to lead for what it has.
+        A replica that may be elected later for the records that it has keeps its disk, too.
         """
         name, state = node.name, self.controller.state
         if name in state.isr or name in state.elr or name == state.last_known_leader:
@@ -142,21 +143,21 @@ class ControllerElections(Elections[IsrMembership]):
         return not any(known is not None and name in known.isr for known in leaderships)
 
     def may_remove(self, node: Node) -> bool:
-        """Whether there is another leader, and enough replicas are left to commit anything."""
+        """True when another replica leads, and enough are left to commit records."""
         leader, left = self.controller.state.leader, len(self._nodes) - 1
         return leader not in (None, node.name) and left >= self._context.rules.topic.min_isr
 
     def removed(self, node: Node) -> None:
-        """Unassigns a replica."""
+        """Unassigns a replica that has left for good."""
         del self._members[node.name]
         self.controller.unassign(node.name)
 
 
 class QuorumElections(Elections[QuorumMembership]):
-    """Elections by the voters, who notice by themselves who can be reached."""
+    """Elections by the voters, which find out by themselves which replicas can be reached."""
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """Starts without voters."""
+        """Starts with an empty set of voters."""
         super().__init__(context, nodes)
         self._voters: tuple[str, ...] = ()
 
@@ -170,7 +171,7 @@ class QuorumElections(Elections[QuorumMembership]):
     def added(self, node: Node) -> None:
         """Takes in an observer, to which the leader announces itself.
 
-        That is what comes of the observer's first fetch, which goes to any voter.
+        In Kafka the observer finds the leader by its first fetch, which goes to any voter.
         """
         self._join(node, QuorumMembership(node, self._voters))
         leader = self.leading()
@@ -184,8 +185,8 @@ class QuorumElections(Elections[QuorumMembership]):
     def wiped(self, node: Node) -> None:
         """Replaces the disk of a voter: the new one may not vote before it caught up.
 
-        A voter is known by its disk, too (KIP-853, directory ids): nobody counts on what an earlier
-        life has acknowledged.
+        A voter is known by its disk, too (KIP-853, directory ids), so acknowledgements of the old
+        disk count no more.
         """
         for other in self._nodes.values():
             if other.leader is not None:
@@ -203,12 +204,12 @@ class QuorumElections(Elections[QuorumMembership]):
         return self._members[leader.name].hand_over(node.name)
 
     def may_wipe(self, node: Node) -> bool:
-        """Whether no other voter has yet to recover from the loss of its own disk."""
+        """True when no other voter still has to recover from the loss of its own disk."""
         others = [self._members[name] for name in self._voters if name != node.name]
         return len(others) > 1 and not any(member.barred for member in others)
 
     def may_remove(self, node: Node) -> bool:
-        """Whether a majority of the other voters has all that is committed, or it is no voter."""
+        """True when a majority of the other voters has all committed records, or it is no voter."""
         leader = self.leading()
         able = leader is not None and can_do_without(
             leader.replica, node.name, self._context.committed

@@ -1,7 +1,7 @@
 """The faults of a scenario as they happen; what each kind does is in `sim.simulate.faults`.
 
-Faults stand above the cluster: they see replicas as they are, and need no message. A fault whose
-target does not exist, is down, or may not do it now, is left out.
+Faults act from above the cluster: they read the true state of replicas, and need no message. A
+fault is left out when its target does not exist, is down, or may not suffer it now.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Faults:
             self._processes.start(self._happen(fault))
 
     def _happen(self, fault: Fault) -> ProcessGenerator:
-        """The process of one fault: it begins at its time, and is over after its duration."""
+        """The process of one fault, from its time until its duration is over."""
         yield self.context.env.timeout(max(0, fault.at_ms))
         struck = fault.strike(self)
         if struck is not None:
             yield from self._last(fault, *struck)
 
     def _last(self, fault: Fault, node: Node, life: Life) -> ProcessGenerator:
-        """Waits until a fault is over; it ends nothing if its replica has left for good."""
+        """Waits until a fault is over, and ends it, unless its replica has left for good."""
         ended = FaultEnded(node.name, fault.kind)
         self._going_on.append(ended)
         yield self.context.env.timeout(max(1, fault.duration_ms))
@@ -71,11 +71,11 @@ class Faults:
         self.context.emit_all(self._going_on)
 
     def goes_on(self, fault: Fault, node: Node) -> bool:
-        """Whether another fault of that kind goes on at a replica."""
+        """True while another fault of the same kind goes on at a replica."""
         return FaultEnded(node.name, fault.kind) in self._going_on
 
     def target_of(self, fault: Fault) -> Node | None:
-        """The replica that a fault is aimed at, up or down; None = there is none."""
+        """The replica that a fault is aimed at, up or down; None where no replica fits."""
         if fault.target == "leader":
             return self.cluster.elections.leading()
         if fault.target != "follower":

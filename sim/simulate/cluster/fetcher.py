@@ -1,4 +1,4 @@
-"""A follower's process: ask where epochs end, fetch in a loop, try again without an answer.
+"""The process of a follower: asks where epochs end, then fetches again and again.
 
 Only `truncation: epoch_kip101` and `epoch_kip279` have something to ask before the first fetch;
 with the other modes a new follower fetches at once.
@@ -32,9 +32,9 @@ from sim.simulate.cluster.snapshot_tasks import StateLoader
 from sim.simulate.cluster.waiting import Patience, ProcessGroup
 
 Request = FetchRequest | FetchSnapshotRequest | OffsetsForLeaderEpochRequest
-"""What a follower asks a leader."""
+"""A request of a follower to a leader."""
 Response = FetchResponse | FetchSnapshotResponse | OffsetsForLeaderEpochResponse
-"""What a leader answers a follower."""
+"""A response of a leader to a follower."""
 
 
 class Fetcher:
@@ -44,10 +44,11 @@ class Fetcher:
         leader: Name of the leader that it follows; None without one.
         epoch: The epoch in which it follows.
         number: The correlation id of its last request.
-        slow_ms: While a fault slows it down: pause between two fetches in ms; 0 = none.
+        slow_ms: Pause in ms between two fetches while a fault slows it down; 0 without such a
+            fault.
         fetched: Whether the leader that it follows has answered a fetch.
-        acknowledged: The offset of its last fetch: acknowledged, so flushed before
-            (KafkaRaftClient.appendAsFollower).
+        acknowledged: Offset (exclusive) of its last fetch; records below it are acknowledged by the
+            fetch, so flushed before (KafkaRaftClient.appendAsFollower).
     """
 
     def __init__(self, broker: Broker, loader: StateLoader) -> None:
@@ -97,7 +98,7 @@ class Fetcher:
         self._forget_request()
 
     def interrupt(self) -> None:
-        """Forgets the request on its way, as a crash does, and that there was an answer before."""
+        """Forgets the request on its way and all earlier answers, as a crash does."""
         self.fetched = False
         self._forget_request()
         self._first = self.number
@@ -126,7 +127,7 @@ class Fetcher:
             answer.succeed(response)
 
     def _replicate(self, leader: str) -> ProcessGenerator:
-        """Asks the leader again and again, until a crash or another leader interrupts it."""
+        """The process that fetches from a leader until a crash or another leader interrupts it."""
         broker = self._broker
         replica, env = broker.replica, broker.env
         while self._question is not None or (replica.up and not replica.fetching_failed):
@@ -163,7 +164,7 @@ class Fetcher:
         return request
 
     def _truncate(self, response: OffsetsForLeaderEpochResponse) -> int:
-        """Cuts what the end of an epoch says; in how many ms to go on."""
+        """Truncates the log to the end of an epoch; returns the pause in ms before the next."""
         question, broker = self._question, self._broker
         assert question is not None
         if response.error is not NO_ERROR:
@@ -176,7 +177,7 @@ class Fetcher:
         return 0
 
     def _append(self, response: FetchResponse) -> int:
-        """Does what the answer to a fetch says; in how many ms to go on."""
+        """Acts on the answer to a fetch; returns the pause in ms before the next request."""
         broker = self._broker
         result = receive_fetch(broker.replica, response, broker.rules, broker.now_ms)
         if result.events:
@@ -196,7 +197,7 @@ class Fetcher:
         return self.slow_ms
 
     def _take_chunk(self, response: FetchSnapshotResponse) -> int:
-        """Takes a chunk of a snapshot, or the reason why there is none; in how many ms to go on."""
+        """Takes a chunk of a snapshot, or an error; returns the pause in ms before the next."""
         broker = self._broker
         if response.error in (NO_ERROR, ErrorCode.SNAPSHOT_NOT_FOUND):
             broker.heard_ms = broker.context.now_ms

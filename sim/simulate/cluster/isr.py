@@ -1,4 +1,4 @@
-"""A broker's side of the controller: leads or follows on command, and keeps the in-sync set.
+"""A broker under the controller (commit: isr): leads or follows, and proposes in-sync sets.
 
 Sources: Partition.maybeShrinkIsr and .maybeExpandIsr, ReplicaManager.maybeShrinkIsr (looks every
 half `replica.lag.time.max.ms`), AlterPartitionManager.
@@ -29,11 +29,11 @@ from sim.simulate.cluster.node import Node
 
 
 class IsrMembership(Membership):
-    """One broker's knowledge of the partition's state, and what it does by that.
+    """A broker's knowledge of the partition's state, and its actions on it.
 
     Attributes:
         state: The newest state that the controller sent; None before the first.
-        asked_ms: When it asked the controller for another in-sync set; None after the answer.
+        asked_ms: Time of its open request for another in-sync set; None without such a request.
     """
 
     def __init__(self, node: Node) -> None:
@@ -65,7 +65,7 @@ class IsrMembership(Membership):
         self.register()
 
     def _receive(self, message: LeaderAndIsrRequest) -> None:
-        """Acts on the controller's state, unless it is for an earlier incarnation, or older."""
+        """Acts on the controller's state, unless it is old or for an earlier incarnation."""
         node, state = self._node, message.state
         known = self.state
         if message.incarnation != node.incarnation:
@@ -102,7 +102,7 @@ class IsrMembership(Membership):
             leader.react(set_isr(node.replica, state.isr, rules=node.rules))
 
     def fetched(self, follower: str) -> None:
-        """Admits a follower that has caught up, and asks for it to be confirmed."""
+        """Admits a follower that has caught up, and asks the controller to confirm it."""
         node = self._node
         leadership = node.replica.leadership
         if leadership is None or follower in leadership.isr:
@@ -121,7 +121,7 @@ class IsrMembership(Membership):
         self._await(leader, state, leadership.isr)
 
     def before_commit(self) -> None:
-        """Works out anew which replicas the high watermark waits for: time has passed."""
+        """Updates which replicas the high watermark waits for, since time has passed."""
         leadership = self._node.replica.leadership
         if leadership is None or not leadership.awaited:
             return
@@ -130,7 +130,7 @@ class IsrMembership(Membership):
             self._await(leader, state, leadership.isr)
 
     def _is_eligible(self, leader: LeaderState, state: PartitionState, name: str) -> bool:
-        """Whether a replica may join: not fenced, and in the incarnation that the controller knows.
+        """True when a replica may join: not fenced, in the incarnation that the controller knows.
 
         Source: Partition.isReplicaIsrEligible.
         """
@@ -153,16 +153,16 @@ class IsrMembership(Membership):
         )
 
     def _look_for_laggards(self, leader: LeaderState) -> ProcessGenerator:
-        """Looks again and again for those that have not caught up for too long."""
+        """The process of a leader that looks for followers that lag behind for too long."""
         looks = 1
         while True:
             yield self._node.env.timeout(looks * self._half_lag_ms)
-            # Nobody can be late before `late_ms` are over: looks in between would find nothing.
+            # No follower can be late before `late_ms` are over, so looks in between are left out.
             late_ms = self._ask_without_laggards(leader)
             looks = max(1, -(-(late_ms + 1) // self._half_lag_ms))
 
     def _ask_without_laggards(self, leader: LeaderState) -> int:
-        """Asks for a set without laggards, if there are any; in how many ms there may be one."""
+        """Asks for a set without laggards, if there are any; returns the ms until the next."""
         node, state, now_ms = self._node, self.state, self._node.context.now_ms
         leadership, limit_ms = node.replica.leadership, self._lag_max_ms
         assert leadership is not None

@@ -1,4 +1,4 @@
-"""The work of a leader: answers fetches or holds them, and acknowledges what is committed.
+"""The work of a leader: answers fetches or holds them, and acknowledges committed batches.
 
 Source: DelayedOperationPurgatory.
 """
@@ -31,14 +31,14 @@ R = TypeVar("R")
 
 
 class Delayed(Generic[R]):
-    """At most one request of each party that waits.
+    """Requests that a broker holds for a time, at most one of each client or follower.
 
     Attributes:
-        waiting: Name of a party -> its request that waits.
+        waiting: Request that waits, by the name of its sender.
     """
 
     def __init__(self, env: Environment, answer: Callable[[Iterable[R]], None]) -> None:
-        """Starts without requests; `answer` is called with those that have waited long enough."""
+        """Starts without requests; `answer` is called with those whose time is over."""
         self._env = env
         self._answer = answer
         self._deadlines: dict[str, int] = {}
@@ -46,7 +46,7 @@ class Delayed(Generic[R]):
         self.waiting: dict[str, R] = {}
 
     def hold(self, name: str, request: R, wait_ms: int) -> None:
-        """Holds a request, in the place of an earlier one of that party."""
+        """Holds a request in the place of an earlier one of the same sender."""
         self.waiting[name] = request
         self._deadlines[name] = int(self._env.now) + wait_ms
         if not self._timed:
@@ -57,7 +57,7 @@ class Delayed(Generic[R]):
         self._env.timeout(wait_ms).callbacks.append(self._expire)
 
     def _expire(self, _timer: Timer) -> None:
-        """Answers those that have waited long enough, and sets a timer for the others."""
+        """Answers the requests whose time is over, and sets a timer for the others."""
         self._timed = False
         now_ms, deadlines = int(self._env.now), self._deadlines
         due = [name for name in self.waiting if deadlines[name] <= now_ms]
@@ -68,14 +68,14 @@ class Delayed(Generic[R]):
 
 Acknowledgement = tuple[int, str, Any, Acknowledged | None]
 """A response that waits until an offset (inclusive) is committed: offset, client, response, and the
-event of the batch that it acknowledges; None without a batch."""
+event of the acknowledged batch; None for the end of a transaction."""
 
 
 class FollowerProgress:
-    """A leader's knowledge of a follower, besides how far behind it is (`FetchTimes`).
+    """A leader's knowledge of a follower, without how far behind it is (`FetchTimes`).
 
     Attributes:
-        contact_ms: When it last asked for something.
+        contact_ms: Time of its last request.
         replica_epoch: Its newest incarnation that the leader has heard of (KIP-903).
         newest: The highest number of its fetches in that incarnation.
     """
@@ -88,7 +88,7 @@ class FollowerProgress:
 
 
 class LeaderState:
-    """A leader's working memory for one epoch; it is gone when the leadership ends.
+    """A leader's working memory for one epoch, lost when the leadership ends.
 
     A fetch that finds nothing new waits until something is appended or `fetch_wait_ms` is over. In
     majority mode a moved high watermark ends the wait, too (KafkaRaftClient), and a follower that
@@ -97,13 +97,13 @@ class LeaderState:
 
     Attributes:
         epoch: The epoch.
-        progress: Follower name -> what was heard of it.
-        fetches: The fetches of followers that wait.
-        processes: Its processes, which last as long as it leads.
+        progress: Knowledge of each follower by its name.
+        fetches: Fetches of followers that wait.
+        processes: Processes that last as long as it leads.
     """
 
     def __init__(self, broker: Broker, epoch: int, replicas: Iterable[str]) -> None:
-        """Starts with the election of the leader; `replicas` may follow it."""
+        """Starts when the leader is elected; `replicas` are the names of possible followers."""
         context = broker.context
         now_ms = broker.context.now_ms
         self._broker = broker
@@ -115,11 +115,11 @@ class LeaderState:
         self._acknowledgements: list[Acknowledgement] = []
         self._high_watermark = -1
         self._snapshots = context.retention is None
-        self._tells_commits = context.rules.replication.commit == "majority"
+        self._announces_commits = context.rules.replication.commit == "majority"
         self._wait_ms = context.scenario.timers.fetch_wait_ms
 
     def react(self, events: Sequence[Event]) -> None:
-        """Emits events; when the high watermark has moved, answers those that wait for that."""
+        """Emits events; answers the requests that wait for the high watermark when it moved."""
         if not events:
             return
         broker = self._broker
@@ -137,16 +137,16 @@ class LeaderState:
         waiting = self._acknowledgements
         if waiting:
             self._acknowledgements = [one for one in waiting if one[0] >= committed]
-            for last_offset, client, response, told in waiting:
+            for last_offset, client, response, acknowledged in waiting:
                 if last_offset < committed:
-                    self.tell(client, response, told)
-        if self._tells_commits:
+                    self.answer_client(client, response, acknowledged)
+        if self._announces_commits:
             self.wake()
 
-    def tell(self, client: str, response: Any, told: Acknowledged | None) -> None:
-        """Answers a client now, with the event of the batch that is acknowledged by that."""
-        if told is not None:
-            self._broker.context.emit(told)
+    def answer_client(self, client: str, response: Any, acknowledged: Acknowledged | None) -> None:
+        """Answers a client now, and emits the event of the batch that the answer acknowledges."""
+        if acknowledged is not None:
+            self._broker.context.emit(acknowledged)
         self._broker.send(client, response)
 
     def acknowledge(
@@ -154,23 +154,23 @@ class LeaderState:
         last_offset: int,
         client: str,
         response: Any,
-        told: Acknowledged | None,
+        acknowledged: Acknowledged | None,
         *,
         after: Sequence[Event] = (),
     ) -> None:
         """Answers a client when everything up to an offset (inclusive) is committed.
 
-        It may be already, before or by the events `after` which it is to be answered. If the
-        leadership ends before, there is no answer.
+        That may be so already, or by the events `after`, which are emitted before the answer. If
+        the leadership ends first, there is no answer.
         """
         if last_offset < self._broker.replica.log.high_watermark and not after:
-            self.tell(client, response, told)
+            self.answer_client(client, response, acknowledged)
             return
-        self._acknowledgements.append((last_offset, client, response, told))
+        self._acknowledgements.append((last_offset, client, response, acknowledged))
         self.react(after)
 
     def count_over(self, voters: tuple[str, ...]) -> None:
-        """Counts majorities over other voters from now on, which may commit something."""
+        """Counts majorities over other voters from now on, which may commit records."""
         replica = self._broker.replica
         if replica.leadership is not None:
             replica.leadership.voters = voters
@@ -179,7 +179,7 @@ class LeaderState:
     def fetch(self, request: FetchRequest) -> bool:
         """Answers a follower's fetch now or later; True when its position was recorded.
 
-        One that was sent in an earlier life of the follower is dropped (KIP-903).
+        A fetch from before the last restart of the follower is dropped (KIP-903).
         """
         broker = self._broker
         name = request.follower
@@ -201,7 +201,7 @@ class LeaderState:
         known = request.high_watermark
         # More of what the follower has may be committed than it knows (KIP-1166).
         if batches or (
-            self._tells_commits and known < log.high_watermark and known < request.offset
+            self._announces_commits and known < log.high_watermark and known < request.offset
         ):
             response = answer_with(replica, request, batches, rules)
         now_ms, leadership = broker.context.now_ms, replica.leadership
@@ -219,10 +219,10 @@ class LeaderState:
         return True
 
     def is_overtaken(self, request: FetchRequest) -> bool:
-        """Whether a fetch that comes late was overtaken by a later one of its follower.
+        """True when a late fetch was overtaken by a later one of its follower; handles it then.
 
-        Then it is dealt with here. It does not wait, lest it take the later one's place, and nobody
-        waits for the answer: its connection is closed.
+        It does not wait, since it would take the later one's place, and is not answered, since the
+        follower has closed that connection.
         """
         broker, progress = self._broker, self.progress.get(request.follower)
         if progress is None or request.correlation_id > progress.newest:
@@ -247,7 +247,7 @@ class LeaderState:
     def forget(self, follower: str, replica_epoch: int) -> None:
         """Forgets what a follower acknowledged before incarnation `replica_epoch`.
 
-        Nor on a fetch of that time that waits here, or is still to come.
+        That includes its fetches from before that wait here, or still arrive.
         """
         leadership = self._broker.replica.leadership
         if leadership is not None:
@@ -267,7 +267,7 @@ class LeaderState:
         self.processes.interrupt()
 
     def wake(self) -> None:
-        """Answers every waiting fetch: something was appended, or committed."""
+        """Answers every waiting fetch, since records were appended or committed."""
         waiting = self.fetches.waiting
         if waiting:
             requests = list(waiting.values())
@@ -277,7 +277,7 @@ class LeaderState:
     def _answer(self, requests: Iterable[FetchRequest]) -> None:
         """Answers fetches that have waited, with records or without.
 
-        Their positions are recorded already, so equal questions have equal answers.
+        Their positions are recorded already, so equal requests have equal answers.
         """
         broker = self._broker
         answered_one: FetchRequest | None = None

@@ -1,19 +1,19 @@
 """The network: delays, losses, partitions, and messages that arrive late or twice.
 
-A message is a value that travels from one address to another; to arrive is one event of the
+A message is a value that travels from one address to another; its arrival is one event of the
 simulator. It is lost when the link drops it, or when the link is cut at the moment of sending or of
 arrival; a cut that begins and ends while it travels does not touch it. Clients (producers and
-consumers) are outside: partitions never cut them off.
+consumers) are outside of partitions.
 
 A client or broker of Kafka that gets no answer in time closes the connection and asks again on a
 new one (NetworkClient.handleTimedOutRequests). The answer to the first request is then dropped
-there; but the request may have been read by then, or lie in the broker's queue, and is done after
-the second one (KIP-890 and KIP-1228 are about such writes and markers). So a message is not ordered
-with those that its sender sent later, and the receiver's knowledge of its sender may be newer.
+there; but the first request may have been read by then, or wait in the broker's queue, and be
+handled after the second one (KIP-890 and KIP-1228 are about such writes and markers). So an overdue
+message is not ordered with later ones of its sender, and the receiver may know newer facts.
 
-What the controller says and hears stays in order: a broker has one connection to it, a heartbeat is
-answered before the next one, and sessions go by the link (`sim.simulate.cluster.controller`).
-So does coordinated removal, a design of this project that no broker speaks.
+Messages from and to the controller stay in order: a broker has one connection to it, a heartbeat is
+answered before the next one, and sessions depend on the link (`sim.simulate.cluster.controller`).
+So do those of coordinated removal, a protocol of this project.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ CONTROLLER: Final = "controller"
 """The address of the controller (commit: isr). Partitions cut its links; they lose nothing."""
 
 Receive = Callable[[Any], None]
-"""Takes each message that arrives at an address."""
+"""A function that takes each message that arrives at an address."""
 
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """One direction between two addresses.
+    """The link from one address to another.
 
     Attributes:
         lowest_ms: Smallest latency in ms; never below 1.
         span_ms: Number of different latencies.
         loss: Chance that a message is lost.
         draw: The stream of numbers in [0, 1) for its latencies and losses.
-        receive: What is called with a message that arrives.
+        receive: Called with each message that arrives.
         outside: Whether a client is at one of its ends.
-        cuts: How many partitions cut it at present.
-        sent: Messages handed to it.
-        lost: Messages that did not arrive.
+        cuts: Number of partitions that cut it at present.
+        sent: Number of messages sent on it.
+        lost: Number of those that did not arrive.
     """
 
     lowest_ms: int
@@ -109,7 +109,7 @@ class Network:
         self._join(name, receive)
 
     def _join(self, name: str, receive: Receive) -> None:
-        """Connects an address with all that are there, but no client with another."""
+        """Connects an address with all others, but not clients with each other."""
         self._links[name] = {}
         for other in self._receivers:
             if name not in self._clients or other not in self._clients:
@@ -173,34 +173,34 @@ class Network:
         ]
 
     def reaches(self, source: str, target: str) -> bool:
-        """Whether messages from `source` to `target` get through, loss aside."""
+        """True when messages from `source` to `target` arrive, except for random losses."""
         link = self._links.get(source, {}).get(target)
         return link is not None and link.cuts == 0
 
     @property
     def sent(self) -> int:
-        """Messages between replicas, and between replicas and the controller."""
+        """Number of messages between replicas, and between replicas and the controller."""
         return sum(link.sent for link in self._all if not link.outside)
 
     @property
     def lost(self) -> int:
-        """Of the messages of `sent`, those that did not arrive."""
+        """Number of the messages in `sent` that did not arrive."""
         return sum(link.lost for link in self._all if not link.outside)
 
     @staticmethod
     def cut(links: Iterable[Link]) -> None:
-        """Cuts links once more."""
+        """Adds one cut to each of the links."""
         for link in links:
             link.cuts += 1
 
     @staticmethod
     def mend(links: Iterable[Link]) -> None:
-        """Undoes one cut of each of the links."""
+        """Removes one cut from each of the links."""
         for link in links:
             link.cuts -= 1
 
     def heal(self) -> None:
-        """Undoes every cut, and every loss from now on."""
+        """Removes all cuts; from now on no message is lost."""
         for targets in self._links.values():
             for link in targets.values():
                 link.cuts = 0
@@ -217,7 +217,7 @@ IN_ORDER: Final = frozenset(
         of.RemovalBoundsResponse,
     )
 )
-"""Messages that never come late or again; every other one may."""
+"""Messages that never arrive late or twice; every other one may."""
 
 
 class Overdue(NamedTuple):
@@ -229,8 +229,8 @@ class Overdue(NamedTuple):
 class OverdueNetwork(Network):
     """A network that delays some messages, and delivers some again.
 
-    A broker sees by the connection that a message is overdue; a client closed its own, and goes by
-    the number of the request.
+    A broker recognises an overdue message by its connection. A client has closed that connection,
+    and recognises the answer by the number of the request.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class OverdueNetwork(Network):
         self._draws: dict[tuple[str, str], Callable[[], float]] = {}
 
     def send(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
-        """Sends a message, perhaps later than is due, perhaps twice."""
+        """Sends a message, which may arrive too late, or twice."""
         if self._closed or type(message) in IN_ORDER:
             super().send(source, target, message, delay_ms)
             return
@@ -273,9 +273,9 @@ class OverdueNetwork(Network):
             return
         shortest, longest = self._late.later_ms
         later_ms = int(max(1, shortest) * ((longest + 1) / max(1, shortest)) ** draw())
-        told = message if target in self._clients else Overdue(message)
+        sent = message if target in self._clients else Overdue(message)
         wait_ms = delay_ms + link.lowest_ms + min(longest, later_ms)
-        self._env.timeout(wait_ms, told).callbacks.append(partial(self._deliver, link))
+        self._env.timeout(wait_ms, sent).callbacks.append(partial(self._deliver, link))
 
     def _deliver(self, link: Link, arrival: Event) -> None:
         if self._closed or link.cuts:
@@ -284,6 +284,6 @@ class OverdueNetwork(Network):
             link.receive(arrival.value)
 
     def heal(self) -> None:
-        """Undoes every cut, and closes all connections: nothing is overdue any more."""
+        """Removes all cuts, and closes all connections, so that no overdue message arrives."""
         super().heal()
         self._closed = True

@@ -1,4 +1,4 @@
-"""One replica in simulated time: takes messages, hands them to its parts, crashes and restarts."""
+"""A replica in simulated time, which hands messages to its parts, crashes and restarts."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Node(Broker):
     """A replica and its processes.
 
     Attributes:
-        leader: What it does as a leader; None while it does not lead.
-        fetcher: What it does as a follower.
+        leader: State of its leadership; None while it does not lead.
+        fetcher: Fetch loop of a follower.
         consumers: Fetches of consumers.
-        background: Its cleaner.
-        snapshots: Its snapshots.
-        loader: The loading of its state machine.
-        handlers: Class of a message -> what takes it.
+        background: Cleaning and flushing.
+        snapshots: Taking and deleting snapshots.
+        loader: Loading of the state machine.
+        handlers: Function that takes a message, by the class of the message.
     """
 
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
@@ -84,7 +84,7 @@ class Node(Broker):
             self.handlers[type(message)](message)
 
     def _overdue(self, overdue: Overdue) -> None:
-        """Takes a message that comes late, or again, and that its sender may have given up."""
+        """Takes a message that arrives late or twice, on a connection that may be closed."""
         message, state = overdue.message, self.leader
         if is_refused(self.replica, message, rules=self.rules):
             return
@@ -93,7 +93,7 @@ class Node(Broker):
         self.handlers[type(message)](message)
 
     def _fetch(self, request: FetchRequest) -> None:
-        """Answers a follower's fetch, unless it is in a version that is not known here."""
+        """Answers a follower's fetch, unless the broker does not know its version."""
         if self.versions is not None and not speaks(self.versions, request.version):
             return
         state = self.leader
@@ -137,14 +137,14 @@ class Node(Broker):
             state.wake()
 
     def high_watermark_moved(self) -> None:
-        """Answers consumers that waited for this, and takes a snapshot that is due."""
+        """Answers consumers that wait for the high watermark, and takes a snapshot if due."""
         if self.consumers.waiting:
             self.consumers.wake()
         if self.snapshots.watches:
             self.snapshots.high_watermark_moved()
 
     def lead(self, epoch: int, *, isr: tuple[str, ...], replicas: tuple[str, ...]) -> LeaderState:
-        """Becomes the leader of `epoch`; `replicas` are those that a majority is counted over."""
+        """Becomes the leader of `epoch`; majorities are counted over `replicas`."""
         context = self.context
         self.fetcher.stop()
         self.resign()
@@ -166,7 +166,7 @@ class Node(Broker):
         return state
 
     def resume_leading(self, epoch: int) -> LeaderState:
-        """Begins to work as the leader of `epoch`, which the replica is."""
+        """Starts the work of a leader; the replica is the leader of `epoch` already."""
         self.leader = LeaderState(self, epoch, self.network.replicas())
         return self.leader
 
@@ -185,7 +185,7 @@ class Node(Broker):
         return state
 
     def sees(self, epoch: int) -> None:
-        """Learns of an epoch; a leader of an older one stops leading."""
+        """Notes an epoch; a leader of an older one stops leading."""
         if self.leader is not None and self.leader.epoch < epoch:
             self.resign()
         self.replica.sees(epoch)
@@ -193,9 +193,10 @@ class Node(Broker):
     def crash(
         self, *, lost_batches: int = 0, power_loss: bool = False, old: OldFiles = NONE_OLD
     ) -> None:
-        """Goes down; the last batches are lost, and connections to others are closed.
+        """Goes down, loses its last batches, and closes its connections.
 
-        With a `power_loss` those are all that were not flushed. `old` files are found later.
+        With `power_loss` all batches are lost that were not flushed. `old` says which files are
+        older than the log when the replica restarts.
         """
         log = self.replica.log
         lost_from = durable_end(log, rules=self.rules) if power_loss else None
@@ -238,6 +239,6 @@ class Node(Broker):
         self.membership.restarted()
 
     def wipe(self) -> None:
-        """Loses the disk; the replica is up after."""
+        """Gets an empty disk; the replica is up afterwards."""
         self.fetcher.stop()
         self.context.emit_all(wipe(self.replica, reason="a new disk"))

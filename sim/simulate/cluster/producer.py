@@ -1,9 +1,9 @@
-"""A producer: sends, tries again, and gives up.
+"""Producers, which send batches, retry, and give up.
 
-An idempotent producer (so every transactional one) has one request in flight: what it decides
-meanwhile goes into its next batch. Others send at once, so their records overtake each other, and a
-retry is appended again. With `acks: all` the answer comes when the batch is committed, with
-`acks: 1` at once. What a broker makes of it all is `sim.protocol.replication.produce`.
+An idempotent producer (so every transactional one) has one request in flight: records sent
+meanwhile go into its next batch. Others send at once, so their records overtake each other, and a
+retry is appended again. With `acks: all` the answer comes when the batch is committed, with `acks:
+1` at once. What a broker does with a batch is decided in `sim.protocol.replication.produce`.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from sim.simulate.cluster.waiting import Patience
 from sim.simulate.scenario.model import EndTransaction, Send, SentHeader
 
 MAX_BATCH_RECORDS: Final = 16
-"""Most records that wait together for the answer to an earlier batch and go as one."""
+"""Largest number of records that wait for the answer to an earlier batch and go as one batch."""
 BACKOFF_MS, BACKOFF_MAX_MS = 100, 1_000
-"""Pause of a producer that was told to try again, doubled each time up to the second (KIP-580:
+"""Pause before a retry after a retriable error, doubled each time up to the second number (KIP-580:
 retry.backoff.ms, retry.backoff.max.ms, without their jitter)."""
 
 RETRIED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS,)
-"""Nothing was written, and whoever was asked is the right one: the same is sent after a pause."""
+"""Errors after which the same leader is asked again after a pause, since nothing was written."""
 
 Headers = tuple[tuple[str, bytes], ...]
 """Name and value of each header of a record."""
 
 
 Decision = tuple[tuple[Send, ...], EndTransaction | None, tuple[Headers, ...]]
-"""What a producer decides at one moment: to write records, or to end a transaction. The headers are
-those of each record beside its version; empty = no record has any."""
+"""A decision of a producer: to write records, or to end a transaction. The headers are those of
+each record without its version header; empty when no record has any."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,12 +55,12 @@ class InFlightRequest:
     """A request of a producer until it is answered or given up.
 
     Attributes:
-        request: What it carries; each try has a correlation id of its own.
-        transaction: The transaction it belongs to; 0 = none.
-        tries: How often it was sent.
-        asked: Name of the replica that it was sent to last.
-        deadline_ms: When it is sent again without an answer.
-        answer: The event it waits for: its value is the response, or None when that comes too late.
+        request: The request; each try has a correlation id of its own.
+        transaction: Number of the transaction it belongs to; 0 outside of transactions.
+        tries: Number of times that it was sent.
+        asked: Name of the replica that it was sent to last; None where no leader was known.
+        deadline_ms: Time at which it is sent again without an answer.
+        answer: Event that it waits for, whose value is the response; None: no answer in time.
     """
 
     request: ProduceRequest | WriteTxnMarkersRequest
@@ -72,25 +72,25 @@ class InFlightRequest:
 
 
 class Producer:
-    """A producer, idempotent or not, with its requests on their way.
+    """A producer with its requests in flight.
 
     Attributes:
         number: Its number in the scenario.
-        producer_id: Its producer id; that of the instance before it, if there is one.
-        instance: How many instances were before it.
-        epoch: Its producer epoch: the same, and under `producer_epochs: per_transaction` what the
-            coordinator said when its last transaction ended.
+        producer_id: Its producer id, shared by all instances of one transactional producer.
+        instance: Number of instances before it.
+        epoch: Its producer epoch: first `instance`; under `producer_epochs: per_transaction` a
+            higher one after each transaction.
         name: Its address.
         idempotent: Whether leaders recognise its retries.
-        patient: Whether it tries again for ever.
-        versions: Whether what it decides from now on has version headers.
+        patient: Whether it retries without end.
+        versions: Whether records that it sends from now on have version headers.
         client: Its produce version (KIP-87), where brokers have versions.
     """
 
     def __init__(
         self, context: Context, number: int, *, idempotent: bool, patient: bool = False
     ) -> None:
-        """Starts without requests and without a leader."""
+        """Starts without requests, and without knowing a leader."""
         workload = context.scenario.workload
         self._context = context
         self.number = number
@@ -120,7 +120,7 @@ class Producer:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits and nothing is on its way."""
+        """True when nothing waits to be sent, and no request is in flight."""
         return self._decided is not None if self.idempotent else not self._flights
 
     def decide(
@@ -129,9 +129,9 @@ class Producer:
         end: EndTransaction | None = None,
         headers: tuple[Headers, ...] = (),
     ) -> None:
-        """Sends this, after what was decided before."""
+        """Sends records, or ends a transaction, after all earlier decisions."""
         if self.instance > self._newest_instance:
-            # The instance before is fenced: what it left open the coordinator aborts.
+            # The earlier instance is fenced; the coordinator aborts its open transaction.
             self._context.instances[self.producer_id] = self.instance
             self._hand_over(((), self._abort(), ()))
         elif self._is_refused(sends):
@@ -141,7 +141,7 @@ class Producer:
         self._hand_over((sends, end, headers))
 
     def _hand_over(self, decision: Decision) -> None:
-        """Sends a decision at once, unless something is to be sent before it."""
+        """Sends a decision at once, unless an idempotent producer has others to send before it."""
         decided, self._decided = self._decided, None
         if not self.idempotent:
             self._context.env.process(self._deliver(self._sent(decision)))
@@ -151,7 +151,7 @@ class Producer:
             decided.succeed(decision)
 
     def decide_one(self, send: Send, headers: tuple[SentHeader, ...]) -> None:
-        """Sends one record, perhaps with these headers in the place of its version header."""
+        """Sends one record; `headers`, if there are any, replace its version header."""
         if not headers or not self.versions:
             self.decide((send,))
             return
@@ -176,16 +176,17 @@ class Producer:
         return self._context.instances.get(self.producer_id, 0)
 
     def _is_refused(self, sends: tuple[Send, ...]) -> bool:
-        """Whether the coordinator refuses what a fenced instance sends; without sends, an end.
+        """True when the coordinator refuses what a fenced instance decides.
 
-        In a transaction that the coordinator knows it asks the leader, and nobody else; to begin
-        one, or to end one, it asks the coordinator (AddPartitionsToTxn, EndTxn).
+        A send within a transaction that the coordinator knows goes to the leader alone. To begin a
+        transaction, or to end one (without sends), the producer asks the coordinator, which refuses
+        (AddPartitionsToTxn, EndTxn).
         """
         under_way = bool(sends) and 0 < sends[0].transaction == self._transaction
         return self.instance < self._newest_instance and not under_way
 
     def _live(self) -> ProcessGenerator:
-        """The process of an idempotent producer: one request after the other."""
+        """The process of an idempotent producer, which sends one request after the other."""
         while True:
             if self._queue:
                 decision = self._next_batch()
@@ -196,7 +197,7 @@ class Producer:
                 yield from self._deliver(self._sent(decision))
 
     def _sent(self, decision: Decision) -> InFlightRequest:
-        """The request that comes of a decision, on its way for the first time."""
+        """Makes the request of a decision, and sends it for the first time."""
         flight = self._request_of(*decision)
         self._flights.append(flight)
         self._transmit(flight)
@@ -215,7 +216,7 @@ class Producer:
                 self._flights.remove(flight)
                 return
             elif response.error in RETRIED:
-                # The leader is still the leader, so nobody is asked who leads
+                # The leader is still the leader, so the producer asks for no metadata
                 # (NotEnoughReplicasException is no InvalidMetadataException).
                 doublings = min(flight.tries - 1, BACKOFF_MAX_MS.bit_length())
                 yield env.timeout(min(BACKOFF_MAX_MS, BACKOFF_MS << doublings))
@@ -228,12 +229,12 @@ class Producer:
         self._failed = flight.transaction
 
     def _has_tried_enough(self, flight: InFlightRequest) -> bool:
-        """Whether a request is given up; that for a marker never is (KIP-98)."""
+        """True when a request is given up; a request for a marker never is (KIP-98)."""
         marker = type(flight.request) is WriteTxnMarkersRequest
         return flight.tries > self._retries and not marker and not self.patient
 
     def _next_batch(self) -> Decision:
-        """The next decision, with those that fit into the same batch."""
+        """The next decision, joined with later ones that fit into the same batch."""
         queue = self._queue
         first = queue.popleft()
         sends, end, headers = first
@@ -286,10 +287,10 @@ class Producer:
         return InFlightRequest(request, transaction)
 
     def _take_next_epoch(self) -> None:
-        """Takes the epoch that the end of a transaction brings (KIP-890): sequences begin at 0.
+        """Takes the next epoch at the end of a transaction (KIP-890); sequence numbers start at 0.
 
-        The coordinator answers the newest instance alone. That an epoch has 16 bits, after which
-        there is a new producer id, is left out.
+        The coordinator answers the newest instance alone. A new producer id after 16 bits of epochs
+        is not modelled.
         """
         epochs, producer_id = self._context.producer_epochs, self.producer_id
         if self._epoch_per_transaction and self.instance == self._newest_instance:
@@ -297,7 +298,7 @@ class Producer:
             self._sequence = 0
 
     def _records_of(self, sends: tuple[Send, ...], more: tuple[Headers, ...]) -> tuple[Record, ...]:
-        """The records as they are sent; the leader gives them their offsets."""
+        """The records of a request; the leader gives them their offsets."""
         rules = self._context.rules
         mark, own = rules.cleaner.tombstone_mark, rules.topic.strategy_header
         marked, in_header = mark != "null_value", mark == "header"
@@ -334,7 +335,7 @@ class Producer:
         flight.asked = self._leader
         if flight.tries > 1:
             self._correlation_id += 1
-            # In the version that the client has by now (KIP-87): else it would be refused for ever.
+            # A client that was rolled out in between retries in its new version (KIP-87).
             flight.request = replace(
                 flight.request, correlation_id=self._correlation_id, version=self.client
             )
@@ -345,12 +346,12 @@ class Producer:
         """Takes the answer to a request; one to an earlier try is ignored."""
         for flight in self._flights:
             if flight.request.correlation_id == response.correlation_id:
-                if not flight.answer.triggered:  # else it came before, and this is again
+                if not flight.answer.triggered:  # else this is a repetition of the answer
                     flight.answer.succeed(response)
                 return
 
     def _has_to_wait(self, flight: InFlightRequest, response: ProduceResponse) -> bool:
-        """Whether the replica that was asked does not lead, and no other one is known to."""
+        """True when the replica that was asked does not lead, and no other leader is known."""
         if response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
             return False
         leader = self._context.leader
@@ -360,14 +361,14 @@ class Producer:
         return False
 
     def stop(self) -> None:
-        """Gives up what was not sent yet; what is on its way is still answered or given up."""
+        """Gives up all decisions that were not sent; requests in flight are completed."""
         self._queue.clear()
 
     def abort_open_transaction(self) -> None:
         """Aborts a transaction that takes too long, for the coordinator (transaction.timeout.ms).
 
-        Of a transaction that has ended, it writes no second marker. With `per_instance` it asks the
-        leader all the same, who writes none unless the transaction is open there.
+        A transaction that has ended gets no second marker. With `per_instance` the leader is asked
+        all the same, which writes one only if the transaction is open there.
         """
         ended = self._transaction == self._ended and not self._queue
         if not (ended and self._epoch_per_transaction):

@@ -1,8 +1,8 @@
-"""Majority mode: the voters elect their leader themselves (KIP-595, Raft 5.2).
+"""Elections by majority: the voters elect their leader themselves (KIP-595, Raft 5.2).
 
-Election timers run at the replicas and are drawn anew each time; a vote is on disk before it is
-sent. Without `pre_vote` a replica that was cut off disturbs the others when it is back (KIP-996).
-Replicas that join later observe and do not vote.
+Each election timer of a replica has another random length; a vote is on disk before it is sent.
+Without `pre_vote` a replica that was cut off disturbs the others when it is back (KIP-996).
+Replicas that join later are observers, without a vote.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ CHECK_QUORUM_FACTOR: Final = 1.5
 
 
 class QuorumMembership(Membership):
-    """One replica's part in elections by majority: a voter, or an observer without a vote.
+    """A replica's part in elections by majority: a voter, or an observer without a vote.
 
     Attributes:
         voters: Names of the replicas that a majority is counted over.
-        timeout_ms: No word from a leader for so long makes a voter a candidate.
-        candidacy: The epoch it campaigns in; None while it is no candidate.
-        prospect: The epoch in which it asks for pre-votes; None while it does not.
-        asked_ms: When it began to ask for them.
-        granted: Names of those that voted for it, or would, itself included.
-        refused: Names of those that did not, in the epoch it campaigns in.
-        attempts: How often in a row it has campaigned.
-        loyal_until_ms: When its turn to stand comes; until then it refuses pre-votes.
-        barred_below: After the loss of its disk: it neither votes nor campaigns before its log has
-            reached this offset again, since it forgot what it promised.
+        timeout_ms: Time in ms without a message from a leader after which a voter is a candidate.
+        candidacy: Epoch in which it campaigns; None while it is no candidate.
+        prospect: Epoch in which it asks for pre-votes; None without such a request.
+        asked_ms: Time at which it asked for pre-votes, or began a pause after a lost election.
+        granted: Names of the voters that grant their votes or pre-votes, its own included.
+        refused: Names of the voters that refuse, in the epoch in which it campaigns.
+        attempts: Number of campaigns in a row.
+        loyal_until_ms: Time at which it is its turn to succeed the leader; until then it refuses
+            pre-votes.
+        barred_below: Offset that its log has to reach, after the loss of its disk, before it votes
+            or campaigns, since its votes are forgotten; 0 without such a loss.
     """
 
     def __init__(self, node: Node, voters: tuple[str, ...]) -> None:
@@ -74,23 +75,23 @@ class QuorumMembership(Membership):
 
     @property
     def is_voter(self) -> bool:
-        """Whether the replica has a vote."""
+        """True when the replica has a vote."""
         return self._node.name in self.voters
 
     @property
     def barred(self) -> bool:
-        """Whether the replica still has to catch up after the loss of its disk."""
+        """True while the replica has to catch up after the loss of its disk."""
         if self.barred_below and self._node.replica.log.log_end_offset >= self.barred_below:
             self.barred_below = 0
         return self.barred_below > 0
 
     @property
     def _due_ms(self) -> int:
-        """The time at which it stands for election, if it hears of no leader before."""
+        """Time in ms at which the replica stands for election, if it hears of no leader before."""
         return max(self._node.heard_ms, self.asked_ms) + self.timeout_ms
 
     def restarted(self) -> None:
-        """Goes on with the leader of before; leads on only if the rules say so."""
+        """Follows the leader of before the restart, or goes on leading, if the rules say so."""
         node = self._node
         leadership = node.replica.leadership
         if leadership is not None:
@@ -99,19 +100,19 @@ class QuorumMembership(Membership):
         node.fetcher.resume()
 
     def crashed(self) -> None:
-        """Ends the candidacy."""
+        """Ends its candidacy, as a crash does."""
         self.candidacy = None
         self.loyal_until_ms = 0
 
     def rebuilt(self, log_end_offset: int) -> None:
-        """Bars the replica from voting before it has again what it had acknowledged."""
+        """Bars the replica from voting before its log reaches its earlier end again."""
         self.barred_below = max(1, log_end_offset)
 
     def _draw(self) -> int:
         return max(1, self._random.randint(*self._election_ms))
 
     def wait_for_leader(self) -> None:
-        """Starts the election timer, if it has a vote."""
+        """Starts the election timer of a voter."""
         self.timeout_ms = self._draw() + self._wait_ms
         if self.is_voter:
             self._node.processes.start(self._stand_without_a_leader(self._until_due()))
@@ -120,7 +121,7 @@ class QuorumMembership(Membership):
         return self._node.env.timeout(max(1, self._due_ms - self._node.context.now_ms))
 
     def _stand_without_a_leader(self, due: Timeout) -> ProcessGenerator:
-        """A voter's election timer: stands whenever no leader was heard for too long."""
+        """The election timer of a voter, which stands when it has heard no leader for too long."""
         node = self._node
         while True:
             yield due
@@ -135,7 +136,7 @@ class QuorumMembership(Membership):
             due = self._until_due()
 
     def _back_off(self, epoch: int) -> None:
-        """Campaigns again a little later: longer after each time that failed.
+        """Campaigns again after a pause, which is longer after each failed campaign.
 
         Source: KafkaRaftClient.binaryExponentialElectionBackoffMs, CandidateState.startBackingOff.
         """
@@ -168,7 +169,7 @@ class QuorumMembership(Membership):
             self._ask_for_votes(epoch, pre_vote=True)
 
     def campaign(self) -> None:
-        """Votes for itself in the next epoch, and asks the others to."""
+        """Votes for itself in the next epoch, and asks the other voters for their votes."""
         node = self._node
         node.fetcher.stop()
         epoch = node.replica.epoch + 1
@@ -198,7 +199,7 @@ class QuorumMembership(Membership):
                 node.send(voter, request)
 
     def _vote(self, request: VoteRequest) -> None:
-        """Grants or refuses a vote, and remembers it (KafkaRaftClient.handleVoteRequest)."""
+        """Answers a request for a vote, which is remembered (KafkaRaftClient.handleVoteRequest)."""
         node, replica = self._node, self._node.replica
         if not self.is_voter:
             return
@@ -219,7 +220,7 @@ class QuorumMembership(Membership):
         node.send(request.candidate, response)
 
     def _is_loyal(self, now_ms: int) -> bool:
-        """Whether the replica has fetched from a leader and still waits for it (FollowerState)."""
+        """True when the replica has fetched from a leader and waits for it (FollowerState)."""
         if now_ms < self.loyal_until_ms:
             return True
         fetcher, heard_ms = self._node.fetcher, self._node.heard_ms
@@ -227,7 +228,7 @@ class QuorumMembership(Membership):
         return following and now_ms < heard_ms + self._loyal_ms
 
     def _receive_vote(self, response: VoteResponse) -> None:
-        """Counts the vote of another voter; one that refuses may be in a later epoch."""
+        """Counts the answer of another voter, which may be in a later epoch."""
         node, epoch = self._node, response.epoch
         own = node.replica.epoch
         if not response.granted:
@@ -251,7 +252,7 @@ class QuorumMembership(Membership):
                 self._lead(epoch)
 
     def _refuse(self, voter: str, epoch: int) -> None:
-        """Counts a refusal, after which the candidate perhaps cannot win any more."""
+        """Counts a refusal; a candidate that cannot win any more starts its pause."""
         if voter in self.refused or voter not in self.voters:
             return
         possible = len(self.voters) - len(self.refused) > len(self.voters) // 2
@@ -261,7 +262,7 @@ class QuorumMembership(Membership):
             self._back_off(epoch)
 
     def heard_epoch(self, epoch: int) -> None:
-        """Moves on to a higher epoch, whose leader is not known yet."""
+        """Moves to a higher epoch, whose leader is not known yet."""
         node = self._node
         self.loyal_until_ms = 0
         node.sees(epoch)
@@ -298,7 +299,7 @@ class QuorumMembership(Membership):
             fetcher.follow(request.leader, epoch)
 
     def _check_quorum(self, leader: LeaderState) -> ProcessGenerator:
-        """Checks the quorum regularly, and announces the leader to those that do not fetch."""
+        """The process of a leader that checks whether a majority still fetches from it."""
         node = self._node
         while True:
             yield node.env.timeout(self._half_ms)
@@ -312,7 +313,7 @@ class QuorumMembership(Membership):
         return [name for name in node.network.replicas() if name != node.name]
 
     def _is_heard(self, leader: LeaderState, name: str) -> bool:
-        """Whether a replica counts for the leader, which is announced to one that is silent."""
+        """True when a replica counts for the quorum; announces the leader to one that is silent."""
         now_ms = self._node.context.now_ms
         progress = leader.progress.get(name)
         silent_ms = now_ms - progress.contact_ms if progress is not None else now_ms
@@ -327,7 +328,7 @@ class QuorumMembership(Membership):
         self.timeout_ms = self._draw() + self._wait_ms
 
     def hand_over(self, preferred: str) -> bool:
-        """Resigns for an administrator who wants another voter to lead, and names successors.
+        """Resigns on the request of an administrator, and names successors.
 
         With `successors: named` that is `preferred` alone; with `by_offset` all voters by how far
         they have fetched, `preferred` first among equals. There is no unclean election in this

@@ -1,10 +1,10 @@
-"""Coordinated removal in time: a leader collects what was compacted, and hands out the bounds.
+"""Coordinated removal of tombstones: the leader collects reports and distributes removal bounds.
 
-Every `coordination_interval_ms` a leader sends the bounds to each replica, which answers with its
-report. A new leader starts without reports, from the bounds that its own replica knows. What an
-older leader sends is ignored, as are reports to it: it may not know who has joined since. Source:
-Redpanda's compaction_coordinator, PR 28087 and 29043 (where the bounds alone do that: they never
-fall).
+Every `coordination_interval_ms` a leader sends the bounds to each replica, which answers with a
+report of how far its log is compacted. A new leader starts without reports, from the bounds that
+its own replica knows. Messages from and to an older leader are ignored, since that may not know
+which replicas have joined. Source: Redpanda's compaction_coordinator, PR 28087 and 29043 (where
+bounds that never fall are enough).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from sim.simulate.cluster.node import Node
 
 
 class RemovalCoordination:
-    """One replica's part: coordinates while it leads, reports while it follows."""
+    """A replica's part in coordinated removal: coordinates as leader, reports as follower."""
 
     def __init__(self, node: Node) -> None:
-        """Starts without rounds; see `start`."""
+        """Starts without reports; `start` begins the rounds."""
         self._node = node
         self._interval_ms = node.context.scenario.timers.coordination_interval_ms
         self._leader: LeaderState | None = None
@@ -41,7 +41,7 @@ class RemovalCoordination:
             self.hold_round(self._node.leader)
 
     def hold_round(self, leader: LeaderState) -> None:
-        """Works out the bounds and sends them to the others."""
+        """Computes the bounds and sends them to the other replicas."""
         node = self._node
         context, replica = node.context, node.replica
         if leader is not self._leader:
@@ -58,7 +58,7 @@ class RemovalCoordination:
                 node.send(name, request)
 
     def _accept(self, request: RemovalBoundsRequest) -> None:
-        """Takes over the bounds that the leader of an epoch hands out, and reports."""
+        """Takes over the bounds that a leader sends, and answers with a report."""
         node = self._node
         replica = node.replica
         if node.rules.replication.fencing and request.epoch < replica.epoch:
@@ -68,7 +68,7 @@ class RemovalCoordination:
         node.send(request.leader, response)
 
     def _note(self, response: RemovalBoundsResponse) -> None:
-        """Notes a report, unless it is for an epoch that this replica leads no more."""
+        """Notes a report, unless it is for an epoch in which this replica leads no more."""
         leader = self._node.leader
         if leader is not None and leader is self._leader and leader.epoch == response.epoch:
             self._coordinator.report(response.replica, response.report)

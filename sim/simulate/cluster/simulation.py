@@ -1,7 +1,7 @@
-"""One simulation from its start to its rest: wires the parts together and runs them.
+"""A simulation from its start until the cluster is at rest.
 
-Settling stands above the cluster, as faults do: it sees all replicas. Every loop here is bounded;
-what does not come to rest in time makes the run inconclusive.
+Settling acts from above the cluster, as faults do: it sees all replicas. Every loop here is
+bounded; a cluster that does not come to rest in time makes the run inconclusive.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from sim.simulate.scenario.model import Scenario
 from sim.simulate.scenario.rest import round_wait
 
 SLICE_MS = 50
-"""How often the cluster is looked at while it comes to rest."""
+"""Time in ms between two looks at the cluster while it comes to rest."""
 
 PATIENCE_MS = 60_000
-"""How long a healed cluster may take to come to rest, in simulated ms."""
+"""Time in simulated ms that a healed cluster may take to come to rest."""
 
 MOST_PASSES = 20
-"""Most cleaning passes per replica until nothing changes any more."""
+"""Largest number of cleaning passes of a replica until nothing changes any more."""
 
 
 class NoRest(Exception):
-    """The healed cluster does not come to rest; the text says why."""
+    """Raised when the healed cluster does not come to rest; the text says why."""
 
 
 @dataclass
 class Settling:
-    """Brings one cluster to rest.
+    """Brings a cluster to rest.
 
     Attributes:
         cluster: The cluster.
@@ -56,10 +56,10 @@ class Settling:
     faults: Faults
 
     def settle(self) -> None:
-        """Heals, synchronises, cleans, and reads to the end.
+        """Ends all faults, synchronises and cleans all logs, and lets consumers read to the end.
 
         Raises:
-            NoRest: Something goes on for too long.
+            NoRest: The cluster takes too long.
         """
         self.cluster.context.settling = "while the healed cluster came to rest"
         self.faults.end()
@@ -76,7 +76,7 @@ class Settling:
         self.cluster.context.emit(Quiesced(leader.name, synced=True))
 
     def _last_rounds(self) -> None:
-        """Cleans again and again, the delete retention apart."""
+        """Rolls and cleans all logs in several rounds, the delete retention apart."""
         cluster, context = self.cluster, self.cluster.context
         rounds = context.scenario.last_rounds
         if not rounds:
@@ -99,7 +99,7 @@ class Settling:
         context.emit(RoundsEnded(leader.name, rounds, interval_ms, tuple(cleaners)))
 
     def _wait_for_rest(self) -> None:
-        """Goes on until no party has anything to do."""
+        """Runs the simulation until no replica or producer has anything to do."""
         context = self.cluster.context
         end_ms = context.now_ms + PATIENCE_MS
         while (reason := self._unrest()) is not None:
@@ -124,9 +124,9 @@ class Settling:
 
     @staticmethod
     def _is_synced(leader: Node, node: Node) -> bool:
-        """Whether the fetch of a follower waits at its log end, and it knows the high watermark.
+        """True when a follower's fetch waits at the log end, and it knows the high watermark.
 
-        Nothing is waited for from a follower that cannot go on.
+        A follower whose fetching has failed for good counts as synchronised.
         """
         assert leader.leader is not None
         if node.replica.fetching_failed:
@@ -155,7 +155,7 @@ class Settling:
 
 
 class Fork(NamedTuple):
-    """From `at_ms` on (inclusive) latencies, losses and timeouts are those of another seed."""
+    """A time in ms from which on (inclusive) latencies, losses and timeouts have another seed."""
 
     at_ms: int
     seed: int
@@ -174,15 +174,15 @@ def simulate(
     Args:
         scenario: What to simulate. A workload from a file goes on until the file ends, at least for
             `duration_ms`.
-        record: Called as `record(at_ms, events)` for all that happens, in order. Nothing else
-            leaves the simulation; the same scenario gives the same calls on every machine.
-        fork: From when on chance is another one; None = never.
-        settles: Called once, when the scenario is over and the cluster is about to be brought to
-            rest: what is recorded from there on is not what happened in the run.
+        record: Called as `record(at_ms, events)` with all events, in order. The same scenario gives
+            the same calls on every machine.
+        fork: Time from which on another seed is used; None: never.
+        settles: Called once, when the scenario is over and before the cluster is brought to rest;
+            later events are no part of the run.
         observe: Makes observers of the cluster (`sim.plugins.register_observer`).
 
     Raises:
-        BadInput: The rules need something that only stories can do, or a trace cannot be read.
+        BadInput: The rules are for stories alone, or a trace file cannot be read.
     """
     if scenario.rules.replication.offset_assignment != "leader_assigned":
         raise BadInput(
@@ -198,7 +198,7 @@ def simulate(
 
 
 def _fork(context: Context, fork: Fork) -> None:
-    """Changes the seed before everything else of that moment: the change is scheduled first."""
+    """Schedules the change of the seed, before all other events of that moment."""
     if fork.at_ms <= 0:
         context.draw_anew(fork.seed)
     else:
@@ -209,7 +209,7 @@ def _fork(context: Context, fork: Fork) -> None:
 def step_to_the_end(
     cluster: Cluster, settles: Callable[[Spent], None] | None = None
 ) -> tuple[int, str | None]:
-    """Takes all steps of a run; how many there were, and why it did not come to rest."""
+    """Takes all steps of a run; returns their number, and why it did not come to rest."""
     context = cluster.context
     steps = Steps(context.env, context.scenario.limits.max_events)
     try:
@@ -230,9 +230,9 @@ def _used_up(context: Context) -> str:
 
 
 def _run(cluster: Cluster, steps: Steps, settles: Callable[[Spent], None] | None) -> None:
-    """Starts all parts, goes on until the end of the scenario, and settles.
+    """Starts all parts, runs to the end of the scenario, and settles.
 
-    The end comes before everything else of its moment: it is scheduled first.
+    The end is scheduled first, so that it comes before all other events of its moment.
     """
     context = cluster.context
     scenario = context.scenario

@@ -1,7 +1,8 @@
-"""When a replica takes and deletes snapshots, and how long its state machine takes to load.
+"""Taking and deleting snapshots, and loading the state machine of a replica.
 
-Log and quorum do not wait for it; but a leader whose state machine is not loaded takes no writes
-(QuorumController becomes active when it has read its log), and a replica takes no snapshots.
+Replication and elections do not wait for the state machine. But until it is loaded a leader takes
+no writes (QuorumController becomes active when it has read its log), and a replica takes no
+snapshots.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from sim.simulate.cluster.waiting import ProcessGroup
 
 
 class StateLoader:
-    """The state machine of one replica, as far as it takes time.
+    """The loading of a replica's state machine, which takes time.
 
     Attributes:
-        loading: Whether it is not loaded yet.
+        loading: Whether the state machine is being loaded.
     """
 
     def __init__(self, broker: Broker) -> None:
@@ -57,7 +58,7 @@ class StateLoader:
         self._processes.start(self._load(broker.env.timeout(took_ms, loaded)))
 
     def stop(self) -> None:
-        """Stops to load, as a crash does."""
+        """Stops loading, as a crash does."""
         self._processes.interrupt()
         self.loading = False
 
@@ -68,14 +69,14 @@ class StateLoader:
 
 
 class SnapshotTasks:
-    """The snapshots of one replica, taken at intervals of its own, as leader and as follower.
+    """The snapshots of one replica, which takes them as leader and as follower.
 
     Attributes:
-        watches: Whether snapshots depend on what is committed.
+        watches: Whether snapshots are taken by the size or age of committed records.
     """
 
     def __init__(self, broker: Broker, loader: StateLoader) -> None:
-        """Starts without tasks; see `start`."""
+        """Starts without snapshots; `start` begins the work."""
         self._broker = broker
         self._loader = loader
         scenario = broker.context.scenario
@@ -91,7 +92,7 @@ class SnapshotTasks:
         self._aging: Process | None = None
 
     def start(self, index: int, of: int) -> None:
-        """Begins; replica `index` of `of` takes and deletes out of step with the others."""
+        """Starts the work; replica `index` of `of` is out of step with the others."""
         broker, timers, settings = self._broker, self._timers, self._settings
         if broker.context.rules.cleaner.cleanup == "compact":
             return
@@ -103,7 +104,7 @@ class SnapshotTasks:
             broker.start_regularly(clean, timers.snapshot_cleaning_ms, index, of)
 
     def high_watermark_moved(self) -> None:
-        """Takes a snapshot if enough is committed for one (SnapshotGenerator)."""
+        """Takes a snapshot when enough bytes are committed since the last (SnapshotGenerator)."""
         if not self.watches:
             return
         broker, log = self._broker, self._broker.replica.log
@@ -127,7 +128,7 @@ class SnapshotTasks:
             self._aging = broker.background_processes.start(self._age(settings.interval_ms))
 
     def _age(self, interval_ms: int) -> ProcessGenerator:
-        """Takes a snapshot when something was newer than the last one for too long (KIP-876)."""
+        """The process that takes a snapshot when a record is newer too long (KIP-876)."""
         left_ms = interval_ms
         while left_ms > 0:
             yield self._broker.env.timeout(left_ms)
@@ -137,10 +138,10 @@ class SnapshotTasks:
         self._take()
 
     def _take(self) -> None:
-        """Takes a snapshot at the own high watermark.
+        """Takes a snapshot at the replica's own high watermark.
 
-        No snapshot ends within a transaction (KIP-868). Without bounds on what is kept, the
-        previous snapshot is where the log starts then, so a follower that reads it has time.
+        No snapshot ends within a transaction (KIP-868). Without limits of retention the log then
+        starts at the previous snapshot, so that a follower that reads that one has time.
         """
         broker = self._broker
         context, replica = broker.context, broker.replica
@@ -175,7 +176,7 @@ class SnapshotTasks:
         )
 
     def _clean(self, retention: SnapshotRetention) -> None:
-        """Deletes snapshots beyond size or age."""
+        """Deletes snapshots beyond the limits of size or age."""
         broker = self._broker
         if broker.replica.up:
             broker.context.emit_all(

@@ -1,7 +1,6 @@
-"""What processes wait for beside time, and how the processes of one party are interrupted together.
+"""Waiting for answers with a time limit, and groups of processes that are interrupted together.
 
-A request waits on a fresh event of SimPy's; what succeeds it first, the answer or the patience of
-whoever asked, ends the wait.
+A request waits for a fresh event of SimPy, which either the answer or a timer succeeds.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from simpy.events import ProcessGenerator
 
 
 class Patience:
-    """The waits of one party for answers; one timer ends those that last too long.
+    """The open requests of one client or follower; one timer ends the waits that last too long.
 
-    A party waits for each answer as long as for the one before, or for one answer at a time.
+    Its owner waits for each answer as long as for the one before, or for one answer at a time.
     """
 
     def __init__(self, env: Environment) -> None:
-        """Starts without waits."""
+        """Starts without open requests."""
         self._env = env
         self._waits: deque[tuple[float, Event]] = deque()
 
@@ -32,7 +31,7 @@ class Patience:
         return answer
 
     def _end_waits(self, _timer: Event) -> None:
-        """Ends the waits that lasted long enough, and sets the timer for the next one."""
+        """Ends the waits whose time is over, and sets the timer for the next one."""
         now, waits = self._env.now, self._waits
         while waits and (waits[0][0] <= now or waits[0][1].triggered):
             _, answer = waits.popleft()
@@ -43,7 +42,7 @@ class Patience:
 
 
 class ProcessGroup:
-    """The processes of one party, which are interrupted together."""
+    """The processes of one replica or client, which are interrupted together."""
 
     def __init__(self, env: Environment) -> None:
         """Starts with an empty group."""
@@ -51,7 +50,7 @@ class ProcessGroup:
         self._processes: list[Process] = []
 
     def start(self, generator: ProcessGenerator) -> Process:
-        """Begins a process, which ends quietly when it is interrupted."""
+        """Starts a process, which ends without an error when it is interrupted."""
         self._processes = [process for process in self._processes if process.is_alive]
         process = self._env.process(generator)
         process.callbacks.append(_forgive_interrupt)
@@ -59,7 +58,7 @@ class ProcessGroup:
         return process
 
     def interrupt(self) -> None:
-        """Ends all of them but the active one, which has to return after."""
+        """Interrupts all processes but the active one, which has to return itself."""
         processes, self._processes = self._processes, []
         for process in processes:
             if process.is_alive and process is not self._env.active_process:
@@ -67,6 +66,6 @@ class ProcessGroup:
 
 
 def _forgive_interrupt(process: Event) -> None:
-    """Defuses an interrupt that a process did not catch: that is its end, and no failure."""
+    """Marks an interrupt that ended a process as handled, so that SimPy raises no error."""
     if not process.ok and isinstance(process.value, Interrupt):
         process.defused = True
