@@ -1,4 +1,4 @@
-"""What every fault has, and what a kind of fault says of itself."""
+"""The common part of all kinds of faults, and the description of a kind for files and users."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ if TYPE_CHECKING:
     from sim.simulate.scenario.generate.streams import Draws
 
 Life = Iterator[None]
-"""A fault as it goes on: it begins, gives way once, and ends when it is asked for more."""
+"""A fault in progress: an iterator whose first step begins the fault, and whose second ends it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of a scenario.
+    """Base of all kinds of faults; an instance is a fault of a scenario.
 
-    `target` is a replica's name, `leader`, or `follower` (the first live one by name order from
-    `pick` on). `duration_ms` is how long it lasts; 0 = a moment. A kind of fault is a subclass in a
-    file of its own. The first sentences of its docstring are what users read of it, and its own
-    fields are those of a file.
+    A kind of fault is a subclass. Its docstring is the description that users read, and its own
+    fields are those of a scenario file.
+
+    Attributes:
+        at_ms: Time in ms at which it happens, or begins.
+        target: Name of a replica, `leader`, or `follower`: the live one at place `pick`.
+        duration_ms: Time in ms that it lasts; 0 for a fault of one moment.
+        pick: Place of a target among the live followers by name, counted round.
     """
 
     at_ms: Milliseconds
@@ -34,43 +38,46 @@ class Fault:
     pick: Count = 0
 
     kind: ClassVar[str] = ""
-    """Its name in files and traces: that of its class, in lower case."""
+    """Name in files and traces: that of the class, in lower case."""
     source: ClassVar[str] = ""
-    """What it is in a real cluster: a KIP, a setting, a class."""
+    """Its place in a real cluster: a KIP, a setting, a class."""
     weight: ClassVar[float] = 0.0
-    """How often random scenarios have it, unless a mix says otherwise (`Mix.weights`)."""
+    """Frequency in random scenarios, unless a mix has another one (`Mix.weights`)."""
     instant: ClassVar[bool] = False
-    """Whether it happens at one moment; every other kind lasts for a time, and ends."""
+    """True for a fault of one moment; every other kind lasts for a time, and ends."""
     keeps_position: ClassVar[bool] = False
-    """After it nobody has anything to catch up with: no random migration follows it."""
+    """True when no replica falls behind by it, so that no random migration follows it."""
     outage: ClassVar[bool] = False
-    """Whether it keeps a replica from what its leader writes: it is away, or falls behind."""
+    """True when it keeps a replica from copying its leader: the replica is away or falls behind."""
     joins: ClassVar[bool] = False
-    """Whether its target is new: a replica of that name is there from then on."""
+    """True when it adds its target as a new replica."""
     roles: ClassVar[tuple[str, ...]] = ("leader", "follower")
-    """The roles that it can strike; a target is one of them, or the name of a replica."""
+    """Roles that it can strike; a target is one of them, or the name of a replica."""
     draws_role: ClassVar[bool] = True
-    """Whether random ones may have such a target."""
+    """True when random faults of this kind may have a role as target."""
 
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"\B(?=[A-Z])", "_", cls.__name__).lower()
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """Other replicas that it names."""
+        """Names of other replicas that take part in it."""
         return ()
 
     @property
     def during(self) -> str | int | None:
-        """The moment of the target's work that it waits for; None = it comes at its time."""
+        """Moment of the target's work that it waits for; None: it happens at its time."""
         return None
 
     def strike(self, faults: Any) -> tuple[Any, Life] | None:
-        """Happen, if the target is there and up; to which node, and what goes on from then on.
+        """Begins the fault if its target is there and up.
+
+        Returns:
+            The node and the fault in progress; None if nothing lasts from now on.
 
         Args:
-            faults: The faults of the running cluster, `sim.simulate.cluster.faults.Faults`: what a
-                scenario is made of knows no cluster.
+            faults: The faults of the running cluster, a `sim.simulate.cluster.faults.Faults` (the
+                data of a scenario imports nothing of a cluster).
         """
         node = faults.target_of(self)
         if node is None or not node.replica.up:
@@ -82,7 +89,7 @@ class Fault:
         return node, life
 
     def happen(self, faults: Any, node: Any) -> Life | None:
-        """Begin at the target, which is up; what goes on from then on, None = nothing.
+        """Begins the fault at a target that is up; returns the fault in progress, if it lasts.
 
         Args:
             faults: As in `strike`.
@@ -91,23 +98,23 @@ class Fault:
         raise NotImplementedError
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Each of its own fields that another one contradicts, and what is wrong there."""
+        """Contradictions between its fields: (name of the field, problem)."""
         yield from ()
 
     @classmethod
     def drawn(cls, draws: Draws) -> dict[str, Any]:
-        """Own fields of a random one; whatever else it has was drawn before."""
+        """Draws the own fields of a random fault of this kind, after the fields of every fault."""
         del draws
         return {}
 
 
 class OwnField(NamedTuple):
-    """A field that a kind of fault has beside those of every fault.
+    """A field of one kind of fault, which other kinds lack.
 
     Attributes:
-        type: What its values are, with their bounds.
+        type: Type of its values, annotated with their bounds.
         default: Its value in a fault that does not give it.
-        means: What it means, for people.
+        means: Description for users.
     """
 
     type: Any
@@ -116,21 +123,21 @@ class OwnField(NamedTuple):
 
 
 def own_fields(kind: type[Fault]) -> dict[str, OwnField]:
-    """What a kind of fault has beside the fields of every fault, by name."""
+    """Fields of a kind of fault that not every fault has, by name."""
     hints = get_type_hints(kind, include_extras=True)
-    told = {
+    docs = {
         name: text
         for one in reversed(kind.__mro__[:-2])
         for name, text in attribute_docs(one).items()
     }
     common = {field.name for field in fields(Fault)}
     return {
-        field.name: OwnField(hints[field.name], field.default, told[field.name])
+        field.name: OwnField(hints[field.name], field.default, docs[field.name])
         for field in fields(kind)
         if field.name not in common
     }
 
 
 def meaning_of(kind: type[Fault]) -> str:
-    """What a kind of fault does, for people."""
+    """Description of a kind of fault for users."""
     return " ".join((getdoc(kind) or "").split())

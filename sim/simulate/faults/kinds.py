@@ -1,15 +1,16 @@
-"""Every kind of fault: what it is in a real cluster, and what happens when it begins and ends.
+"""All kinds of faults: their source in a real cluster, and their beginning and end.
 
-A crash loses the batches that were not flushed. Flushed is what a replica acknowledged by fetching
-past it (KafkaRaftClient.appendAsFollower) and what any leader committed; so `lose_batches` only
-ever takes the youngest batches of a leader, or what a follower has just received. Anything beyond
-that breaks the contract of the protocol, not the protocol. A loss of power takes what the rule
-`flush` leaves unflushed, be it committed or not; a run that leaves the contract by that is tagged
-(`sim.check.durability`).
+A crash loses batches that were not flushed. A replica has flushed the batches that it acknowledged
+by fetching past them (KafkaRaftClient.appendAsFollower), and those that any leader committed. So
+`lose_batches` only takes the newest batches of a leader, or those that a follower has just
+received; more would break the contract of the protocol. A loss of power takes all batches that the
+rule `flush` leaves unflushed, committed or not; a run that leaves the durability contract by that
+is marked (`sim.check.durability`).
 
-A disk is replaced (`wipe`) only when no replica counts on what is on it, so after its replica left
-the in-sync set; else the old one comes back. A roll is a manual one, as retention does it, too: the
-tail of the log can be cleaned after it. The name of a replica that is removed does not come back.
+A disk is replaced (`wipe`) only when no replica depends on it any more, so after its replica left
+the in-sync set; otherwise the replica comes back with its old disk. A roll closes the active
+segment, so that the tail of the log can be cleaned. The name of a removed replica is not used
+again.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _WHEN: dict[str | int, str] = {
     **{moment: f" during a pass ({moment})" for moment in MOMENTS},
     "install": " before a snapshot is installed",
 }
-"""The words of the event of a crash that waited, by its `during`."""
+"""Words in the event of a crash that waited, by the value of `during`."""
 
 _WHEN_OF_NUMBER = " during a pass (between two operations on files)"
 
@@ -45,7 +46,7 @@ _FILES = {
     "cleaned": "cleaner checkpoint at",
     "epochs": "file of epochs up to",
 }
-"""The words of the event of a crash for files that are older than the log after it."""
+"""Words in the event of a crash for files that are older than the log afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Crash(Fault):
 
     @property
     def files(self) -> OldFiles:
-        """The files beside the log that are older than it after the crash."""
+        """Files of the replica that are older than its log after the crash."""
         return OldFiles(self.high_watermark, self.cleaned, self.epochs)
 
     def happen(self, faults: Faults, node: Node) -> Life | None:
@@ -104,7 +105,7 @@ class Crash(Fault):
         faults.bring_back(node)
 
     def _unflushed(self, faults: Faults, node: Node) -> int:
-        """How many of the last `lose_batches` are neither committed nor acknowledged."""
+        """Number of the last `lose_batches` that are neither committed nor acknowledged."""
         if self.lose_batches <= 0 or node.rules.storage.flush == "on_append":
             return 0
         flushed = max(faults.context.committed, node.replica.log.high_watermark)
@@ -119,13 +120,13 @@ class Crash(Fault):
         return lost
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Complains of a loss of power that also names what is lost."""
+        """Reports a loss of power that also gives a number of lost batches."""
         if self.power_loss and self.lose_batches:
             yield "lose_batches", "with power_loss the rule `flush` says what is lost"
 
     @classmethod
     def drawn(cls, draws: Draws) -> dict[str, Any]:
-        """Lets half of them lose one to six batches."""
+        """Draws one to six lost batches for half of the crashes."""
         return {"lose_batches": 1 + draws.below(6)} if draws.happens(0.5) else {}
 
 
@@ -139,7 +140,7 @@ class Wipe(Fault):
     draws_role = False
 
     def happen(self, faults: Faults, node: Node) -> Life:
-        """Takes the replica down, and brings it back without its disk if that may go."""
+        """Takes the replica down, and brings it back with an empty disk if the old one may go."""
         elections = faults.cluster.elections
         faults.inject(self, node.name, f"down for {self.duration_ms} ms, to get an empty disk")
         node.crash(lost_batches=0)
@@ -172,7 +173,7 @@ class Partition(Fault):
         return outgoing + network.incoming(node.name, self.peers)
 
     def happen(self, faults: Faults, node: Node) -> Life:
-        """Cuts the links, and mends them."""
+        """Cuts the links, and mends them at the end."""
         others = f", {' and '.join(self.peers)} being the other end" if self.peers else ""
         detail = f"messages {self.which} are lost for {self.duration_ms} ms{others}"
         faults.inject(self, node.name, detail)
@@ -186,7 +187,7 @@ class Partition(Fault):
 
 @dataclass(frozen=True, slots=True)
 class OneWayPartition(Partition):
-    """What it sends is lost for `for_ms`; it hears the others."""
+    """Messages from it are lost for `for_ms`; those to it arrive."""
 
     source = "KIP-595, KIP-996"
     weight = 1.5
@@ -206,7 +207,7 @@ class SlowFetcher(Fault):
     outage = True
 
     def happen(self, faults: Faults, node: Node) -> Life:
-        """Lets it fetch one batch at a time, with a pause longer than a replica may lag."""
+        """Lets the replica fetch one batch at a time, with pauses longer than a replica may lag."""
         slow_ms = max(1, faults.context.scenario.timers.replica_lag_max_ms * 3 // 2)
         detail = f"one batch every {slow_ms} ms for {self.duration_ms} ms"
         faults.inject(self, node.name, detail)
@@ -225,7 +226,7 @@ class SlowCleaner(Fault):
     keeps_position = True
 
     def happen(self, faults: Faults, node: Node) -> Life:
-        """Pauses the cleaner, once more if it rests already."""
+        """Pauses the cleaner; several such faults may overlap."""
         faults.inject(self, node.name, f"its cleaner rests for {self.duration_ms} ms")
         node.background.paused += 1
         yield
@@ -241,21 +242,21 @@ class Migrate(Fault):
     instant = True
     keeps_position = True
     unclean = False
-    """Whether it may lead out of sync."""
+    """True when a replica out of sync may lead, too."""
     detail = "is asked to lead"
-    """The words of the event of the replica that is asked."""
+    """Words in the event of the replica that is asked."""
 
     def happen(self, faults: Faults, node: Node) -> None:
-        """Makes the first lead that can."""
+        """Makes the first replica lead that can."""
         for heir in self._heirs(faults, node):
             if faults.cluster.elections.migrate(heir, unclean=self.unclean):
                 faults.inject(self, heir.name, self.detail)
                 return
 
     def _heirs(self, faults: Faults, node: Node) -> list[Node]:
-        """The replicas that are asked until one can lead: the target, or for a leader the others.
+        """The replicas that are asked until one can lead: the target, or the others of a leader.
 
-        With majorities the leader is asked itself; whom it names, the rule `successors` says.
+        With majorities the leader itself is asked; the rule `successors` says which ones it names.
         """
         if self.target != "leader" or faults.context.rules.replication.commit == "majority":
             return [node]
@@ -270,7 +271,7 @@ class UncleanMigrate(Migrate):
 
     source = "unclean.leader.election.enable"
     weight = 0.0
-    """0 unless asked for: it gives up committed records by design, whatever the cleaner does."""
+    """0 unless a mix asks for it, since it loses committed records by design."""
     unclean = True
     detail = "is made leader whatever it has"
 
@@ -341,7 +342,7 @@ KINDS: Final = (
     Roll,
     RemoveReplica,
 )
-"""Every kind; of two random faults of one moment the one whose kind is first here comes first.
+"""All kinds, in the order in which random faults of the same moment happen.
 
-A new kind is the last one, so that the order of all others stays.
+A new kind is added at the end, so that the order of the others stays.
 """

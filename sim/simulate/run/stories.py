@@ -1,4 +1,4 @@
-"""The run of a story, compared with what the story expects."""
+"""The run of a story, compared with the expectation of the story."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run_story(story: Story, *, also_check: Iterable[str] = ()) -> Run:
 def _not_idle(
     story: Story, idle: Iterable[IdleStep], events: Sequence[tuple[int, Event]]
 ) -> Iterator[str]:
-    """The steps that were meant to do nothing, and did something."""
+    """Sentences about steps that are marked as doing nothing, and did something."""
     void = {step.number for step in idle}
     for step in story.steps:
         if step.does_nothing and step.number not in void:

@@ -35,17 +35,18 @@ from sim.simulate.scenario.model import Scenario, promise_of
 from sim.simulate.scenario.notes import setting_notes
 
 LEFT_THE_CONTRACT = f"{OUTSIDE}: {SITUATIONS[OUTSIDE]}"
-"""The reason of every run that left the durability contract, so that reports can count them."""
+"""The reason of every run that left the durability contract; reports count runs by reasons."""
 _COLLECT_AFTER: Final = 100_000
-"""How many more objects than before set off Python's collector of cycles while a run lasts.
+"""Number of new objects that start Python's search for cycles while a run lasts.
 
-With Python's own 700 it looks through the logs again and again, which hold none: a fifth of a run.
+With Python's own 700 it searches the logs, which have no cycles, again and again: a fifth of the
+time of a run.
 """
 
 
 @contextmanager
 def _collecting_less() -> Iterator[None]:
-    """Lets Python look for cycles more rarely, as `_COLLECT_AFTER` says."""
+    """Lets Python search for cycles after `_COLLECT_AFTER` new objects only."""
     before, *older = gc.get_threshold()
     gc.set_threshold(max(before, _COLLECT_AFTER) if before else 0, *older)
     try:
@@ -105,15 +106,15 @@ def judge_scenario(
     keep_events: bool = False,
     fork: Fork | None = None,
 ) -> Run:
-    """Simulate a scenario and judge it by some invariants, whatever it expects; count nothing.
+    """Simulates a scenario and judges it by the given invariants alone.
 
-    The run has no counters, situations, settling, notes or differences.
+    The run has no counters, situations, settling, notes or differences from the expectation.
 
     Args:
         scenario: What to simulate.
         invariants: All that are judged.
         keep_events: Whether the run keeps everything that happened.
-        fork: From when on chance is another one; None = never.
+        fork: Time from which on another seed is used; None: never.
     """
     recorder = _Recorder(scenario, invariants, keep_events=keep_events)
     return _simulated(scenario, recorder, fork)[0]
@@ -161,10 +162,10 @@ def _verdict(violations: Sequence[Violation], reason: str | None) -> str:
 
 
 def differences(scenario: Scenario, run: Run) -> tuple[str, ...]:
-    """Where a run is not what the scenario expects; empty = expectation met.
+    """Differences of a run from the expectation of its scenario; empty when it is met.
 
-    What an inconclusive run did not show, it may have been cut off from, by a bound; one that left
-    the durability contract is compared as any other, by what happened before.
+    A run that a bound cut off could have shown the rest later, so that is no difference. A run that
+    left the durability contract is compared as any other, by its events before that.
     """
     expect = scenario.expect
     ended = run.verdict != "inconclusive" or run.outside is not None
@@ -176,7 +177,7 @@ def differences(scenario: Scenario, run: Run) -> tuple[str, ...]:
 
 
 def _asked(scenario: Scenario) -> dict[str, Asked]:
-    """In which transactions values are sent; empty where a value is sent twice, or perhaps not."""
+    """The transaction of each value that is sent; empty where values repeat or may be refused."""
     workload = scenario.workload
     changed = any(one.versions is not None for one in scenario.replicas)
     if not workload.ends or changed:
@@ -191,14 +192,14 @@ def _asked(scenario: Scenario) -> dict[str, Asked]:
 
 
 class _Recorder:
-    """Takes every event once: to the checks, and to whom keeps them.
+    """Takes the events of a run, hands them to the checks, and keeps them if asked to.
 
     Attributes:
         rules: Rules that the run is judged by.
-        checker: What judges it.
-        events: How many events were handed on.
-        kept: (when, event) of all of them, if they are kept.
-        reported: Invariants that an observer found violated.
+        checker: Judge of the run.
+        events: Number of events that were handed to the checks.
+        kept: All these events as (time in ms, event), if they are kept.
+        reported: Names of invariants that an observer found violated.
     """
 
     def __init__(self, scenario: Scenario, invariants: Iterable[str], *, keep_events: bool) -> None:
@@ -227,7 +228,7 @@ class _Recorder:
             self._hand_on(CHUNK)
 
     def settles(self, spent: Spent) -> None:
-        """Notes that the run is over: events from now on only bring it to rest."""
+        """Notes that the run is over; later events only bring it to rest."""
 
     def report(
         self,
@@ -236,17 +237,17 @@ class _Recorder:
         replica: str | None = None,
         offset: int | None = None,
     ) -> None:
-        """Take a violation that an observer found; the checks come to it in their turn."""
+        """Takes a violation that an observer found; the checks note it after all earlier events."""
         self.reported.add(invariant)
         found = partial(self.checker.report, invariant, replica, offset, None, sentence)
         self._then.append((self.events + len(self._pending), found))
 
     def flush(self) -> None:
-        """Hand on what waits."""
+        """Hands all waiting events to the checks."""
         self._hand_on(len(self._pending))
 
     def _hand_on(self, count: int) -> None:
-        """Hand on the first events; the checks come last, since a bound may end them anywhere."""
+        """Hands on the first events; the checks come last, since a bound may stop them anywhere."""
         taken = self._pending[:count]
         del self._pending[:count]
         before = self.events
@@ -265,7 +266,7 @@ class _Recorder:
 
 
 class _CountingRecorder(_Recorder):
-    """Also counts, notes situations, and works out the digest."""
+    """A recorder that also counts, notes situations, and computes the digest."""
 
     def __init__(self, scenario: Scenario, invariants: Iterable[str], *, keep_events: bool) -> None:
         super().__init__(scenario, invariants, keep_events=keep_events)
@@ -291,9 +292,9 @@ class _CountingRecorder(_Recorder):
     def counted(
         self, outcome: SimulationResult | None
     ) -> tuple[dict[str, int], tuple[str, ...], Settling | None]:
-        """Counters and situations of the run, and what settling did; call it at the end.
+        """Counters and situations of the run, and the changes by settling; call it at the end.
 
-        A run that was cut off has events alone.
+        A run that was cut off has the counter `events` alone.
         """
         if outcome is None:
             none = {**dict.fromkeys(COUNTERS, 0), "events": self.events}
@@ -320,7 +321,7 @@ class _CountingRecorder(_Recorder):
         )
 
     def digest(self) -> str:
-        """Of all that was handed on; its last chunk is never full, and may be empty."""
+        """The digest of all events; its last chunk is never full, and may be empty."""
         if self.events % CHUNK == 0:
             self._hash.update(msgspec.msgpack.encode([]))
         return self._hash.hexdigest()

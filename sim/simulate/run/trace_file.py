@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class StrategyRow(NamedTuple):
-    """Which record of a key wins: what the run is judged by."""
+    """The strategy that decides which record of a key wins, as a header has it."""
 
     name: str
     header: str
@@ -34,17 +34,17 @@ class StrategyRow(NamedTuple):
 
 
 class TraceHeader(NamedTuple):
-    """The first line: which run it is, and under which rules.
+    """The first line of a trace: the run and its rules.
 
     Attributes:
-        version: Of Replog.
-        id: Of the scenario or story.
-        seed: None for a story.
-        preset: What the rules were named by.
-        rules: Every rule that the replicas start with, by its name.
-        topic: Settings by Kafka's names; None = no bound.
+        version: Version of Replog.
+        id: Name of the scenario or story.
+        seed: Seed of the scenario; None for a story.
+        preset: Name of the preset of the rules; None without a preset.
+        rules: Values of all rules at the start, by name.
+        topic: Settings by Kafka's names; None for a setting without a bound.
         within_contract: Whether judging ends where the run leaves the durability contract.
-        environment: What a timed run was drawn from; empty for a story.
+        environment: Ranges from which a timed run was drawn; empty for a story.
     """
 
     format: str
@@ -67,13 +67,13 @@ class TraceHeader(NamedTuple):
 
 
 class TraceVerdict(NamedTuple):
-    """The last line: verdict, violations and digest of the run.
+    """The last line of a trace: verdict, violations and digest of the run.
 
     Attributes:
         verdict: `holds`, `violated` or `inconclusive`.
-        reason: Why it is inconclusive, else None.
+        reason: Why the run is inconclusive; None when it is not.
         violations: In order of detection, each with its time as `at` (`Violation.as_row`).
-        digest: Of everything that happened, 32 hex digits.
+        digest: Digest of all events, 32 hex digits.
     """
 
     verdict: str
@@ -86,8 +86,8 @@ def header_of(content: Story | Scenario, mix: Mix | None = None) -> TraceHeader:
     """The first line of the trace of a run.
 
     Args:
-        content: What was run. Of a story nothing is left to chance, and all of it is judged.
-        mix: What a timed scenario was drawn from; None = a file.
+        content: The story or timed scenario that was run.
+        mix: Mix from which a timed scenario was drawn; None for one from a file.
     """
     from sim.simulate.scenario.file.configs import kafka_settings
 
@@ -158,9 +158,9 @@ def write_trace(path: Path, run: Run, *, mix: Mix | None = None) -> None:
     """Writes the trace of a run, whole or not at all; to a pipe, as it comes.
 
     Args:
-        path: Where to.
-        run: A run that kept its events.
-        mix: What its scenario was drawn from; None = a file.
+        path: File that is written.
+        run: Run that kept its events.
+        mix: Mix from which its scenario was drawn; None for one from a file.
 
     Raises:
         BadInput: `path` cannot be written.

@@ -22,17 +22,16 @@ if TYPE_CHECKING:
 
 
 class Settling(NamedTuple):
-    """The settling of a timed run after its end, no part of the run itself.
+    """The settling after the end of a timed run, which is no part of the run itself.
 
     Faults end, every log is fetched to its end and cleaned; then the invariants that need rest are
     judged.
 
     Attributes:
-        from_ms: When the run was over: `duration_ms`, or later where a file of changes goes on.
-        position: How many events the run had until then.
-        counters: By how much each counter is another one at rest; those that are the same are left
-            out.
-        reached: Situations that occurred only then.
+        from_ms: End of the run: `duration_ms`, or later where a file of changes goes on.
+        position: Number of events of the run.
+        counters: Increase of each counter by settling; counters without one are left out.
+        reached: Situations that occurred during settling alone.
     """
 
     from_ms: int
@@ -51,40 +50,42 @@ class Settling(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A finished run of a story or a timed scenario; times are steps or ms (`unit`).
+    """The result of a story or a timed scenario; times are steps or ms (`unit`).
 
     Attributes:
         command: Command that runs its file.
         content: The story or the timed scenario.
         rules: Rules that it is judged by: where rules change on the way, the newest.
-        verdict: `violated` with a violation, whatever came after; else `inconclusive` (a bound was
-            hit, or the run left the durability contract, see `sim.check.durability`) or `holds`.
-        reason: Why it is inconclusive, or what cut a violated run off; else None. A run that took
-            too long or too much memory (`sim.bounds`) has what happened until then, and no counters
-            but `events`.
-        violations: Violations of what the scenario judges, in order of detection.
-        not_judged: Violations of what was looked at as well.
-        differences: Where the run is not what the scenario expects; empty = expectation met.
-        events: (when, event) in the order in which they happened; empty where they were not kept.
-        known_digest: Digest of all events, if the run worked it out on its way; else "".
-        cut_off: Whether it took too long or too much memory, and stopped anywhere.
-        remarks: Lines about the run that are no failure, known when it ended; see `notes`.
+        verdict: `violated` with a violation, also where the run was cut off later; else
+            `inconclusive` (a bound was hit, or the run left the durability contract, see
+            `sim.check.durability`) or `holds`.
+        reason: Why the run is inconclusive, or cut off after a violation; else None. A run that
+            took too long or too much memory (`sim.bounds`) has the events until then, and no
+            counter but `events`.
+        violations: Violations of the judged invariants, in order of detection.
+        not_judged: Violations of invariants that were checked, and are not judged.
+        differences: Differences from the expectation of the scenario; empty when it is met.
+        events: (time, event) in order; empty where events were not kept.
+        known_digest: Digest of all events, if it was computed during the run; else "".
+        cut_off: Whether the run took too long or too much memory, and stopped anywhere.
+        remarks: Lines about the run that are no failure, known at its end; see `notes`.
         labels: Label of each record of a story by its uid.
-        replicas: Replicas of a story as they are at its end, by name in order of creation.
-        leader: Replica of a story that was elected last; None = no replica was.
+        replicas: Replicas of a story at its end, by name in order of creation.
+        leader: Name of the replica of a story that was elected last; None without an election.
         moments: Replicas of a story as each `moment` step noted them, by the name of the moment.
         answers: (step, text) of the answers to fetches, reads and requests for votes in a story.
-        outside: How a timed run left the durability contract, as a sentence; None = it did not.
+        outside: Sentence about how a timed run left the durability contract; None within it.
         settled: Whether the scenario expects the run to leave the durability contract, so that a
             run without a verdict is as expected.
-        counters: Counts of a timed run before it settled, by name (`sim.check.counters`).
-        reached: Situations that had occurred in a timed run by then.
-        settling: What came after that; None = a story, or a run that was cut off before.
+        counters: Counters of a timed run before it settled, by name (`sim.check.counters`).
+        reached: Situations that occurred in a timed run before it settled.
+        settling: Settling of a timed run; None for a story, and for a run that was cut off before.
         environment: Digest of workload, faults, network and clocks of a timed scenario, equal for
-            all rule sets of a case. Published as `weather`, in JSON and in the rows of a sweep.
-        causes: Place among the violations -> cause (`sim.diagnose.explain.signature`), of the first
-            of each invariant and family. Only sweeps fill it.
-        since: Place among the violations -> since when it was so, in ms
+            all rule sets of a case. JSON and the rows of a sweep call it `weather`.
+        causes: Cause of a violation by its place in `violations`
+            (`sim.diagnose.explain.signature`), of the first of each invariant and family. Only
+            sweeps fill it.
+        since: Time in ms since when a violation existed, by its place in `violations`
             (`sim.diagnose.explain.signature`), of those that have a row. Only sweeps fill it.
     """
 
@@ -131,7 +132,7 @@ class Run:
 
     @property
     def skews(self) -> Mapping[str, int] | None:
-        """How far each replica's clock is ahead of simulated time in ms; None = times are steps."""
+        """Lead of each replica's clock over simulated time in ms; None where times are steps."""
         return self.content.clock_skews
 
     @property
@@ -157,16 +158,16 @@ class Run:
 
     @property
     def proper(self) -> Sequence[tuple[int, Event]]:
-        """Events of the run itself, without those that brought it to rest when it was over."""
+        """Events of the run itself, without those of settling."""
         return self.events if self.settling is None else self.events[: self.settling.position]
 
     @cached_property
     def history(self) -> ClusterHistory:
-        """Facts at the end of the run, before a timed one settled; folded when first asked for."""
+        """Facts at the end of the run, before settling; computed at the first use."""
         return self.history_of(self.proper)
 
     def history_of(self, events: Sequence[tuple[int, Event]]) -> ClusterHistory:
-        """Facts after some first events of the run."""
+        """Facts after the given first events of the run."""
         from sim.check.history import ClusterHistory
 
         history = ClusterHistory(self.rules, label=self.labels.get)
@@ -184,12 +185,12 @@ class Run:
 
     @property
     def counters_at_rest(self) -> dict[str, int]:
-        """Counters of a timed run with what settling did."""
+        """Counters of a timed run, with the increases by settling."""
         more = {} if self.settling is None else self.settling.counters
         return {name: count + more.get(name, 0) for name, count in self.counters.items()}
 
     def at_rest(self, violation: Violation) -> bool:
-        """Whether a violation was found at rest, after the end of the run."""
+        """True when a violation was found at rest, after the end of the run."""
         return self.settling is not None and violation.position >= self.settling.position
 
     def when(self, violation: Violation) -> str:
@@ -200,7 +201,7 @@ class Run:
 
     @cached_property
     def idle(self) -> tuple[IdleStep, ...]:
-        """Steps of a story that did nothing and are not marked so; it is run once more for them."""
+        """Steps of a story that did nothing and are not marked so, found by another run."""
         if self.unit != "step":
             return ()
         from sim.simulate.story.driver import idle_steps
@@ -218,7 +219,7 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """0 as the scenario expects, 1 not so, 3 not known: a bound was hit."""
+        """0: as the scenario expects; 1: not as it expects; 3: inconclusive."""
         if self.differences:
             return 1
         return 3 if self.verdict == "inconclusive" and not self.settled else 0
@@ -240,7 +241,7 @@ class Run:
         }
 
     def _rows(self, violations: Sequence[Violation]) -> list[dict[str, Any]]:
-        """Violations; of a timed run `at_rest` says that one was found when the run was over."""
+        """Rows of violations; in those of a timed run `at_rest` says whether it was found then."""
         if self.unit == "step":
             return [found.as_row(when="step") for found in violations]
         return [
@@ -275,7 +276,7 @@ class Run:
 
 
 def conclusive(run: Run) -> Run:
-    """The run, unless it was cut off.
+    """Returns a run that was not cut off.
 
     Raises:
         Inconclusive: It took too long or too much memory.
