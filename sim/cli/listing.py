@@ -103,7 +103,7 @@ def reached() -> Rows:
 def mixes() -> Rows:
     """Every field of a mix, with its unit, what it means, and its value in each built-in mix."""
     from sim.files.attribute_docs import attribute_docs
-    from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix
+    from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, MIX_PURPOSES, Mix
 
     told = attribute_docs(Mix)
     rows: Rows = [
@@ -112,7 +112,7 @@ def mixes() -> Rows:
             "unit": "name",
             "means": told["mix"]
             + " "
-            + "; ".join(f"{k}: {v}" for k, v in MIXES_TOLD.items())
+            + "; ".join(f"{k}: {v}" for k, v in MIX_PURPOSES.items())
             + ".",
             **{name: name for name in BUILT_IN_MIXES},
         }

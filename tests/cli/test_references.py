@@ -7,7 +7,7 @@ import pytest
 from sim.check.checker import known_invariants
 from sim.protocol.rules import RULES
 from sim.simulate.faults import FaultKind
-from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix, Weights
+from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, MIX_PURPOSES, Mix, Weights
 from sim.simulate.story.ops import OPS
 from sim.study.sweep.columns import SWEPT, VIOLATIONS, columns, runs_schema
 from sim.study.sweep.plan import number_runs
@@ -29,7 +29,7 @@ def test_mixes_are_told_with_every_field_and_their_own_values() -> None:
     rows = {row["field"]: row for row in replog("list", "mixes", "--json").document}
 
     assert list(rows) == [name for name in Mix.model_fields if name != "weights"]
-    assert set(MIXES_TOLD) == set(BUILT_IN_MIXES)
+    assert set(MIX_PURPOSES) == set(BUILT_IN_MIXES)
     assert (rows["replicas"]["storm"], rows["replicas"]["unit"]) == ("3 to 5", "number, range")
     assert (rows["outage_ms"]["quiet"], rows["outage_ms"]["unit"]) == ("100 to 6,000", "ms, range")
     assert (rows["snapshots"]["kraft"], rows["snapshots"]["unit"]) == ("1.0", "chance")

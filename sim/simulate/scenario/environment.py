@@ -1,4 +1,4 @@
-"""The environment of a scenario, all but its rules and names; its exposure in numbers."""
+"""The environment of a scenario, without its rules and names, and its exposure in numbers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from sim.simulate.scenario.model import (
 
 
 def environment_digest(scenario: Scenario) -> str:
-    """Digest, 32 hex digits, of everything a scenario is made of except its rules and its names.
+    """Digest, 32 hex digits, of a scenario without its rules and its names.
 
-    Two scenarios with the same digest meet the same workload, faults, network, clocks and settings.
-    Of a trace file the name counts, not the folder: the digest is the same on another machine.
+    Two scenarios with the same digest have the same workload, faults, network, clocks and settings.
+    A trace file counts by its name without the folder, so other machines give the same digest.
     """
     workload = scenario.workload
     if workload.trace is not None:
@@ -48,14 +48,14 @@ def environment_digest(scenario: Scenario) -> str:
 
 
 def exposure_of(scenario: Scenario) -> dict[str, int]:
-    """The counters that a scenario and its rules decide, by name; nothing is simulated.
+    """Counters that follow from a scenario and its rules without a simulation, by name.
 
     Returns:
-        `sends`: of its producers, retries not counted; of a trace file 0. `late_sends`: of those,
-        the ones that are not the newest of their key when they are sent, by timestamp or version.
-        `outages`: faults that keep a replica away or behind; `outages_beyond_retention`: of those,
-        the ones that last longer than a tombstone does (`delete_retention_ms`), at most to the end
-        of all faults. `rolls`: faults that make a replica start a new segment.
+        `sends`: records of its producers, without retries; 0 for a trace file. `late_sends`: those
+        that are not the newest of their key when they are sent, by timestamp or version.
+        `outages`: faults that keep a replica away or behind; `outages_beyond_retention`: those
+        that last longer than a tombstone is retained (`delete_retention_ms`), up to the end of all
+        faults. `rolls`: faults that make a replica start a new segment.
     """
     retention_ms = scenario.rules.topic.delete_retention_ms
     lasted = [

@@ -1,15 +1,15 @@
-"""The data of a scenario: everything a simulated run depends on, as immutable values.
+"""The data of a scenario: everything on which a simulated run depends, as immutable values.
 
-These are plain dataclasses so that generating thousands of them costs little; files are validated
-with the bounds their annotations state (see `sim.simulate.scenario.file.load`). All times are
-integer ms of simulated time, all offsets and sizes integers. Workload and faults are fixed lists:
-they cannot depend on the rules, so that every rule set meets the same environment.
+They are plain dataclasses, so that thousands of them are made quickly; files are validated by the
+bounds in their annotations (see `sim.simulate.scenario.file.load`). All times are integer ms of
+simulated time, all offsets and sizes integers. Workload and faults are fixed lists that do not
+depend on the rules, so that every rule set meets the same environment.
 
-The promise of a topic whose settings change is that of its newest settings, whichever replica they
-reached last: state is judged at rest, by the newest strategy over everything that was ever written.
-KIP-280 says of a change only that what was compacted stays as it is, so on the way there a record
-may be missing if a record beats it under any strategy that was in force on some replica. A loss
-that the older strategy allowed and the newest does not excuse is what migrations are checked for.
+A topic whose settings change promises what its newest settings say, also if these reach a replica
+late: at rest, state is judged by the newest strategy over all records that were ever written.
+KIP-280 says of a change only that compacted records stay removed. So before that a record may be
+missing if another one beats it under any strategy that was in force on some replica. Migrations are
+checked for losses that an older strategy allows and the newest does not.
 """
 
 from __future__ import annotations
@@ -48,13 +48,16 @@ from sim.simulate.scenario.runnable import Expectation, Runnable
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSpec:
-    """One replica: its name, its clock and its cleaner.
+    """A replica: its name, its clock and its cleaner.
 
-    `clock_skew_ms` is added to simulated time to give the replica's own clock;
-    `cleaner_backoff_ms` is the pause between two looks at its log (`log.cleaner.backoff.ms`);
-    None = it never cleans by itself. `tombstone_mark` is what its software takes for a tombstone
-    when it cleans, whatever the rules say; None = as the rules say. `versions` are its software,
-    protocol and message format during KIP-87's upgrade; None = the scenario is not about them.
+    Attributes:
+        name: Its name.
+        clock_skew_ms: Lead of its own clock over simulated time in ms.
+        cleaner_backoff_ms: Pause in ms between two looks at its log (`log.cleaner.backoff.ms`);
+            None: it never cleans by itself.
+        tombstone_mark: Mark by which its cleaner recognises tombstones; None: that of the rules.
+        versions: Its software, protocol and message format (KIP-87); None in scenarios without
+            versions.
     """
 
     name: Name
@@ -66,7 +69,7 @@ class ReplicaSpec:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An exception for one direction between two replicas."""
+    """Latency and loss of one direction between two replicas, other than the network's."""
 
     source: Name
     target: Name
@@ -87,11 +90,11 @@ class Network:
 class LateMessages:
     """Requests and answers between replicas, and of clients, that come late or again.
 
-    Who waits for an answer closes the connection when its patience is over, and asks again on
-    another; what it had sent may be read and acted on after what it sends then. `late`: share of
-    the messages that take so much longer. `repeated`: share of them that arrive a second time.
-    `later_ms`: by how much, in ms, from and to (inclusive), as likely to be short as long. When the
-    faults end, all connections are closed: what is still on its way then does not arrive.
+    A sender that gets no answer in time closes the connection and asks again on another one; its
+    first request may be handled after the second. `late`: share of the messages that are delayed.
+    `repeated`: share of the messages that arrive a second time. `later_ms`: delay in ms, from and
+    to (inclusive), each order of magnitude as likely. When the faults end, all connections are
+    closed, and delayed messages do not arrive.
     """
 
     late: Loss = 0.0
@@ -101,15 +104,16 @@ class LateMessages:
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """Cluster timers in ms.
+    """The timers of a cluster in ms.
 
-    `replica_lag_max_ms`: a follower that has not caught up for so long leaves the in-sync set.
-    `fetch_wait_ms`: a leader holds an empty fetch so long. `fetch_retry_ms`: pause after a failed
-    or unanswered fetch. `election_timeout_ms`: no word from a leader for so long starts an
-    election (range, drawn per replica). `snapshot_interval_ms`: None = no snapshots.
-    `coordination_interval_ms`: how often the leader collects and hands out removal bounds.
-    `snapshot_cleaning_ms`: how often replicas look for old snapshots; `load_us_per_record`: a state
-    machine that is loaded takes so many microseconds for each record.
+    `replica_lag_max_ms`: a follower that has not caught up for this time leaves the in-sync set.
+    `fetch_wait_ms`: time that a leader holds an empty fetch. `fetch_retry_ms`: pause after a failed
+    or unanswered fetch. `election_timeout_ms`: time without a message from a leader that starts an
+    election (a range from which each replica draws). `snapshot_interval_ms`: time between two
+    snapshots; null: none by time. `coordination_interval_ms`: time between two rounds in which the
+    leader collects reports and sends removal bounds. `snapshot_cleaning_ms`: time between two looks
+    for old snapshots. `load_us_per_record`: time in microseconds that the loading of a state
+    machine takes for each record.
     """
 
     replica_lag_max_ms: Period = 600
@@ -123,12 +127,13 @@ class Timers:
 
 
 class InKafka(NamedTuple):
-    """Under which names of Kafka's a file gives a setting.
+    """The names that a setting has in Kafka.
 
     Attributes:
-        broker: The broker's setting, a topic's default; empty = topics alone have it.
-        topic: The topic's; None = that of the field, with dots; empty = brokers alone have it.
-        takes: What a file may say; None = what the field may be.
+        broker: Name of the broker's setting, the default of topics; empty: topics alone have it.
+        topic: Name of the topic's setting; None: the field's with dots; empty: brokers alone have
+            it.
+        takes: Type of its values in a file; None: that of the field.
     """
 
     broker: str = ""
@@ -138,25 +143,25 @@ class InKafka(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Topic settings under Kafka's own names, with dots turned into underscores.
+    """Settings of a topic, named like Kafka's with underscores for dots.
 
-    None = no bound, or not for that reason. `deletes`: `cleanup.policy` is `compact,delete`, and
-    old segments go. `compacts` false: it is `delete` alone, so that a tombstone is a record like
-    any other.
+    None means no bound. `deletes` is true when `cleanup.policy` contains `delete`, so that old
+    segments are deleted; `compacts` is false when it is `delete` alone, so that tombstones are
+    ordinary records.
     """
 
     segment_bytes: Annotated[Size, InKafka("log.segment.bytes")] = 2048
-    """A segment is closed before it grows beyond so many bytes."""
+    """Size in bytes beyond which a segment does not grow before it is closed."""
     segment_ms: Annotated[SettingFromOne | None, InKafka("log.roll.ms")] = 1000
-    """A segment is closed by the first append so many ms after its first record."""
+    """Age of its first record, in ms, from which on the next append closes a segment."""
     min_cleanable_dirty_ratio: Annotated[Share, InKafka("log.cleaner.min.cleanable.ratio")] = 0.3
     """Share of dirty bytes above which a log is cleaned."""
     min_compaction_lag_ms: Annotated[Setting, InKafka("log.cleaner.min.compaction.lag.ms")] = 0
-    """KIP-58: a record stays uncompacted for so many ms at least."""
+    """KIP-58: shortest time in ms that a record stays uncompacted."""
     max_compaction_lag_ms: Annotated[
         SettingFromOne | None, InKafka("log.cleaner.max.compaction.lag.ms")
     ] = None
-    """KIP-354: a closed segment is cleaned at the latest so many ms after its first record."""
+    """KIP-354: longest time in ms after its first record until a closed segment is cleaned."""
     dedupe_buffer_bytes: Annotated[
         SettingFromOne | None, InKafka("log.cleaner.dedupe.buffer.size", "")
     ] = None
@@ -166,43 +171,43 @@ class Topic:
     producer_expiration_ms: Annotated[
         SettingFromOne | None, InKafka("producer.id.expiration.ms", "")
     ] = None
-    """A producer that is silent for so many ms is forgotten, and its last batch may go."""
+    """Time in ms without a batch after which a producer is forgotten, and its last batch may go."""
     timestamp_difference_max_ms: Annotated[
         Setting | None,
         InKafka(
             "log.message.timestamp.difference.max.ms", topic="message.timestamp.difference.max.ms"
         ),
     ] = None
-    """A record whose timestamp is farther from the leader's clock is refused."""
+    """Largest distance in ms of a timestamp from the leader's clock; other records are refused."""
     max_message_bytes: Annotated[Size | None, InKafka("message.max.bytes")] = None
-    """Batches that a delete horizon makes larger than this are counted (KIP-534)."""
+    """Size above which batches are counted that a delete horizon makes larger (KIP-534)."""
     deletes: Annotated[bool, InKafka(topic="")] = False
     compacts: Annotated[bool, InKafka(topic="")] = True
     retention_ms: Annotated[Setting | None, InKafka("log.retention.ms", takes=NoBound)] = None
-    """With `delete`: a closed segment goes when its newest record is older (ms); -1: never."""
+    """With `delete`: age in ms of its newest record at which a closed segment goes; -1: never."""
     retention_bytes: Annotated[Setting | None, InKafka("log.retention.bytes", takes=NoBound)] = None
     """With `delete`: the oldest segments go while the log, without them, is larger; -1: never."""
     replica_fetch_max_bytes: Annotated[Size | None, InKafka("replica.fetch.max.bytes", "")] = None
-    """Most bytes a follower copies at once, its first batch whatever its size."""
+    """Most bytes a follower copies at once, but always one batch at least."""
     flush_messages: Annotated[SettingFromOne | None, InKafka("log.flush.interval.messages")] = None
-    """With `flush: interval`: the log is flushed when so many offsets are not."""
+    """With `flush: interval`: number of unflushed offsets at which the log is flushed."""
     flush_ms: Annotated[SettingFromOne | None, InKafka("log.flush.interval.ms")] = None
-    """With `flush: interval`: the log is flushed every so many ms."""
+    """With `flush: interval`: time in ms between two flushes of the log."""
 
 
 FETCH_SNAPSHOT_BYTES = 8 * 1024 * 1024
-"""Most bytes of a FetchSnapshot answer unless a setting says otherwise (KafkaRaftClient)."""
+"""Default of the most bytes of a FetchSnapshot answer (KafkaRaftClient)."""
 
 RECORD_BYTES, INTERVAL_MS = 20 * 1024 * 1024, 60 * 60 * 1000
 RETENTION_BYTES, RETENTION_MS = 100 * 1024 * 1024, 7 * 24 * 60 * 60 * 1000
-"""Kafka's defaults of what they are named after (MetadataLogConfig)."""
+"""Kafka's defaults of the settings of the same names (MetadataLogConfig)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """How replicas take, keep and fetch snapshots, each setting with its name in Kafka.
+    """Settings of snapshots: when replicas take, keep and delete them, and how they fetch them.
 
-    None = not for that reason. With neither retention the log starts at the snapshot before the
+    None switches a setting off. Without both retentions the log starts at the snapshot before the
     last.
     """
 
@@ -213,24 +218,24 @@ class SnapshotSettings:
     record_bytes: Annotated[
         SettingFromOne | None, InKafka("metadata.log.max.record.bytes.between.snapshots", "")
     ] = None
-    """A snapshot is taken when so many bytes of records are committed since the last one."""
+    """Bytes of committed records since the last snapshot at which a new one is taken."""
     interval_ms: Annotated[
         SettingFromOne | None,
         InKafka("metadata.log.max.snapshot.interval.ms", "", Setting),
     ] = None
-    """A snapshot is taken when a record is newer than the last one for so many ms; 0 = never."""
+    """Time in ms that a record may be newer than the last snapshot; 0 = for ever."""
     retention_bytes: Annotated[
         Setting | None, InKafka("metadata.max.retention.bytes", "", NoBound)
     ] = None
-    """Old snapshots go, with the log before the next one, while all is larger than this."""
+    """Size in bytes of snapshots and log above which old ones are deleted."""
     retention_ms: Annotated[Setting | None, InKafka("metadata.max.retention.ms", "", NoBound)] = (
         None
     )
-    """Old snapshots go, with the log before the next one, when they are older than this."""
+    """Age in ms at which snapshots are deleted, with the log before the next one."""
 
 
 EVERY_REPLICA = "all"
-"""In the place of a replica's name: every replica, at that moment."""
+"""Stands for a replica's name: every replica at that moment."""
 
 CHANGEABLE = (
     "strategy",
@@ -243,17 +248,21 @@ CHANGEABLE = (
     "delete_retention_ms",
     *VERSION_SETTINGS,
 )
-"""What may change during a run: rules that one replica's cleaner follows alone, and versions."""
+"""Settings that may change during a run: rules of one replica's cleaner, and versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A setting that changes during the run, when it reaches one broker or one client.
+    """A change of settings during the run, at the time at which it reaches a broker or a client.
 
-    `replica` and `producer` name whom it reaches, `all` and 0 all of them, None none of the kind;
-    `consumer` names one. `settings` are rules of the cleaner and versions of the broker with their
-    new values; `versions` tells whether the producer sends version headers from then on, None = as
-    before; `format` is the client's version from then on (KIP-87), None = as before.
+    Attributes:
+        at_ms: Its time in ms.
+        replica: Name of the replica that it reaches, `all` for all; None for none.
+        settings: New values of rules of the cleaner, and of versions of the broker.
+        producer: Number of the producer that it reaches, 0 for all; None for none.
+        versions: Whether the producer sends version headers from then on; None: as before.
+        consumer: Name of the consumer that it reaches; None for none.
+        format: The client's version from then on (KIP-87); None: as before.
     """
 
     at_ms: Milliseconds
@@ -268,7 +277,7 @@ class Change:
 def changed(
     rules: Rules, versions: Versions | None, change: Change
 ) -> tuple[Rules, Versions | None]:
-    """The rules and the versions of a replica after a change has reached it."""
+    """Rules and versions of a replica after a change."""
     settings = dict(change.settings)
     given = {name: settings.pop(name) for name in VERSION_SETTINGS if name in settings}
     if given and versions is not None:
@@ -277,10 +286,13 @@ def changed(
 
 
 class SentHeader(NamedTuple):
-    """A header of a record that is not sent with the one header it should have.
+    """A header of a record that is sent with other headers than its version header.
 
-    `version` is written as the rules read it (`header_form`); None = the bytes are `raw`. `name`
-    None = the version header's, in capitals if `capitals`.
+    Attributes:
+        version: Version that is encoded as the rules read it (`header_form`); None: `raw` is sent.
+        raw: Bytes of a header without a version.
+        name: Its name; None: that of the version header.
+        capitals: Whether the name of the version header is in capitals.
     """
 
     version: int | None = None
@@ -291,13 +303,14 @@ class SentHeader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Applications:
-    """Behaviour of applications beside sending.
+    """Applications with several instances of a producer, or with mistakes in version headers.
 
-    `instances`: pairs of producers (the later one, the one before it) with the same
-    `transactional.id`: the later one has the next epoch of the same producer id, and fences the
-    other (KIP-98), which KIP-280 rejected in favour of versions. `headers`: of some sends, by their
-    index in the workload, the headers in the place of the version header; a producer that sends no
-    versions leaves them out, too.
+    Attributes:
+        instances: Pairs of producers (later, earlier) with the same `transactional.id`: the later
+            one has the next epoch of the same producer id, and fences the earlier one (KIP-98; an
+            alternative that KIP-280 rejected in favour of versions).
+        headers: Pairs of the index of a send in the workload and the headers that replace its
+            version header; a producer that sends no versions leaves them out, too.
     """
 
     instances: tuple[tuple[int, int], ...] = ()
@@ -312,12 +325,17 @@ class Applications:
 
 
 class Send(NamedTuple):
-    """A producer decides to write one record; it arrives later, perhaps twice, perhaps never.
+    """A decision of a producer to write a record, which arrives later, perhaps twice or never.
 
-    `value` None = delete. `version` is the value of the version header, None = no header.
-    `transaction` numbers the producer's transactions from 1; 0 = not transactional. `flag` is the
-    tombstone attribute of KIP-87; None = set on what deletes, where the rules have it at all. (A
-    tuple rather than a dataclass: a third of the time to make, and there are many.)
+    Attributes:
+        at_ms: Time of the decision in ms.
+        producer: Number of the producer.
+        key: Key of the record.
+        value: Value of the record; None deletes the key.
+        timestamp_ms: Create time in ms.
+        version: Version in the version header; None: no such header.
+        transaction: Number of the producer's transaction, from 1; 0 outside of transactions.
+        flag: Tombstone attribute (KIP-87); None: set on deletes, where the rules have it.
     """
 
     at_ms: int
@@ -332,7 +350,7 @@ class Send(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EndTransaction:
-    """A producer asks to commit or abort its transaction, after what it sent until `at_ms`."""
+    """The end of a producer's transaction, after all its sends until `at_ms`."""
 
     at_ms: Milliseconds
     producer: Count
@@ -342,11 +360,13 @@ class EndTransaction:
 
 @dataclass(frozen=True, slots=True)
 class TraceSource:
-    """A workload from a file of real changes (see `replog trace`).
+    """A workload that is read from a file of real changes (see `replog trace`).
 
-    `path` is opened as it is; in a scenario file it is relative to that file. `batch_records`
-    changes go into one batch, one batch every `interval_ms`; `limit` stops after so many changes,
-    None = all.
+    Attributes:
+        path: Path of the file, as it is opened (in a scenario file it is relative to that).
+        batch_records: Number of changes in a batch.
+        interval_ms: Time in ms between two batches.
+        limit: Number of changes that are read; None: all.
     """
 
     path: Name
@@ -357,11 +377,17 @@ class TraceSource:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Records that producers write, and how they retry.
+    """The records that producers write, and their retries.
 
-    `retry_ms`: a producer that got no answer sends again after so long, `retries` times at most.
-    `idempotent`: the leader recognises a retry and does not append it twice. `acks`: a producer is
-    told when its batch is committed (`all`), or as soon as the leader has it (`1`).
+    Attributes:
+        sends: Records, in order of time.
+        ends: Ends of transactions, in order of time.
+        trace: File of changes; None without one.
+        retry_ms: Time in ms after which a producer without an answer sends again.
+        retries: Most retries of a batch.
+        idempotent: Whether the leader recognises a retry and does not append it again.
+        acks: Whether a batch is acknowledged when it is committed (`all`), or as soon as the leader
+            has it (`1`).
     """
 
     sends: tuple[Send, ...] = ()
@@ -374,25 +400,33 @@ class Workload:
 
     @property
     def patience_ms(self) -> int:
-        """Time in ms after which a producer gives up, at the earliest, a batch without an answer.
+        """Shortest time in ms after which a producer gives up a batch without an answer.
 
-        Every second try may follow at once, since another replica leads by then; a leader that
-        loads its state makes it wait 100 ms at least (KIP-580).
+        Every second try may follow at once, if another replica leads by then; a leader that loads
+        its state makes it wait 100 ms at least (KIP-580).
         """
         return min(self.retry_ms, 100) * ((self.retries + 1) // 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A reader that builds a table; `max_batches` per poll makes it lag. It reads the leader.
+    """A consumer that builds a table.
 
-    `replica` ties it to one replica instead. `pauses` are (from, to) ms in which it does not poll.
-    `format` is its fetch version (KIP-87): 3 knows the tombstone flag, 2 does not, so replicas that
-    know it send deletes without their values; None = the scenario is not about it. `deletes_by` is
-    what a version 3 consumer takes for a delete; to version 2 that is always the null value.
-    It begins at `starts_ms`; `isolation` is its `isolation.level`. With `until` it asks for the end
-    offset first and stops when it has everything, by its position, by the offset of its last record
-    plus one, or by the number of its records; None = it never stops.
+    Attributes:
+        name: Its name.
+        poll_ms: Pause in ms between two polls.
+        max_batches: Most batches that a poll returns, which makes it lag; null: no limit.
+        replica: Name of the replica that it reads; null: it reads from the leader.
+        pauses: Spans in ms (from, to) in which it does not poll.
+        format: Its fetch version (KIP-87): 3 knows the tombstone flag, 2 does not, so replicas that
+            know it send it deletes without their values; null in scenarios without versions.
+        deletes_by: Mark by which a version 3 consumer recognises a delete; version 2 always goes by
+            the null value.
+        isolation: Its `isolation.level`.
+        until: With a value it asks for the end offset first and stops there: by its `position`, by
+            the offset of its last record plus one (`last_offset`), or by the `count` of its
+            records; null: it never stops.
+        starts_ms: Time in ms at which it starts.
     """
 
     name: Name
@@ -411,8 +445,9 @@ class Consumer:
 class Expect(Expectation):
     """Expectation of a timed run; without `checked` all safety invariants are judged.
 
-    `reached`: situations that have to occur; without them the run proves nothing. `unreached`:
-    situations that must not occur.
+    Attributes:
+        reached: Situations that have to occur, since the run shows nothing without them.
+        unreached: Situations that must not occur.
     """
 
     reached: tuple[str, ...] = ()
@@ -421,18 +456,18 @@ class Expect(Expectation):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of a run; reaching one makes it inconclusive."""
+    """Bounds of a run, which is inconclusive when it reaches one."""
 
     max_events: Annotated[int, Gt(0), Within(EVENTS)] = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario(Runnable):
-    """Everything a run depends on, the rules included.
+    """A timed scenario: everything on which its run depends, the rules included.
 
-    `last_rounds`: so often, when the cluster is at rest, every log is rolled and cleaned and the
-    delete retention passes, before the end is judged. `unread` names settings of Kafka's that its
-    file gives, and nothing reads.
+    `last_rounds` is the number of rounds, when the cluster is at rest, in which every log is rolled
+    and cleaned and the delete retention passes, before the end is judged. `unread` has the names of
+    Kafka settings that its file gives, and that change nothing.
     """
 
     unit = "ms"
@@ -457,16 +492,16 @@ class Scenario(Runnable):
 
     @property
     def clock_skews(self) -> dict[str, int]:
-        """How far the clock of each replica is ahead of simulated time in ms, by its name."""
+        """Lead of each replica's clock over simulated time in ms, by the replica's name."""
         return {replica.name: replica.clock_skew_ms for replica in self.replicas}
 
 
 class Promise(NamedTuple):
-    """Rules that a run is judged by.
+    """The rules by which a run is judged.
 
     Attributes:
-        rules: The newest settings; `delete_retention_ms` is the shortest any replica had.
-        earlier: Other settings that were in force on some replica, in order.
+        rules: The newest settings; `delete_retention_ms` is the shortest that any replica had.
+        earlier: Other settings that were in force on some replica, in order of time.
     """
 
     rules: Rules
@@ -479,7 +514,7 @@ def changes_of(scenario: Scenario) -> tuple[Change, ...]:
 
 
 def promise_of(scenario: Scenario) -> Promise:
-    """The newest settings of a scenario, and all others that were in force before or beside."""
+    """The newest settings of a scenario, and all others that were in force on some replica."""
     newest = scenario.rules
     seen = [newest]
     for change in changes_of(scenario):

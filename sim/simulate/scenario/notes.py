@@ -18,8 +18,8 @@ _WHEN_TO_FLUSH = {"flush_messages": "flush.messages", "flush_ms": "flush.ms"}
 
 
 def setting_notes(scenario: Scenario) -> list[str]:
-    """A line for each reason for which settings that are given change nothing."""
-    topic, rules, usual = scenario.topic, scenario.rules, Rules()
+    """A line for each reason why settings of a scenario change nothing."""
+    topic, rules, default = scenario.topic, scenario.rules, Rules()
     notes = unread_notes(scenario.unread)
     if not topic.deletes:
         notes += _idle(topic, _WHAT_TO_DELETE, "cleanup.policy is compact, which deletes none")
@@ -27,23 +27,23 @@ def setting_notes(scenario: Scenario) -> list[str]:
         notes += _idle(topic, _WHEN_TO_COMPACT, "cleanup.policy is delete, which compacts nothing")
     if rules.storage.flush != "interval":
         notes += _idle(topic, _WHEN_TO_FLUSH, f"flush is {rules.storage.flush}, not interval")
-    if rules.topic.min_isr != usual.topic.min_isr and rules.replication.commit != "isr":
+    if rules.topic.min_isr != default.topic.min_isr and rules.replication.commit != "isr":
         commit = f"commit is {rules.replication.commit}, not isr"
         notes.append(f"min.insync.replicas changes nothing: {commit}")
     return notes
 
 
 def unread_notes(names: Iterable[str]) -> list[str]:
-    """A line about settings of Kafka's that are not read here; no line without any."""
+    """A line about Kafka settings that are not read here; no line without such settings."""
     unread = list(names)
     several = "change" if len(unread) > 1 else "changes"
     return [f"{', '.join(unread)} {several} nothing here"] if unread else []
 
 
 def _idle(topic: Topic, names: dict[str, str], why: str) -> Iterator[str]:
-    usual = Topic()
+    default = Topic()
     given = [
-        name for field, name in names.items() if getattr(topic, field) != getattr(usual, field)
+        name for field, name in names.items() if getattr(topic, field) != getattr(default, field)
     ]
     several = "change" if len(given) > 1 else "changes"
     if given:

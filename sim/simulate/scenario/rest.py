@@ -1,7 +1,7 @@
-"""Cost of the last rounds of a scenario: how long they wait, and how many events that takes.
+"""The cost of the last rounds of a scenario in simulated time and events.
 
-While they wait nothing happens in the model but what happens anyway: cleaners look, followers
-fetch. With the default retention, a day, that alone uses up what a run may take.
+During the wait of a round cleaners look at their logs and followers fetch. With the default
+retention of a day these events alone are more than a run may have.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from sim.simulate.scenario.model import Scenario, Topic
 
 
 class RoundWait(NamedTuple):
-    """How long a last round waits, and the setting that says so."""
+    """The time in ms that a last round waits, and the setting behind it."""
 
     ms: int
     setting: str
 
 
 def round_wait(rules: Rules, topic: Topic) -> RoundWait:
-    """The longer of the two times after which a pass may remove more."""
+    """The longer of the two times after which a cleaning pass may remove more."""
     waits = (
         RoundWait(rules.topic.delete_retention_ms, "delete.retention.ms"),
         RoundWait(topic.min_compaction_lag_ms, "min.compaction.lag.ms"),
@@ -31,7 +31,7 @@ def round_wait(rules: Rules, topic: Topic) -> RoundWait:
 
 
 def too_long_at_rest(scenario: Scenario) -> str | None:
-    """Complaint that the last rounds take too many events; None = perhaps they do not."""
+    """Message that the last rounds take too many events; None when they may have enough."""
     wait = round_wait(scenario.rules, scenario.topic)
     all_ms = scenario.last_rounds * wait.ms
     several = scenario.last_rounds > 1
@@ -50,9 +50,9 @@ def too_long_at_rest(scenario: Scenario) -> str | None:
 
 
 def _least_events(scenario: Scenario, wait_ms: int) -> int:
-    """Looks of cleaners, fetches and their answers in so long a time without a fault.
+    """Number of cleaner looks, fetches and answers in a time without faults.
 
-    Those that a fault may have removed before are left out: the busiest.
+    Replicas that a fault may have removed before, the busiest ones, are left out.
     """
     network, rules = scenario.network, scenario.rules
     gone = sum(isinstance(fault, RemoveReplica) for fault in scenario.faults)

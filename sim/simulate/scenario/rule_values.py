@@ -1,4 +1,4 @@
-"""Rules in a file: a wrong one is complained about where it stands."""
+"""Checks of the rules in a file, with messages that name the place of a wrong one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sim.protocol.rules.rules import allowed_value
 
 
 def rule_problem(name: str, value: object) -> str | None:
-    """Problem with the value of a rule or of `preset`, without its place; None = no problem."""
+    """Problem with the value of a rule or of `preset`, without its place; None without one."""
     if name == "preset":
         known = isinstance(value, str) and value in PRESETS
         return None if known else unknown_value(value, PRESETS, what="preset")
@@ -22,7 +22,7 @@ def rule_problem(name: str, value: object) -> str | None:
 
 
 def check_rule(name: str, value: object, place: Place) -> None:
-    """Raise BadInput unless a rule, or `preset`, may have the value that stands at `place`."""
+    """Raises BadInput unless a rule, or `preset`, may have the value at `place`."""
     place.check(rule_problem(name, value))
 
 

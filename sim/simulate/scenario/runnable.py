@@ -1,4 +1,4 @@
-"""Common base of stories and timed scenarios."""
+"""The common base of stories and timed scenarios."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Expectation:
     """Expectation of a run.
 
     Attributes:
-        violated: Exactly these invariants are violated, of those that are judged.
-        checked: Invariants that are judged; None = those of the format, and those in `violated`.
+        violated: Names of the judged invariants that are violated, and no others.
+        checked: Names of the judged invariants; None: those of the format, and of `violated`.
     """
 
     violated: tuple[str, ...] = ()
@@ -29,11 +29,11 @@ class Runnable:
     Attributes:
         unit: Unit of its times: `step`, numbers from 1, or `ms` of simulated time.
         id: Its name.
-        title: What it is about, in a sentence.
-        source: Where it comes from: a KIP, a ticket.
-        rules: Rules that the replicas start with, all their values.
-        preset: What its rules were named by; None = nothing.
-        expect: What its run is expected to show.
+        title: Its subject in a sentence.
+        source: The KIP, ticket or discussion it comes from.
+        rules: Rules of the replicas at the start.
+        preset: Name of the preset of its rules; None without a preset.
+        expect: Expected result of its run.
     """
 
     unit: ClassVar[Literal["step", "ms"]]
@@ -47,19 +47,19 @@ class Runnable:
 
     @property
     def seed(self) -> int | None:
-        """Seed of everything random in it; None = nothing is."""
+        """Seed of its random numbers; None where it has none."""
         return None
 
     @property
     def default_rules(self) -> Rules:
-        """Rules of one of this kind that names none."""
+        """Rules of a story or scenario that names none."""
         return Rules()
 
     @property
     def clock_skews(self) -> Mapping[str, int] | None:
-        """How far each replica's clock is ahead of simulated time in ms; None = there is none."""
+        """Lead of each replica's clock over simulated time in ms; None where times are steps."""
         return None
 
     def with_rules(self, rules: Rules) -> Self:
-        """A copy under other rules."""
+        """A copy of the story or scenario under other rules."""
         return replace(self, rules=rules)

@@ -16,8 +16,8 @@ from sim.check.facts import ReplicaView
 from sim.check.folding import undone_deletes
 from sim.check.history import ClusterHistory
 from sim.check.listening import handlers_of, methods_of
-from sim.check.plugged import watch
-from sim.check.registry import INVARIANTS, PLUGGED, discover
+from sim.check.plugged import guarded_handlers_of, registered_invariants
+from sim.check.registry import INVARIANTS, discover
 from sim.protocol.events import (
     Appended,
     Copied,
@@ -99,11 +99,12 @@ def searchable() -> tuple[str, ...]:
     a search meets states in another order than a run: state of its own would mislead it.
     """
     discover()
-    for name, invariant in sorted(PLUGGED.items()):
+    plugged = registered_invariants()
+    for name, invariant in sorted(plugged.items()):
         at_rest = {*methods_of(invariant)} == {Quiesced} and "__init__" not in vars(invariant)
         if at_rest and name not in BIT and len(BIT) < BITS:
             BIT[name] = 1 << len(BIT)
-    return (*JUDGED, *(name for name in BIT if name in PLUGGED))
+    return (*JUDGED, *(name for name in BIT if name in plugged))
 
 
 class _Asked(dict[str, ReplicaView]):
@@ -343,7 +344,7 @@ class StateJudge:
             found.commit(0, list(was.committed))
             found.committed_twice.update(dict.fromkeys(was.twice, 0))
             handlers: list[Callable[[Any], None]] = [
-                watch(PLUGGED[name], found, self._broken.by(name))[Quiesced]
+                guarded_handlers_of(INVARIANTS[name], found, self._broken.by(name))[Quiesced]
                 for name in searchable()[len(JUDGED) :]
             ]
             for name in AT_REST:

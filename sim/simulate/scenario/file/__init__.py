@@ -1,1 +1,1 @@
-"""Scenario files: their format, and the way from a file to a scenario."""
+"""Scenario files: their format, how they are read, and how they are written."""

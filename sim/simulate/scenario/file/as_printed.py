@@ -1,9 +1,9 @@
-"""Settings as Kafka's own tools print them, and those that no kind of file makes use of.
+"""Settings as Kafka's own tools print them, and Kafka settings that Replog ignores.
 
-`kafka-configs --describe` prints text: a setting that is a number or true or false is read from its
-text, too. Settings of Kafka's that no file of Replog's reads may stand in a file, so that all
-settings of a topic can be pasted; a note says which of them change nothing. Their names and kinds
-are those of LogConfig, TopicConfig, CleanerConfig and ServerLogConfigs.
+`kafka-configs --describe` prints text, so a number or a truth value may be given as text, too.
+Settings that Replog ignores may stand in a file, so that all settings of a topic can be pasted; a
+note says which of them change nothing. Their names and types are those of LogConfig, TopicConfig,
+CleanerConfig and ServerLogConfigs.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _AS_TEXT: dict[str, dict[str, Any]] = {
     "number": {"type": "string", "pattern": "^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$"},
     "boolean": {"enum": ["true", "false"]},
 }
-"""The text that stands for a value, by JSON Schema's name of its type."""
+"""JSON Schema of a value that is given as text, by JSON Schema's name of its type."""
 
 
 class AsPrinted(Part):
-    """Settings, whose values may be the text that Kafka's tools print for them."""
+    """A section of settings whose values may be the text that Kafka's tools print."""
 
     @model_validator(mode="before")
     @classmethod
     def _read(cls, given: Any) -> Any:
-        """Replaces text by the number or truth value that it says, as far as it can be read."""
+        """Replaces text by the number or truth value in it, where it can be read."""
         if not isinstance(given, dict):
             return given
         kinds = {one.alias or name: _kind(one.annotation) for name, one in cls.model_fields.items()}
@@ -46,7 +46,7 @@ class AsPrinted(Part):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Adds the same to the schema, for editors."""
+        """Adds the texts to the JSON Schema, for editors."""
         found = handler.resolve_ref_schema(handler(schema))
         for part in found.get("properties", {}).values():
             alternatives = part.get("anyOf", [])
@@ -56,7 +56,7 @@ class AsPrinted(Part):
 
 
 def _kind(annotation: Any) -> type | None:
-    """Type of a setting that may be given as text; None = its value is text."""
+    """Type of a setting that may be given as text; None for a setting whose value is text."""
     inner = get_args(annotation)
     if not inner:
         return annotation if annotation in (bool, float, int) else None
@@ -64,7 +64,7 @@ def _kind(annotation: Any) -> type | None:
 
 
 def _value(value: Any, kind: type | None) -> Any:
-    """The number or truth value that a text says; the text itself where it says no such thing."""
+    """The number or truth value in a text; the text itself where it has no such value."""
     if not isinstance(value, str) or kind is None:
         return value
     if kind is bool:
@@ -108,7 +108,7 @@ OF_TOPICS: dict[str, Any] = {
     "segment.index.bytes": Size,
     "segment.jitter.ms": Setting,
 }
-"""A topic's settings that no file makes anything of, and what each may be."""
+"""Settings of a topic that Replog ignores, with their types."""
 
 OF_BROKERS: dict[str, Any] = {
     "log.cleaner.enable": _IsOn,
@@ -128,12 +128,12 @@ OF_BROKERS: dict[str, Any] = {
     "log.roll.jitter.ms": Setting,
     "log.segment.delete.delay.ms": Setting,
 }
-"""The same of brokers, as far as logs and their cleaner go."""
+"""Settings of a broker for logs and their cleaner that Replog ignores, with their types."""
 
 
 def fields_of(settings: dict[str, Any]) -> dict[str, Any]:
-    """Fields for them, each with its reader, under the name that Kafka's has with underscores."""
-    means = "Kafka's; it changes nothing here, and a note says so."
+    """Fields of a model for these settings, named like Kafka's with underscores for dots."""
+    means = "A setting of Kafka that changes nothing here; a note says so."
     return {
         name.replace(".", "_"): (kind | None, Field(None, alias=name, description=means))
         for name, kind in settings.items()

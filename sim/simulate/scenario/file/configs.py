@@ -30,23 +30,23 @@ from sim.simulate.scenario.model import (
 )
 
 NEVER_REACHED = LONG
-"""What -1 stands for: old snapshots are looked for, and stay."""
+"""The retention of snapshots that -1 means: no old snapshot is deleted."""
 
 Release = Literal["0.10.1", "0.10.2"]
-"""The releases before and with KIP-87, as `sim.protocol.log.formats` has them."""
+"""The releases before and with KIP-87 (`sim.protocol.log.formats`)."""
 
 
 StrategyName = Annotated[
     str, WithJsonSchema({"anyOf": [{"enum": [*STRATEGIES, ""]}, {"type": "string"}]})
 ]
-"""Name of a strategy, looked up by `with_known_strategy`: plugins may have added some."""
+"""Name of a strategy, checked by `with_known_strategy`, since plugins may add strategies."""
 
 
 class TopicSettings(AsPrinted):
-    """A file's `topic`. What is not given comes from `broker`, then from the defaults.
+    """Section `topic`; missing settings come from `broker`, then from the defaults.
 
-    Kafka's settings have one reader, here, for timed scenarios and for log files; who makes
-    something of which of them is the business of each kind of file.
+    Timed scenarios and log files read Kafka's settings by this class; each kind of file uses some
+    of them.
     """
 
     cleanup_policy: Literal[
@@ -66,7 +66,7 @@ class TopicSettings(AsPrinted):
     compaction_strategy_header: Name | None = Field(None, alias="compaction.strategy.header")
     """KIP-280: the header that the header strategy reads."""
     delete_retention_ms: Setting | None = Field(None, alias="delete.retention.ms")
-    """How long a tombstone stays at least, in ms; `rules.delete_retention_ms` is its short form."""
+    """Time in ms that a tombstone stays at least; `rules.delete_retention_ms` is its short form."""
     index_interval_bytes: Count | None = Field(None, alias="index.interval.bytes")
     """Bytes of a segment between two entries of its offset index: where a cleaner starts to read.
 
@@ -79,18 +79,18 @@ class TopicSettings(AsPrinted):
 
 
 class BrokerSettings(AsPrinted):
-    """A file's `broker`: defaults for what `topic` does not say."""
+    """Section `broker`: the software of brokers, and defaults for `topic`."""
 
     start_offset_lag_ms: Setting | None = Field(None, alias="metadata.start.offset.lag.time.max.ms")
-    """`prefix_gate: all_live_or_timeout`: so long deletion waits for replicas (KIP-630, drafts)."""
+    """Wait of deletion for replicas under `prefix_gate: all_live_or_timeout` (KIP-630, drafts)."""
     strategy_names: Literal["reserved", "header_keys"] = "reserved"
-    """What a strategy's name may be: one of a few, or, as in drafts of KIP-280, a header's key."""
+    """Allowed names of strategies: known ones, or also a header's key, as in drafts of KIP-280."""
     software: Release | None = None
-    """What the brokers run: the release before KIP-87, or the one with it."""
+    """Software of the brokers: the release before KIP-87, or the one with it."""
     protocol_version: Release | None = Field(None, alias="inter.broker.protocol.version")
-    """In which version followers fetch (KIP-87); default: as new as the software."""
+    """Version in which followers fetch (KIP-87); default: that of the software."""
     message_format_version: Release | None = Field(None, alias="log.message.format.version")
-    """In which format leaders store what producers send (KIP-87); default: as the software."""
+    """Format in which leaders store records (KIP-87); default: that of the software."""
     backoff_ms: Period | None = Field(None, alias="log.cleaner.backoff.ms")
     """Pause of a cleaner that found nothing to do, in ms, for replicas without one of their own."""
     compaction_strategy: StrategyName | None = Field(None, alias="log.cleaner.compaction.strategy")
@@ -114,11 +114,11 @@ _AS_RULES = {
     "start_offset_lag_ms": "start_offset_lag_ms",
     "unclean_leader_election": "unclean_election",
 }
-"""Settings that are rules, too: field of the settings -> name of the rule."""
+"""Name of the rule that a setting gives, by the field of the setting."""
 
 
 def _in_kafka(kind: type) -> dict[str, InKafka]:
-    """The fields of a dataclass that files give under names of Kafka's."""
+    """Names in Kafka of the fields of a dataclass that have some, by field."""
     found: dict[str, InKafka] = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
         given = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, InKafka)]
@@ -133,14 +133,14 @@ _AS_TOPIC = tuple(_in_kafka(Topic))
 _ALWAYS = frozenset(
     name for name, hint in get_type_hints(Topic).items() if NoneType not in get_args(hint)
 )
-"""Settings that a topic always has: null says nothing of them."""
+"""Settings that a topic always has; null means that they are not given."""
 
 _AS_SNAPSHOTS = {f"snapshot_{name}": name for name in _in_kafka(SnapshotSettings)}
-"""Settings of snapshots: field of the broker's settings -> field of `SnapshotSettings`."""
+"""Field of `SnapshotSettings`, by the field of the broker's settings."""
 
 
 def _given_in(section: str, kind: type, prefix: str = "") -> dict[str, Any]:
-    """The fields of a section of a file for the settings of a dataclass that it may give."""
+    """Fields of a section of a file for those settings of a dataclass that the section may have."""
     hints, means = get_type_hints(kind, include_extras=True), attribute_docs(kind)
     found: dict[str, Any] = {}
     for name, known_as in _in_kafka(kind).items():
@@ -173,17 +173,17 @@ def with_known_strategy(
 ) -> AnySettings:
     """The settings of one section of a file, with its strategy by a name that exists.
 
-    Null means that the setting is not given. Empty is offset, in whichever place it stands, as
-    KIP-280 says (Public Interfaces). The case does not matter: apache/kafka PR 7528,
-    SkimpyOffsetMap.init. A name that no strategy has went by offset there; it is refused here, as
-    in its successor.
+    Null means that the setting is not given. Empty means offset, for a topic and for a broker
+    (KIP-280, Public Interfaces). The case does not matter: apache/kafka PR 7528,
+    SkimpyOffsetMap.init. An unknown name means offset there; it is refused here, as in the
+    successor of that code.
 
     Args:
         settings: The settings.
         section: Name of the section.
-        by_key: As with `broker.strategy_names: header_keys`, what no other strategy is called is
-            the header strategy, and the key of its header, as in drafts of KIP-280.
-        report: Takes a strategy that is not known, or a contradiction.
+        by_key: Whether an unknown name means the header strategy with this header, as in drafts of
+            KIP-280 (`broker.strategy_names: header_keys`).
+        report: Takes an unknown strategy, or a contradiction.
     """
     given = settings.compaction_strategy
     if given is None:
@@ -209,7 +209,7 @@ def with_known_strategy(
 
 
 def unread(settings: TopicSettings | BrokerSettings) -> list[str]:
-    """Kafka's names of the given settings that no timed scenario reads."""
+    """Kafka's names of those given settings that timed scenarios ignore."""
     idle = as_printed.OF_TOPICS if isinstance(settings, TopicSettings) else as_printed.OF_BROKERS
     names = (alias_of(settings, name) for name in type(settings).model_fields)
     given = {alias_of(settings, name) for name in settings.model_fields_set}
@@ -217,7 +217,7 @@ def unread(settings: TopicSettings | BrokerSettings) -> list[str]:
 
 
 def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str | int]:
-    """The rules that the settings give, by name of the rule."""
+    """Rules that the settings give, by name."""
     found = {rule: getattr(settings, name, None) for name, rule in _AS_RULES.items()}
     policy = getattr(settings, "cleanup_policy", "compact")
     if "snapshot" in policy:
@@ -226,10 +226,9 @@ def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str
 
 
 def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
-    """Settings of a topic: what `topic` says, else the broker, else the defaults.
+    """Settings of a topic, from `topic`, else from the broker, else the defaults.
 
-    A setting that `topic` gives as null means no bound, whatever the broker says, where a topic can
-    do without one.
+    Null in `topic` means no bound, also where the broker has one, if a topic can do without it.
     """
     values: dict[str, Any] = {}
     for name in _AS_TOPIC:
@@ -245,9 +244,9 @@ def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
 def lags_at_odds(
     topic: TopicSettings, broker: BrokerSettings
 ) -> tuple[tuple[str, str], str] | None:
-    """(place, what is wrong) where the maximum lag that counts is below the minimum.
+    """The place and the problem where the maximum lag in force is below the minimum; None if not.
 
-    The setting that is nearer to the topic is blamed, of two in the same place the maximum.
+    The place is that of the setting nearer to the topic; of two in the same section the maximum.
     """
     known = topic_of(topic, broker)
     least, most = known.min_compaction_lag_ms, known.max_compaction_lag_ms
@@ -270,9 +269,8 @@ def lags_at_odds(
 def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
     """How replicas take, keep and fetch snapshots.
 
-    With `snapshot` in the topic's cleanup `policy`, what the broker does not say is Kafka's
-    default; otherwise none is taken that no setting asks for. What it gives as null is not done for
-    that reason.
+    With `snapshot` in the topic's cleanup `policy` missing settings are Kafka's defaults; without
+    it snapshots are taken only by the settings that are given. Null switches a setting off.
     """
     values = _snapshot_defaults(policy)
     for setting, name in _AS_SNAPSHOTS.items():
@@ -288,7 +286,7 @@ def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
 
 
 def _snapshot_defaults(policy: str) -> dict[str, int | None]:
-    """Defaults by field of `SnapshotSettings`, under a cleanup policy."""
+    """Defaults under a cleanup policy, by field of `SnapshotSettings`."""
     asked = "snapshot" in policy
     return {
         "record_bytes": RECORD_BYTES if asked else None,
@@ -302,7 +300,7 @@ def _snapshot_defaults(policy: str) -> dict[str, int | None]:
 def settings_of_topic(topic: Topic, rules: Rules) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings of a topic that differ from the defaults, by Kafka's names: in `topic`, in `broker`.
 
-    The latter are those that Kafka has for brokers alone. What is a rule, too, is left to `rules`.
+    The latter are those that Kafka has for brokers alone. Settings that are rules are left out.
     """
     standard = Topic()
     of_topic: dict[str, Any] = {}
@@ -321,7 +319,7 @@ def settings_of_topic(topic: Topic, rules: Rules) -> tuple[dict[str, Any], dict[
 
 
 def settings_of_snapshots(snapshots: SnapshotSettings, *, policy: str) -> dict[str, int | None]:
-    """Settings of snapshots that differ from the defaults, as `broker` has them."""
+    """Settings of snapshots that differ from the defaults, by their names in `broker`."""
     standard = _snapshot_defaults(policy)
     found: dict[str, int | None] = {}
     for setting, name in _AS_SNAPSHOTS.items():
@@ -339,9 +337,9 @@ def kafka_settings(
     *,
     takes_snapshots: bool,
 ) -> dict[str, RuleValue | float | None]:
-    """All settings by Kafka's names, wherever they were given; None = no bound.
+    """All settings by Kafka's names, whether they are rules or not; None: no bound.
 
-    `topic` and `snapshots` are None for a story, which has those settings alone that are rules.
+    `topic` and `snapshots` are None for a story, whose only settings are rules.
     """
     given = rules.as_dict()
     policy = _policy_of(rules, topic, takes_snapshots=takes_snapshots)
@@ -368,7 +366,7 @@ def _policy_of(rules: Rules, topic: Topic | None, *, takes_snapshots: bool) -> s
 
 
 def _kafka_name(name: str) -> str:
-    """Kafka's name of a field, that of the topic's setting where there are two."""
+    """Kafka's name of a field; where there are two, that of the topic's setting."""
     of_topic = TopicSettings.model_fields
     return (of_topic if name in of_topic else BrokerSettings.model_fields)[name].alias or name
 
@@ -379,13 +377,13 @@ def at_odds(
     given: Mapping[str, object],
     names: Mapping[str, str],
 ) -> list[tuple[str, str]]:
-    """(setting, what is wrong) for each thing given in `rules` and in `topic` with two values.
+    """Settings with another value in `topic` than in `rules`: (setting, problem).
 
     Args:
-        rules: What the file's `rules` say.
-        topic: What its `topic` says.
-        given: The same by name of the rule.
-        names: Field of the settings -> name of the rule.
+        rules: The file's `rules`.
+        topic: Its `topic`.
+        given: The rules that `topic` gives, by name.
+        names: Name of the rule, by the field of the setting.
     """
     return [
         (alias_of(topic, name), f"{given[rule]} here, but rules.{rule} is {rules[rule]}")
@@ -395,7 +393,7 @@ def at_odds(
 
 
 def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:
-    """(setting, what is wrong) for each thing given in `rules` and in `topic` with two values."""
+    """Settings in `topic` that contradict `rules`: (setting, problem)."""
     names = {**_AS_RULES, "cleanup_policy": "cleanup"}
     found = at_odds(rules, topic, settings_as_rules(topic), names)
     if rules.get("cleanup") == "snapshot" and takes_no_snapshots(topic):
@@ -405,17 +403,17 @@ def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[s
 
 
 def takes_no_snapshots(topic: TopicSettings) -> bool:
-    """The topic names its cleanup policy, and snapshots are no part of it."""
+    """True when the topic gives a cleanup policy without snapshots."""
     return "cleanup_policy" in topic.model_fields_set and "snapshot" not in topic.cleanup_policy
 
 
 def nameless_header(
     rules: Mapping[str, object], topic: TopicSettings, broker: BrokerSettings
 ) -> list[tuple[tuple[str, str], str]]:
-    """(place, what is wrong) where settings ask for a header and do not say which.
+    """Settings that ask for the header strategy without the name of a header: (place, problem).
 
     The fork refuses that (LogConfig.validateValues in 4e9967880). The short form, `rules.strategy`,
-    reads the header of `rules.strategy_header`, which has a default.
+    reads the header `rules.strategy_header`, which has a default.
     """
     sections = (("topic", topic), ("broker", broker))
     found = [

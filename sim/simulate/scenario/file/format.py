@@ -1,7 +1,7 @@
 """Fields of a scenario file, `format: replog-scenario/1`.
 
-The face of `sim.simulate.scenario.model` for people: Kafka's names for settings, one line per send
-and per fault. Editors get a JSON Schema of these classes (`sim.simulate.scenario.file.schema`).
+A scenario as people write it: Kafka's names for settings, one line for each send and fault. Editors
+get a JSON Schema of these classes (`sim.simulate.scenario.file.schema`).
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ ManyChanges = Within(limits.PHASES)
 
 
 class HeaderLine(Part):
-    """One header of a record: `{version: 5}`, or `{bytes: 0a, name: other}`."""
+    """A header of a record: `{version: 5}`, or `{bytes: 0a, name: other}`."""
 
     version: Version | None = None
-    """Its number, written as the rules read it."""
+    """Its number, encoded as the rules read it."""
     hex_bytes: Annotated[str, Field(pattern="^([0-9a-fA-F]{2})*$"), Within(limits.TEXT)] | None = (
         Field(None, alias="bytes")
     )
     """Or its bytes, as pairs of hexadecimal digits."""
     name: Name | None = None
-    """Default: that of the version header."""
+    """Its name; default: that of the version header."""
 
 
 class SendLine(Part):
-    """One record a producer writes: `{at: 100, key: k1, value: a, version: 5}`."""
+    """A record that a producer writes: `{at: 100, key: k1, value: a, version: 5}`."""
 
     at: Milliseconds
-    """When the producer sends it, in ms; it arrives later."""
+    """Time in ms at which the producer sends it; it arrives later."""
     key: Key
     value: Text | None
     """null deletes the key."""
     version: Version | None = None
     """Value of the version header; without it the record has no such header."""
     headers: Annotated[tuple[HeaderLine, ...], Within(limits.HEADERS)] = ()
-    """In the place of `version`: all its headers, in order, such as two versions."""
+    """All its headers in order, such as two versions, instead of `version`."""
     timestamp: Milliseconds | None = None
-    """Create time in ms; `at` when not given."""
+    """Create time in ms; default: `at`."""
     producer: Producer = 1
     transaction: Annotated[
         int,
@@ -115,27 +115,27 @@ class SendsWorkload(Part):
 
     sends: Annotated[tuple[WorkloadLine, ...], Many]
     retry_ms: Period = 200
-    """A producer without an answer sends again after so many ms."""
+    """Time in ms after which a producer without an answer sends again."""
     retries: Count = 3
     idempotent: bool = True
     """Whether the leader recognises a retry."""
     acks: Literal["all", "1"] = "all"
-    """A producer is told when its batch is committed, or as soon as the leader has it."""
+    """Whether a batch is acknowledged when it is committed, or as soon as the leader has it."""
     instances: Annotated[tuple[InstanceLine, ...], Many] = ()
     """Transactional producers that are the next instances of others."""
 
 
 class TraceWorkload(Part):
-    """Real changes out of a file, see `replog trace`."""
+    """Real changes from a file, see `replog trace`."""
 
     trace: Name
     """Parquet or CSV file, relative to the scenario file."""
     batch_records: BatchRecords = 100
-    """So many changes go into one batch."""
+    """Number of changes in a batch."""
     interval_ms: Period = 5
-    """One batch every so many ms."""
+    """Time in ms between two batches."""
     limit: Changes | None = None
-    """Only the first so many changes."""
+    """Number of changes that are read; default: all."""
 
 
 class RandomWorkload(Part):
@@ -164,21 +164,21 @@ AnyWorkload = Annotated[
 
 
 class ReplicaSettings(Part):
-    """One replica."""
+    """A replica with settings of its own."""
 
     name: Name
     clock_skew_ms: Skew = 0
-    """Added to the time to give this replica's own clock."""
+    """Lead of the replica's own clock over simulated time, in ms."""
     cleaner_backoff_ms: Period | None = None
     """Pause of its cleaner in ms; null = it never cleans; default `log.cleaner.backoff.ms`."""
     tombstone_mark: Literal["null_value", "flag", "magic"] | None = None
-    """What its software takes for a tombstone when it cleans (KIP-87); default: as the rules."""
+    """Mark by which its cleaner recognises a tombstone (KIP-87); default: that of the rules."""
     software: Release | None = None
-    """What it runs: the release before KIP-87, or the one with it; default `broker.software`."""
+    """Its software: the release before KIP-87, or the one with it; default `broker.software`."""
     protocol_version: Release | None = Field(None, alias="inter.broker.protocol.version")
-    """In which version it fetches (KIP-87); default: that of `broker`, then of the software."""
+    """Version in which it fetches (KIP-87); default: that of `broker`, then of the software."""
     message_format_version: Release | None = Field(None, alias="log.message.format.version")
-    """In which format it stores what producers send; default: that of `broker`, the software."""
+    """Format in which it stores records; default: that of `broker`, then of the software."""
 
 
 def _named_kind(item: Any) -> str:
@@ -212,16 +212,16 @@ AnyConsumers = Annotated[
 
 
 class FaultLine(Part):
-    """One fault: `{at: 2000, crash: r2, for_ms: 1500}`. Exactly one kind, with its target.
+    """A fault: `{at: 2000, crash: r2, for_ms: 1500}`. Exactly one kind, with its target.
 
     A target is a replica, or `leader` or `follower`: the replica in that role at the time.
     """
 
     at: Milliseconds
     for_ms: Period | None = None
-    """How long it lasts."""
+    """Time in ms that it lasts."""
     pick: Count = 0
-    """With target `follower`, or a migration from `leader`: which one, by name order."""
+    """Place by name of the `follower` that is its target, or to which a `leader` hands over."""
 
     def named(self) -> list[tuple[type[Fault], str]]:
         """The kinds that are given, with their targets."""
@@ -230,11 +230,11 @@ class FaultLine(Part):
 
 
 OWN_FIELDS = {name: own_fields(kind) for name, kind in FAULTS.items()}
-"""By each kind of fault, what it has beside the fields of every fault."""
+"""Fields of a kind of fault that not every fault has, by the name of the kind."""
 
 
 def _fault_fields() -> dict[str, Any]:
-    """A field a kind, for its target, and the fields that kinds have of their own."""
+    """A field for each kind, with its target as value, and the own fields of the kinds."""
     found: dict[str, Any] = {
         name: (Name | None, Field(None, description=meaning_of(kind)))
         for name, kind in FAULTS.items()
@@ -250,7 +250,7 @@ if not TYPE_CHECKING:
 
 
 class ChangeLine(Part):
-    """One change of settings: `{at: 900, replica: r1, set: {strategy: header}}`.
+    """A change of settings: `{at: 900, replica: r1, set: {strategy: header}}`.
 
     Or of clients: `{at: 900, producer: 1, versions: true}`, `{at: 900, consumer: c1, format: 3}`.
     """
@@ -261,11 +261,11 @@ class ChangeLine(Part):
     settings: dict[str, str | int | bool] | None = Field(None, alias="set")
     """Rules of the cleaner, or versions of the broker (KIP-87), with their new values."""
     producer: Literal["all"] | Producer | None = None
-    """The producer that is rolled out anew; `all`: every one."""
+    """The producer that is restarted with new settings; `all`: every one."""
     versions: bool | None = None
     """Whether the producer sends version headers from now on; at the start all do."""
     consumer: Name | None = None
-    """The consumer that is rolled out anew."""
+    """The consumer that is restarted with new settings."""
     format: Literal[2, 3] | None = None
     """The client's version from now on (KIP-87); producers begin with 2, consumers as they say."""
 
@@ -278,7 +278,7 @@ class ScenarioFile(Part):
     """Default: the name of the file."""
     title: Title = ""
     source: Title = ""
-    """The document, ticket or discussion it comes from."""
+    """Document, ticket or discussion it comes from."""
     tags: Tags = ()
     """Words to select it by, as in `replog suite -k`."""
     seed: Seed = 0
@@ -290,18 +290,18 @@ class ScenarioFile(Part):
     topic: TopicSettings = TopicSettings()
     broker: BrokerSettings = BrokerSettings()
     replicas: AnyReplicas = 3
-    """How many, or their names, or their settings."""
+    """Their number, their names, or their settings."""
     network: Network = Network()
     late_messages: LateMessages = LateMessages()
     timers: Timers = Timers()
     workload: AnyWorkload = ()
     consumers: AnyConsumers = 1
-    """How many, or their names, or their settings."""
+    """Their number, their names, or their settings."""
     faults: Annotated[tuple[FaultLine, ...], ManyFaults] = ()
     changes: Annotated[tuple[ChangeLine, ...], ManyChanges] = ()
     """Settings that change during the run, and reach replicas and producers one by one."""
     last_rounds: Rounds = 0
-    """When the cluster is at rest: so many rounds of cleaning, `delete.retention.ms` apart."""
+    """Number of rounds of cleaning when the cluster is at rest, `delete.retention.ms` apart."""
     expect: Expect = Expect()
     """Without it, every safety invariant is expected to hold."""
     limits: Limits = Limits()

@@ -1,7 +1,7 @@
-"""From a scenario file to a `Scenario`, with every problem as `file:line: field: what is wrong`.
+"""Reads a scenario file; every problem is a line `file:line: field: what is wrong`.
 
-A run has one log. The topics of one cluster are scenario files that share a `broker` section, which
-has the defaults, and differ in their `topic` section (KIP-280, Public Interfaces).
+A scenario has one log. Topics of one cluster are scenario files with the same `broker` section,
+which has the defaults, and different `topic` sections (KIP-280, Public Interfaces).
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from sim.simulate.scenario.rule_values import rule_problem
 
 
 def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -> Scenario:
-    """The scenario that `file` describes; every contradiction goes to `report`.
+    """The scenario of a validated file; contradictions go to `report`.
 
-    `path` is where the file is: trace files are relative to it. `seed` replaces the file's own.
-    What is returned is meaningful only if nothing was reported.
+    Trace files are relative to `path`, that of the file. `seed` replaces the file's own. The result
+    is meaningful only if nothing was reported.
     """
     by_key = file.broker.strategy_names == "header_keys"
     known = {
@@ -100,7 +100,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
 
 
 def _check_expectations(expect: Expect, report: Report) -> None:
-    """Reports names in `expect` that no check has, and invariants violated but not checked."""
+    """Reports unknown names in `expect`, and invariants in `violated` that are not in `checked`."""
     discover()
     for field, names, known in (
         ("violated", expect.violated, INVARIANTS),
@@ -120,7 +120,10 @@ def _check_expectations(expect: Expect, report: Report) -> None:
 
 
 def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
-    """Defaults, then the preset, the broker's settings, the topic's settings, the named rules."""
+    """The rules of a file.
+
+    Later sources win: defaults, the preset, the broker's settings, the topic's, the named rules.
+    """
     given = dict(file.rules)
     preset = given.pop("preset", None)
     values: dict[str, object] = {}
@@ -130,7 +133,7 @@ def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
         else:
             report(("rules", "preset"), unknown_value(preset, PRESETS, what="preset"))
     if values.get("cleanup") == "snapshot" and takes_no_snapshots(file.topic):
-        values["cleanup"] = "compact"  # what the topic says goes before the preset
+        values["cleanup"] = "compact"  # the topic's setting wins over the preset
     values.update(settings_as_rules(file.broker))
     values.update(settings_as_rules(file.topic))
     for name, value in given.items():
@@ -152,7 +155,7 @@ def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
 
 
 def _snapshots(file: ScenarioFile, report: Report) -> SnapshotSettings:
-    """Settings of snapshots; a policy that is given and takes none contradicts them."""
+    """Settings of snapshots; reports those that contradict a given cleanup policy."""
     policy = file.topic.cleanup_policy
     found = snapshots_of(file.broker, policy=policy)
     takes = found.record_bytes is not None or found.interval_ms is not None
@@ -206,7 +209,7 @@ _COMPARED_WITH = {
     "topic": ("rules", "broker", "replicas"),
     "workload": ("rules", "topic", "broker", "duration_ms"),
 }
-"""By field of a file, the others that decide whether it is right."""
+"""Fields of a file that decide whether another field is right, by that field."""
 
 
 def load_scenario(path: Path, *, seed: int | None = None) -> Scenario:
@@ -221,9 +224,9 @@ def load_scenario(path: Path, *, seed: int | None = None) -> Scenario:
 
 
 def scenario_in(document: Document, *, path: Path, seed: int | None = None) -> Scenario:
-    """The scenario in a document. Else as `load_scenario`.
+    """The scenario in a document, read as by `load_scenario`.
 
-    `path` names the scenario without an `id`, and what it names itself is looked for beside it.
+    `path` names a scenario without an `id`; files that it names are relative to `path`.
     """
     check_format(document, (SCENARIO_FORMAT,))
     check_size(document)
@@ -245,9 +248,9 @@ def scenario_in(document: Document, *, path: Path, seed: int | None = None) -> S
 
 
 def _readable(document: Document) -> tuple[ScenarioFile, set[str]]:
-    """The scenario without the fields that are wrong by themselves, and the names of those.
+    """The scenario without the fields that have a wrong value, and the names of these fields.
 
-    Contradictions in the rest are reported beside the problems of those.
+    So contradictions in the rest are reported together with the wrong values.
     """
     read: dict[str, Any] = {}
     for name, value in document.data.items():

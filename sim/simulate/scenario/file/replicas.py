@@ -1,7 +1,7 @@
-"""Replicas and faults of a scenario file: names, versions, how these change, what hits whom.
+"""Reads replicas, changes of settings and faults of a scenario file.
 
-Versions are known when a file gives `software`, for every replica or for none; a broker has to
-start with them.
+Replicas have versions when a file gives `software`, for every replica or for none; a broker has to
+be able to start with them.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from sim.simulate.scenario.model import CHANGEABLE, EVERY_REPLICA, Change, Consu
 from sim.simulate.scenario.rule_values import rule_problem
 
 ROLES = ("leader", "follower")
-"""What a fault may name instead of a replica."""
+"""Targets of a fault other than names of replicas."""
 
 _OWN_OF_SOME = {name for own in OWN_FIELDS.values() for name in own}
-"""Fields that only some kinds of faults have."""
+"""Names of the fields that only some kinds of faults have."""
 
 _FIELDS = ("software", "protocol_version", "message_format_version")
-"""The fields of both kinds of settings that hold `VERSION_SETTINGS`."""
+"""Fields of replicas and of `broker` that hold `VERSION_SETTINGS`."""
 
 
 def build_replicas(file: ScenarioFile, report: Report) -> tuple[ReplicaSpec, ...]:
-    """The replicas there are at the start; every contradiction goes to `report`."""
+    """The replicas at the start; contradictions go to `report`."""
     backoff_ms = file.broker.backoff_ms or ReplicaSpec("").cleaner_backoff_ms
     given: Iterable[str | ReplicaSettings]
     if isinstance(file.replicas, int):
@@ -69,15 +69,15 @@ def build_replicas(file: ScenarioFile, report: Report) -> tuple[ReplicaSpec, ...
 
 
 def no_such_replica(name: str, names: Iterable[str]) -> str:
-    """Problem with the name of a replica that does not exist."""
+    """Message about the name of a replica that does not exist."""
     known = [*names]
     return f"there is no replica {name!r}{did_you_mean(name, known)}; there are {listed(known)}"
 
 
 def _versions_of(own: ReplicaSettings, broker: BrokerSettings) -> Versions | None:
-    """Versions that the replica gives, else `broker` for all; None without a software.
+    """Versions of a replica, by its own settings, else by `broker`; None without a software.
 
-    Without a software the other two mean nothing: `_check_versions` reports that.
+    The other two are meaningless without a software, which `_check_versions` reports.
     """
     software, *others = [getattr(own, name) or getattr(broker, name) for name in _FIELDS]
     return None if software is None else Versions(software, *others)
@@ -89,7 +89,7 @@ def _check_versions(
     broker: BrokerSettings,
     report: Report,
 ) -> None:
-    """Report a version without a software, and settings with which a broker would not start."""
+    """Reports a version without a software, and settings with which a broker would not start."""
     versioned = any(replica.versions is not None for replica in replicas)
     advice = "`broker.software` gives it for every replica"
     if not versioned and any(getattr(broker, field) for field in _FIELDS[1:]):
@@ -108,10 +108,10 @@ def _check_versions(
 def build_changes(
     file: ScenarioFile, replicas: Sequence[ReplicaSpec], report: Report
 ) -> tuple[Change, ...]:
-    """The changes in order of time; what contradicts itself goes to `report`.
+    """The changes in order of time; contradictions go to `report`.
 
-    `replicas` are those there are at the start; later ones begin with the settings of the first,
-    and may be named, too.
+    `replicas` are those at the start; later ones begin with the settings of the first, and may be
+    named, too.
     """
     names = [replica.name for replica in replicas]
     joined = [name for line in file.faults for kind, name in line.named() if kind.joins]
@@ -192,7 +192,7 @@ def _of_consumer(
 def _check_versions_after(
     replicas: Sequence[ReplicaSpec], changes: Sequence[tuple[int, Change]], report: Report
 ) -> None:
-    """Go through the changes of versions, in order of time, with their indexes in the file.
+    """Reports changes of versions after which a broker would not start, in order of time.
 
     A replica that joins later begins with the versions of the first.
     """
@@ -222,9 +222,9 @@ def _check_client(index: int, change: Change, *, versioned: bool, report: Report
 
 
 def build_faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault, ...]:
-    """The faults in order of time; every contradiction goes to `report`.
+    """The faults in order of time; contradictions go to `report`.
 
-    `names` are the replicas there are at the start.
+    `names` are those of the replicas at the start.
     """
     joined = {
         target: line.at for line in file.faults for kind, target in line.named() if kind.joins
@@ -253,7 +253,7 @@ def build_faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[
 
 
 def _fault(line: FaultLine, place: Location, report: Report) -> Fault | None:
-    """Fault of a line; None = the line does not say which kind."""
+    """The fault of a line; None where the line names no kind, or several."""
     kinds = line.named()
     if len(kinds) != 1:
         allowed = ", ".join(FAULTS)
@@ -282,7 +282,7 @@ def _check_target(
     place: Location,
     report: Report,
 ) -> None:
-    """The target is there at the time, or a role that the kind can have."""
+    """Reports a target that is not there at the time, or a role that the kind never strikes."""
     if fault.target in ROLES:
         if fault.target not in fault.roles:
             allowed = ", ".join((*fault.roles, "the name of a replica"))

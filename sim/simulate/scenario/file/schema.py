@@ -1,4 +1,4 @@
-"""JSON Schema of scenario files, and of rules in any file; `sim.cli.schemas` writes it."""
+"""The JSON Schema of scenario files, and of rules in any file; `sim.cli.schemas` writes it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _TYPES = {str: "string", int: "integer", bool: "boolean"}
 
 
 def scenario_schema() -> dict[str, Any]:
-    """The schema, with the presets and rules that exist, what each decides and each value means.
+    """The JSON Schema of scenario files, with the meanings of all presets, rules and values.
 
-    `enumDescriptions` belongs to no draft of JSON Schema; editors show it beside the values.
+    `enumDescriptions` belongs to no draft of JSON Schema, but editors show it with the values.
     """
     schema = without_titles(ScenarioFile.model_json_schema(schema_generator=Described))
     fields = schema["properties"]
@@ -28,7 +28,7 @@ def scenario_schema() -> dict[str, Any]:
 
 
 def rules_schema(names: Iterable[str], description: str) -> dict[str, Any]:
-    """An object of these rules, each with what its values mean, and of a preset."""
+    """JSON Schema of an object of rules with the meanings of their values, and of a preset."""
     return {
         "type": "object",
         "description": description,
@@ -38,13 +38,13 @@ def rules_schema(names: Iterable[str], description: str) -> dict[str, Any]:
 
 
 def preset_schema() -> dict[str, Any]:
-    """The name of a preset."""
+    """JSON Schema of the name of a preset."""
     models = "; ".join(f"{preset.name}: {preset.models}" for preset in PRESETS.values())
     return {"enum": list(PRESETS), "description": models}
 
 
 def rule_schema(name: str) -> dict[str, Any]:
-    """The value of a rule."""
+    """JSON Schema of the value of a rule."""
     spec, default = RULES[name], DEFAULTS[name]
     found: dict[str, Any] = {
         "description": f"{spec.decides} ({spec.source})" if spec.source else spec.decides,
@@ -63,7 +63,7 @@ def rule_schema(name: str) -> dict[str, Any]:
 
 
 def without_titles(part: Any) -> Any:
-    """Pydantic's titles repeat the names of the fields; editors show them as noise."""
+    """Removes Pydantic's titles from a schema, which repeat the names of the fields."""
     if isinstance(part, dict):
         return {
             name: without_titles(value)

@@ -1,4 +1,4 @@
-"""From the `workload` of a validated scenario file to what producers write."""
+"""Reads the `workload` of a validated scenario file."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from sim.simulate.scenario.model import (
 
 
 def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report) -> Workload:
-    """The workload that `file` describes; every contradiction goes to `report`.
+    """The workload of a file; contradictions go to `report`.
 
-    A trace file is looked for beside `path`; `seed` is that of a random workload.
+    A trace file is relative to `path`, that of the file; `seed` is that of a random workload.
     """
     workload = file.workload
     if isinstance(workload, TraceWorkload):
@@ -60,7 +60,7 @@ def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report)
 
 
 def _drawn(shape: WorkloadShape, duration_ms: int, seed: int, report: Report) -> Workload:
-    """A workload of that shape; idle phases that are out of order go to `report`."""
+    """A random workload of a shape; idle phases that are out of order go to `report`."""
     last = 0
     for index, (start, end) in enumerate(shape.idle):
         if not last <= start < end:
@@ -76,14 +76,14 @@ def _drawn(shape: WorkloadShape, duration_ms: int, seed: int, report: Report) ->
 def _by_lines(
     workload: SendsWorkload | tuple[WorkloadLine, ...],
 ) -> tuple[SendsWorkload, tuple[str, ...]]:
-    """The settings of producers with their lines, and where these stand in the file."""
+    """Settings and lines of producers, and the place of the lines in the file."""
     if isinstance(workload, SendsWorkload):
         return workload, ("workload", "sends")
     return SendsWorkload.model_construct(sends=workload), ("workload",)
 
 
 def build_applications(file: ScenarioFile, report: Report) -> Applications:
-    """Applications behind the producers; every contradiction goes to `report`."""
+    """Instances and headers of the producers' applications; contradictions go to `report`."""
     if isinstance(file.workload, TraceWorkload | RandomWorkload):
         return Applications()
     workload, place = _by_lines(file.workload)
@@ -111,7 +111,7 @@ def build_applications(file: ScenarioFile, report: Report) -> Applications:
 def _odd_headers(
     lines: tuple[WorkloadLine, ...], place: tuple[str, ...], report: Report
 ) -> tuple[tuple[int, tuple[SentHeader, ...]], ...]:
-    """Of the sends that have `headers`, by their index in order of time."""
+    """Headers of the sends that have `headers`, by the index of the send in order of time."""
     sends = [(index, line) for index, line in enumerate(lines) if isinstance(line, SendLine)]
     sends.sort(key=lambda pair: pair[1].at)
     found: list[tuple[int, tuple[SentHeader, ...]]] = []
@@ -167,7 +167,7 @@ def _check_transactions(
     place: tuple[str, ...],
     report: Report,
 ) -> None:
-    """Reports each end of a transaction, with its index, that is empty, early or a second one."""
+    """Reports each end of a transaction that is empty, too early, or a second one."""
     last_ms = {(send.producer, send.transaction): send.at_ms for send in sends}
     ended: set[tuple[int, int]] = set()
     for index, end in ends:

@@ -1,11 +1,11 @@
-"""From a `Scenario` to the text of a scenario file that loads to the same run.
+"""Writes a `Scenario` as the text of a scenario file that loads to the same run.
 
-Only what differs from the defaults is written: rules as differences from the preset that named
-them, sends and faults in one line each. Before a text is returned it is read again: it gives the
-same value, or `BadInput` names what the format has no words for.
+Only differences from the defaults are written: rules as differences from their preset, sends and
+faults in one line each. Each text is read again before it is returned: it gives the same value, or
+`BadInput` names the part that the format cannot express.
 
-Texts come out as the strict reader (`sim.files.yaml_text`) takes them back: what any version of
-YAML might read as something else is in quotes.
+Texts are written for the strict reader (`sim.files.yaml_text`): those that some version of YAML
+reads as another type are in quotes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from sim.simulate.scenario.model import (
 )
 
 COLUMNS = 100
-"""A mapping or a list of plain values that is longer goes over several lines."""
+"""Largest length of a line; longer mappings and lists are written over several lines."""
 
 _PLAIN = re.compile(r"[A-Za-z_](?:[\w ./*+-]*[\w/*+-])?", re.ASCII)
 _SWITCH = re.compile(r"(?i:true|false|yes|no|on|off|null|y|n)")
@@ -56,7 +56,7 @@ def yaml_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a document: mappings, lists, texts, numbers, booleans and None.
 
     Raises:
-        BadInput: A text has half a character in it, which UTF-8 has no bytes for.
+        BadInput: A text contains half of a surrogate pair, which UTF-8 cannot encode.
     """
     yield from _mapping(document, "")
 
@@ -81,7 +81,7 @@ def _mapping(values: Mapping[str, Any], indent: str) -> Iterator[str]:
 
 
 def _holds_mappings(values: Mapping[str, Any]) -> bool:
-    """Whether some field is a list of mappings, one line each."""
+    """True when some field is a list of mappings, which are written one a line."""
     return any(
         isinstance(value, list) and any(isinstance(item, dict) for item in value)
         for value in values.values()
@@ -89,7 +89,7 @@ def _holds_mappings(values: Mapping[str, Any]) -> bool:
 
 
 def flow(value: Any) -> str:
-    """A value in one line. Raises as `yaml_text`."""
+    """A value in one line of YAML; raises BadInput as `yaml_text` does."""
     if isinstance(value, dict):
         pairs = (f"{yaml_text(name)}: {flow(item)}" for name, item in value.items())
         return f"{{{', '.join(pairs)}}}"
@@ -107,7 +107,7 @@ def flow(value: Any) -> str:
 
 
 def _decimal(value: float) -> str:
-    """The shortest decimal number that is this one, without an exponent."""
+    """The shortest decimal text of a number, without an exponent."""
     text = format(Decimal(repr(value)), "f")
     return text if "." in text else f"{text}.0"
 
@@ -116,7 +116,7 @@ def yaml_text(text: str) -> str:
     """A text as a value of YAML in one line: plain where YAML allows, else in quotes.
 
     Raises:
-        BadInput: It has half a character in it, which UTF-8 has no bytes for.
+        BadInput: It contains half of a surrogate pair, which UTF-8 cannot encode.
     """
     if _PLAIN.fullmatch(text) and not _SWITCH.fullmatch(text):
         return text
@@ -124,7 +124,7 @@ def yaml_text(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as a value of YAML in quotes, in one line. Raises as `yaml_text`."""
+    """A text as a value of YAML in quotes, in one line; raises BadInput as `yaml_text` does."""
     return f'"{"".join(map(_character, text))}"'
 
 
@@ -139,16 +139,16 @@ def _character(character: str) -> str:
 
 
 _NAME = "scenario"
-"""What messages call a scenario that has no file."""
+"""Name in messages of a scenario that has no file."""
 
 
 def scenario_text(scenario: Scenario, *, folder: Path = Path()) -> str:
-    """A YAML scenario file that loads to the same run: same events, same digest.
+    """The text of a YAML scenario file that loads to the same run: same events, same digest.
 
-    `folder` is where the file will be: the path of a file of changes is written relative to it.
+    The path of a file of changes is written relative to `folder`, that of the scenario file.
 
     Raises:
-        BadInput: The scenario has something that no scenario file can say; the message names it.
+        BadInput: The scenario has a part that no file can express; the message names it.
     """
     said = as_said(scenario)
     text = "\n".join(yaml_lines(_document(said, folder))) + "\n"
@@ -157,11 +157,11 @@ def scenario_text(scenario: Scenario, *, folder: Path = Path()) -> str:
 
 
 def as_said(scenario: Scenario) -> Scenario:
-    """A scenario with the same run, in the form that a file gives it.
+    """A scenario with the same run, in the form in which a file has it.
 
-    Sends, faults and changes are in order of time, without faults whose role their kind never
-    strikes, such as the removal of who leads; a header in capitals has its name, and a version in
-    whose place other headers are sent is left out.
+    Sends, faults and changes are in order of time. Faults are left out whose target is a role that
+    their kind never strikes, such as the removal of a leader. A header in capitals has its name,
+    and a version that other headers replace is left out.
     """
     applications, workload = scenario.applications, scenario.workload
     own = scenario.rules.topic.strategy_header
@@ -191,19 +191,19 @@ def as_said(scenario: Scenario) -> Scenario:
 
 
 def _may_strike(fault: Fault) -> bool:
-    """Whether its target is a replica, or a role that its kind can have."""
+    """True when the target of a fault is a replica, or a role that its kind can strike."""
     return fault.target not in ROLES or fault.target in fault.roles
 
 
 def _named(header: SentHeader, own: str) -> SentHeader:
-    """A header whose name is written out if it is that of the strategy in capitals."""
+    """The header, with its name written out where that is the strategy's in capitals."""
     if not header.capitals:
         return header
     return SentHeader(header.version, header.raw, header.name or own.upper())
 
 
 def _check(text: str, said: Scenario, folder: Path) -> None:
-    """Raise BadInput unless the text loads to that scenario."""
+    """Raises BadInput unless a text loads to the scenario `said`."""
     problems: list[str] = []
     document = parse_yaml(text, _NAME)
 
@@ -231,7 +231,7 @@ def _with_real_path(workload: Workload) -> Workload:
 
 
 def _document(said: Scenario, folder: Path) -> dict[str, Any]:
-    """The file as data, in the order of its format."""
+    """The content of a file, in the order of its format."""
     versions = _common_versions(said.replicas)
     topic, of_broker = settings_of_topic(said.topic, said.rules)
     policy = topic.get("cleanup.policy", "")
@@ -269,7 +269,7 @@ def _document(said: Scenario, folder: Path) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as data: tuples as lists, dataclasses as mappings without their defaults."""
+    """A value as lists and mappings: dataclasses are mappings without their defaults."""
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if hasattr(value, "__dataclass_fields__"):
@@ -279,7 +279,7 @@ def _plain(value: Any) -> Any:
 
 
 def _rules(said: Scenario) -> dict[str, Any]:
-    """The preset that named the rules, and what differs from it."""
+    """The preset of the rules, and the rules that differ from it."""
     if said.preset is None:
         return dict(said.rules.differing_from(Rules()))
     if said.preset not in PRESETS:
@@ -289,7 +289,7 @@ def _rules(said: Scenario) -> dict[str, Any]:
 
 
 def _common_versions(replicas: Sequence[ReplicaSpec]) -> Versions | None:
-    """The versions that all replicas begin with; None = they differ, or have none."""
+    """The versions of all replicas at the start; None where they differ, or there are none."""
     found = {replica.versions for replica in replicas}
     return found.pop() if len(found) == 1 else None
 
@@ -302,7 +302,7 @@ def _of_versions(versions: Versions) -> dict[str, str]:
 def _replicas(
     replicas: Sequence[ReplicaSpec], *, common: Versions | None
 ) -> int | list[str | dict[str, Any]]:
-    """How many, if all are as they are by default, else their names or settings."""
+    """The number of replicas if all are default ones, else their names or settings."""
     listed = []
     for replica in replicas:
         own = _plain(replace(replica, versions=None))
@@ -313,10 +313,10 @@ def _replicas(
 
 
 def _counted(listed: Sequence[dict[str, Any]], letter: str) -> int | list[str | dict[str, Any]]:
-    """Names where there is nothing but a name; the number, where all have their default names."""
+    """The number, where all have default names and settings, else names or settings."""
     named = [own["name"] if len(own) == 1 else own for own in listed]
-    usual = [f"{letter}{number}" for number in range(1, len(named) + 1)]
-    return len(named) if named == usual else named
+    default = [f"{letter}{number}" for number in range(1, len(named) + 1)]
+    return len(named) if named == default else named
 
 
 def _workload(workload: Workload, applications: Applications, folder: Path) -> Any:

@@ -1,9 +1,9 @@
-"""Random clients: what producers write and when they pause, their mistakes, who reads and when.
+"""Random clients: the records and pauses of producers, their mistakes, and consumers.
 
-Laid over a workload are clients of two versions at brokers that know the flag of KIP-87, and
-mistakes with the version header (KIP-280, `compaction.strategy.header`): a version of 0 or below,
-the header twice, in capitals, or bytes that are no version. What counts then the rule `header_form`
-says.
+Two variations are applied to a finished workload: clients of two versions at brokers that know the
+flag of KIP-87, and mistakes with the version header (KIP-280, `compaction.strategy.header`): a
+version of 0 or below, the header twice, in capitals, or bytes that are no version. The rule
+`header_form` says which version counts then.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from sim.simulate.scenario.model import (
 _POLL_MS = (50, 100, 300)
 _BURSTS_MS = (50, 1_000)
 _LONG = (12, 60)
-"""Most sends of a transaction that reaches over many segments, from and to."""
+"""Range of the most sends of a transaction that extends over many segments."""
 _BUSY_BEGINNING = 0.05
-"""Share of a run before which no idle phase begins: there has to be something to clean."""
+"""Share of a run before the first idle phase, so that there is something to clean."""
 
 
 def draw_idle_phases(seed: int, mix: Mix) -> tuple[Span, ...]:
-    """Phases without writes, in order, apart from each other."""
+    """Draws phases without writes, in order and disjoint."""
     draws = Draws(seed, "idle phases")
     duration_ms = mix.duration_ms
     first_ms = int(duration_ms * _BUSY_BEGINNING) + 1
@@ -62,7 +62,7 @@ def draw_idle_phases(seed: int, mix: Mix) -> tuple[Span, ...]:
 
 
 def draw_shape(seed: int, mix: Mix, idle: tuple[Span, ...]) -> WorkloadShape:
-    """Shape of the workload, with the idle phases given."""
+    """Draws the shape of the workload with the given idle phases."""
     draws, transactions = Draws(seed, "shape"), Draws(seed, "transactions")
     unversioned = Draws(seed, "unversioned sends")
     producers = between(draws, mix.producers)
@@ -92,9 +92,9 @@ def draw_shape(seed: int, mix: Mix, idle: tuple[Span, ...]) -> WorkloadShape:
 
 
 def draw_takeover(seed: int, mix: Mix, shape: WorkloadShape) -> int | None:
-    """When a second instance of a producer begins, in ms; None = there is none.
+    """Draws the time in ms at which a second instance of a producer begins; None: there is none.
 
-    That takes two producers, one of which at least is transactional.
+    Only scenarios with two producers or more, and a transactional one, have it.
     """
     draws = Draws(seed, "instances")
     happens, share = draws.happens(mix.instances), 0.2 + draws.random() * 0.6
@@ -104,7 +104,7 @@ def draw_takeover(seed: int, mix: Mix, shape: WorkloadShape) -> int | None:
 
 
 def draw_consumers(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Consumer, ...]:
-    """Consumers c1, c2, …; some lag, some read one replica, all may pause, some read committed."""
+    """Draws consumers c1, c2, …; some lag, some read one replica, some pause or read committed."""
     isolation, ending = Draws(seed, "isolation"), Draws(seed, "ending readers")
     consumers = []
     for number in range(1, between(Draws(seed, "consumers"), mix.consumers) + 1):
@@ -138,25 +138,26 @@ def _pauses(mix: Mix, draws: Draws) -> tuple[Span, ...]:
 
 
 DELTA_BROKERS = 3
-"""So many brokers share the keys of a workload of deltas."""
+"""Number of brokers that share the keys of a workload of deltas."""
 
 NEVER_ENDED = 0.1
-"""Share of transactional producers whose last transaction is left open: the stable offset stays."""
+"""Share of transactional producers that leave their last transaction open, and with it the last
+stable offset where it is."""
 
 
 FIRST, SECOND = 1, 2
-"""Producers that are two instances of one, where there is a takeover."""
+"""Numbers of the producers that are instances of one, in scenarios with two instances."""
 _ZOMBIE_MS = 1_000
-"""How long a first instance goes on after the second one has begun."""
+"""Time in ms for which a first instance goes on after the second one has begun."""
 
 
 def draw_workload(
     shape: WorkloadShape, *, duration_ms: int, rng: Random, takeover_ms: int | None = None
 ) -> Workload:
-    """A workload of that shape in [0, duration_ms).
+    """Draws a workload of a shape in [0, duration_ms).
 
-    At `takeover_ms` the second producer begins to write in the place of the first, which goes on
-    for a while; None = they write beside each other.
+    At `takeover_ms` the second producer begins to write instead of the first, which goes on for a
+    while; None: they write independently.
     """
     times, tails = _times(shape, duration_ms, rng)
     sends = _sends(shape, times, tails, rng)
@@ -190,7 +191,7 @@ def busy_spans(idle: Sequence[Span], duration_ms: int) -> list[Span]:
 
 
 def _times(shape: WorkloadShape, duration_ms: int, rng: Random) -> tuple[list[int], set[int]]:
-    """When to send, in order, and the indexes of the sends that a pause or the end follows."""
+    """Draws the times of sends, in order; the indexes are those of the last before each pause."""
     spans = busy_spans(shape.idle, duration_ms)
     busy = sum(end - start for start, end in spans)
     times: list[int] = []
@@ -210,7 +211,7 @@ def _times(shape: WorkloadShape, duration_ms: int, rng: Random) -> tuple[list[in
 
 
 def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random) -> list[Send]:
-    """One send per time; versions and timestamps of a key ascend except where a send is late."""
+    """Draws a send for each time; versions and timestamps of a key ascend unless it is late."""
     count, producers, lateness, total = shape.keys, shape.producers, shape.lateness_ms, len(times)
     deleted_below, late_below, unversioned_below, tail_deleted_below, tail_late_below = [
         int(share * WORD)
@@ -249,7 +250,7 @@ def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random)
 
 
 def _as_delta(send: Send) -> Send:
-    """An increment of the key, which belongs to a broker; or that broker is gone."""
+    """Turns a send into an increment of a key of a broker, or into the end of that broker."""
     broker = f"b{1 + int(send.key[1:]) % DELTA_BROKERS}"
     if send.value is None:
         return send._replace(key=f"{broker}/*")
@@ -257,7 +258,7 @@ def _as_delta(send: Send) -> Send:
 
 
 def _by_instance(send: Send, takeover_ms: int) -> Send:
-    """The send by the instance that writes at that time."""
+    """The send, by the instance that writes at its time."""
     if send.producer == SECOND and send.at_ms < takeover_ms:
         return send._replace(producer=FIRST)
     if send.producer == FIRST and send.at_ms >= takeover_ms + _ZOMBIE_MS:
@@ -268,10 +269,10 @@ def _by_instance(send: Send, takeover_ms: int) -> Send:
 def _in_transactions(
     shape: WorkloadShape, sends: list[Send], duration_ms: int, rng: Random
 ) -> tuple[list[Send], tuple[EndTransaction, ...]]:
-    """The sends with those of producers up to `transactional` put into transactions.
+    """Puts the sends of the first `transactional` producers into transactions.
 
-    A transaction ends somewhere between its last send and its producer's next one, so markers come
-    late, land in idle phases, and interleave with other producers' records.
+    A transaction ends at a random time between its last send and its producer's next one, so
+    markers come late, fall into idle phases, and interleave with other producers' records.
     """
     random = rng.random
     number = dict.fromkeys(range(1, shape.transactional + 1), 0)
@@ -306,9 +307,9 @@ def _in_transactions(
 
 
 def with_mixed_clients(seed: int, mix: Mix, scenario: Scenario, *, producers: int) -> Scenario:
-    """The scenario, perhaps with old and new clients at brokers that know the flag (KIP-87).
+    """Adds old and new clients at brokers that know the flag (KIP-87) to a scenario, perhaps.
 
-    Who is old at a lower share is old at a higher one, too.
+    A client that is old at a lower share is old at a higher one, too.
     """
     if not Draws(seed, "mixed clients").happens(mix.mixed_clients):
         return scenario
@@ -337,7 +338,7 @@ def _version(old: float, draws: Draws) -> Literal[2, 3]:
 
 
 def _with_deletes_that_say_something(seed: int, workload: Workload) -> Workload:
-    """A share of the deletes of new producers has a value."""
+    """Gives a share of the deletes a value and the tombstone flag."""
     deletes = stream(seed, "flag upgrade/deletes")
     share = 0.2 + 0.8 * deletes.random()
     sends = [
@@ -350,11 +351,11 @@ def _with_deletes_that_say_something(seed: int, workload: Workload) -> Workload:
 
 
 _NO_VERSIONS = (b"", b"\x80", b"\xff" * 7, b"\xff" * 8 + b"\x01", b"\xff" * 12)
-"""None of them is 8 bytes long; in some, a number of variable length has no end."""
+"""Header values that are no version: none has 8 bytes, and some varints do not end."""
 
 
 def with_header_mistakes(seed: int, mix: Mix, scenario: Scenario) -> Scenario:
-    """The scenario, perhaps with producers that make mistakes; nothing else of it changes."""
+    """Adds mistakes with version headers to a scenario, perhaps; nothing else of it changes."""
     draws = Draws(seed, "header mistakes")
     if not draws.happens(mix.header_mistakes):
         return scenario
@@ -370,7 +371,7 @@ def with_header_mistakes(seed: int, mix: Mix, scenario: Scenario) -> Scenario:
 
 
 def _mistake(kind: float, version: int, rng: Random) -> tuple[SentHeader, ...]:
-    """The headers of one record, each kind as likely as the others."""
+    """Draws the wrong headers of a record, each kind of mistake with the same chance."""
     right = SentHeader(version)
     if kind < 0.25:
         return (SentHeader(-rng.randrange(version + 1)),)

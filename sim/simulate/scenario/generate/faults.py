@@ -1,9 +1,9 @@
-"""Random faults: how many of each kind, when, to whom, for how long.
+"""Random faults: their number of each kind, their times, targets and durations.
 
-Each kind is drawn for itself, from streams that its name and the seed determine: a kind that is
-new, or whose weight changes, leaves the faults of every other kind as they are. On top come
-targeted faults: sequences in the order that endangers a log's tail, a new disk, or elections.
-Independent faults rarely happen in such an order. Whether one does any harm stays open.
+Each kind is drawn from streams of its own, so that a new kind, or another weight, leaves the faults
+of all other kinds as they are. Targeted faults are added: sequences in the order that endangers the
+tail of a log, a new disk, or elections, in which independent faults rarely happen. They need not do
+any harm.
 """
 
 from __future__ import annotations
@@ -35,26 +35,27 @@ _OUTAGES: dict[type[Fault], int] = {
     SlowFetcher: 4,
     Wipe: 1,
 }
-"""What takes the replica away, and how often compared with the others.
+"""The outages among targeted faults, with their relative frequencies.
 
-These are no weights of a mix, so that another weight leaves the hunts of other kinds as they are.
+They are not the weights of a mix, so that another weight leaves targeted faults of other kinds as
+they are.
 """
 _ENDS = tuple(accumulate(_OUTAGES.values()))
 _IDLE_MS = 1_000
-"""Shorter idle phases leave no time for a tail to be cleaned and then missed."""
+"""Length of an idle phase in ms below which there is no time to clean a tail and then miss it."""
 _BEFORE_MS = (50, 1_200)
 _MIGRATION_MS = (10, 1_500)
-"""How long after the return the migration comes."""
+"""Range of the time in ms from the return to the migration."""
 
 
 def tail_hunt(
     seed: int, mix: Mix, replicas: Sequence[str], idle: Sequence[tuple[int, int]]
 ) -> list[Fault]:
-    """Perhaps outage, roll, return, migration around one idle phase, each at a random time.
+    """Draws outage, roll, return and migration around one idle phase, or nothing.
 
-    That is the order in which a cleaned tail can be lost (KIP-280, KAFKA-17076). Independent faults
-    rarely happen in it. Whether the tail loses, is cleaned in time and is missed stays open. There
-    is none of an outage whose weight is 0, and none at all in runs without faults.
+    In this order a cleaned tail can be lost (KIP-280, KAFKA-17076), if it has lost to earlier
+    records and is cleaned in time. Outages of weight 0 are not drawn, and runs without faults have
+    none.
     """
     draws, weights = Draws(seed, "hunt"), mix.weights
     phases = [phase for phase in idle if phase[1] - phase[0] >= _IDLE_MS]
@@ -81,17 +82,18 @@ def tail_hunt(
 
 
 _SOON_MS = 400
-"""A new disk, and the leader goes within so many ms: the replica has hardly begun to copy."""
+"""Largest time in ms from the return with a new disk to the end of the leader, so that the replica
+has hardly begun to copy."""
 _AT_ONCE_MS = (1, 25)
-"""So short is an outage after which messages to the life before are still on their way."""
+"""Range of outages in ms that are so short that messages from before them arrive after them."""
 
 
 def disk_hunt(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
-    """Faults in which a replica loses its disk and the leader goes right after; perhaps none.
+    """Draws a replica that loses its disk and a leader that goes right after that, or nothing.
 
-    The replica is out of the in-sync set before, or its disk would not be replaced: it was away for
-    long, or so slow that it lagged behind; then its restart is short, and answers to the life
-    before arrive in the new one. There is none in runs without faults.
+    The replica has left the in-sync set before, or its disk would not be replaced: it was away for
+    long, or so slow that it lagged behind. In the second case its restart is short, so that answers
+    from before arrive afterwards. Runs without faults have none.
     """
     draws = Draws(seed, "disk hunt")
     if not (draws.happens(mix.disk_hunts) and mix.faults[1] > 0 and len(replicas) > 1):
@@ -111,18 +113,18 @@ def disk_hunt(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
 
 
 _ELECTED_MS = (300, 1_200)
-"""How long until the replicas that are left have a leader."""
+"""Range of the time in ms until the remaining replicas have a leader."""
 _EARLY = 0.4
-"""By how much earlier the longest script begins, so that it ends within the run."""
+"""Factor for the time of the longest script, so that it ends within the run."""
 _LEADER, _FOLLOWER = "leader", "follower"
 
 
 def election_hunt(
     seed: int, mix: Mix, replicas: Sequence[str], idle: Sequence[tuple[int, int]]
 ) -> list[Fault]:
-    """Perhaps one of three orders of faults in which leaders follow on each other.
+    """Draws one of three sequences of faults in which leaders follow each other, or nothing.
 
-    They begin while clients write. There is none in runs without faults, or with one replica.
+    They begin while clients write. Runs without faults, or with one replica, have none.
     """
     draws = Draws(seed, "election hunt")
     if not (draws.happens(mix.election_hunts) and mix.faults[1] > 0 and len(replicas) > 1):
@@ -194,25 +196,25 @@ def _restarts_between_votes(at_ms: int, replicas: Sequence[str], draws: Draws) -
     return [Crash(at_ms, _LEADER, log_between(draws, (1_000, 4_000))), *restarts]
 
 
-USUAL_WEIGHTS = 16.0
-"""Weights that add up to this give as many faults as the mix says, on average; the defaults do."""
+WEIGHTS = 16.0
+"""Sum of weights, as of the default ones, that gives the number of faults in `Mix.faults`."""
 _LOPSIDED, _LOPSIDED_MEAN = 4.0, 1.3525
-"""In one run a kind is up to 16 times as frequent as in another, of those that have it at all.
+"""A kind is up to 16 times as frequent in one run as in another run that has it.
 
 The mean of 4 ** (2u - 1) over u from 0 to 1 is (4 - 1/4) / (2 ln 4)."""
 _NEWCOMERS_MAX = 2
 _AIMED = 0.5
-"""Share of faults placed at an idle phase instead of anywhere: an outage begins shortly before it
-and ends in it, a roll or a migration happens in it."""
+"""Share of faults that are placed at an idle phase: an outage begins shortly before it and ends in
+it, a roll or a migration happens in it."""
 _BEFORE_IDLE_MS = 900
 _RETURN_MS = (10, 1_500)
-"""How long after an outage leadership comes to the replica that was away."""
+"""Range of the time in ms from an outage to the migration to the replica that was away."""
 
 
 def draw_faults(
     seed: int, mix: Mix, *, replicas: Sequence[str], idle: Sequence[tuple[int, int]]
 ) -> tuple[Fault, ...]:
-    """Faults in order of time. `idle` are the phases without writes, (from, to) in ms."""
+    """Draws faults in order of time; `idle` are the phases without writes, (from, to) in ms."""
     number = between(Draws(seed, "faults"), mix.faults)
     drawn = {
         name: _of_kind(seed, mix, FAULTS[name], number * weight, replicas, idle)
@@ -233,7 +235,7 @@ def draw_faults(
 
 
 def _frequency(mix: Mix, draws: Draws) -> float:
-    """By what a kind's weight is multiplied in a run: 1 on average, 0 in a share of the runs."""
+    """Draws the factor of a kind's weight in a run: 1 on average, 0 in a share of the runs."""
     present, factor = draws.random() >= mix.kind_off, _LOPSIDED ** (2.0 * draws.random() - 1.0)
     return factor / _LOPSIDED_MEAN / (1.0 - mix.kind_off) if present else 0.0
 
@@ -242,13 +244,13 @@ def _of_kind(
     seed: int,
     mix: Mix,
     kind: type[Fault],
-    usual: float,
+    weighted: float,
     replicas: Sequence[str],
     idle: Sequence[tuple[int, int]],
 ) -> list[Fault]:
-    """The faults of one kind in no order, `usual / USUAL_WEIGHTS` on average over all runs."""
+    """Draws the faults of one kind, `weighted / WEIGHTS` on average over all runs."""
     draws = Draws(seed, f"faults/{kind.kind}")
-    count = int(usual / USUAL_WEIGHTS * _frequency(mix, draws) + draws.random())
+    count = int(weighted / WEIGHTS * _frequency(mix, draws) + draws.random())
     if kind.joins:
         count = min(count, _NEWCOMERS_MAX)
     faults = []
@@ -265,7 +267,7 @@ def _of_kind(
 def _when(
     mix: Mix, kind: type[Fault], idle: Sequence[tuple[int, int]], draws: Draws
 ) -> tuple[int, int]:
-    """Start and duration in ms; five numbers are drawn, whether there are idle phases or not."""
+    """Draws start and duration in ms, by five numbers with and without idle phases."""
     aimed, place = draws.happens(_AIMED), draws.random()
     moment, before_ms = draws.random(), draws.below(_BEFORE_IDLE_MS)
     at_ms, duration_ms = int(moment * mix.duration_ms), log_between(draws, mix.outage_ms)
@@ -279,7 +281,7 @@ def _when(
 
 
 def _target(kind: type[Fault], replicas: Sequence[str], draws: Draws) -> tuple[str, int]:
-    """A replica by name, or by its role at the time, and from which follower on to look."""
+    """Draws a target, by name or by its role at the time, and the place among followers."""
     role, pick = draws.random(), draws.below(len(replicas))
     if not kind.draws_role or role >= 0.45:
         return replicas[pick], 0
@@ -289,7 +291,7 @@ def _target(kind: type[Fault], replicas: Sequence[str], draws: Draws) -> tuple[s
 def _partial(
     seed: int, mix: Mix, source: str, faults: Sequence[Fault], replicas: Sequence[str]
 ) -> Iterator[Fault]:
-    """The same partitions, some of which are between the target and one other replica."""
+    """Limits some of the partitions to the target and one other replica."""
     draws = Draws(seed, f"partial partitions/{source}")
     for fault in faults:
         happens, peer = draws.happens(mix.partial_partitions), draws.choice(replicas)
@@ -300,7 +302,7 @@ def _partial(
 
 
 def _migrations_back(seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]) -> Iterator[Fault]:
-    """Migrations to replicas that were away, where the run has migrations at all."""
+    """Draws migrations to replicas that were away, in runs that have migrations."""
     migrates = _frequency(mix, Draws(seed, f"faults/{Migrate.kind}"))
     if not (migrates and mix.weights.of(Migrate)):
         return
@@ -318,15 +320,15 @@ def _migrations_back(seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]) 
 
 
 _OPERATIONS = 60
-"""More than most passes have; they are counted round."""
+"""Number of operations that most passes do not reach; they are counted round."""
 _OLD = (1, 200)
-"""What an old file says, if it said more: an offset, or an epoch."""
+"""Range of the offsets or epochs in old files, which do not exceed the true ones."""
 _DARK_MS = (100, 2_000)
-"""How long a replica is down after a failure of all power."""
+"""Range of the time in ms that a replica is down after a power failure."""
 
 
 def made_harder(seed: int, mix: Mix, source: str, faults: list[Fault]) -> list[Fault]:
-    """The same faults, some crashes of which are as the mix asks for."""
+    """Makes some crashes harder, as the mix asks: without power, in a pass, with old files."""
     for chance, purpose, harder in (
         (mix.power_losses, "power losses", _without_power),
         (mix.cleaning_crashes, "moments", _during_a_pass),
@@ -346,20 +348,20 @@ def _without_power(fault: Crash, chance: float, draws: Draws) -> Crash:
 
 
 def _during_a_pass(fault: Crash, chance: float, draws: Draws) -> Crash:
-    """A crash that waits for a cleaning pass, and comes after one of its operations on files."""
+    """Perhaps makes a crash wait for a cleaning pass and one of its operations on files."""
     waits, number = draws.happens(chance), draws.below(_OPERATIONS)
     return replace(fault, during=number) if waits else fault
 
 
 def _beside_old_files(fault: Crash, chance: float, draws: Draws) -> Crash:
-    """A crash after which one of the files beside the log is older than the log."""
+    """Perhaps lets a crash leave a file of the replica that is older than the log."""
     happens, number = draws.happens(chance), log_between(draws, _OLD)
     old: dict[str, Any] = {draws.choice(("high_watermark", "cleaned", "epochs")): number}
     return replace(fault, **old) if happens else fault
 
 
 def power_failure(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
-    """Perhaps a crash of every replica at one time, with a loss of power."""
+    """Draws a crash of every replica at one time, with a loss of power, or nothing."""
     draws = Draws(seed, "power failure")
     if not draws.happens(mix.power_failures):
         return []
@@ -370,10 +372,10 @@ def power_failure(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
 def crashes_during_installs(
     seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]
 ) -> Iterator[Fault]:
-    """Crashes in the middle of the snapshots that the faults lead to.
+    """Draws crashes during the installation of snapshots after the faults.
 
     Such a crash waits from the end of an outage for the replica's next snapshot, which may never
-    come; only replicas that the outage names have one. `drawn` are the faults by what drew them.
+    come; only outages that name their replica have one. `drawn` are the faults by their source.
     """
     if not (mix.install_crashes and mix.snapshots):
         return

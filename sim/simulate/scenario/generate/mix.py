@@ -1,8 +1,8 @@
-"""Mixes: from which ranges random scenarios are drawn. A sweep plan's `generate` section is one.
+"""Mixes: the ranges from which random scenarios are drawn, section `generate` of a sweep plan.
 
-A mix says what may happen; each scenario then turns whole kinds of faults off and gives the others
-very different weights, because a run with a bit of everything finds less than many lopsided ones
-(swarm testing: Groce et al., ISSTA 2012).
+Each scenario leaves out whole kinds of faults of its mix and gives the others very different
+weights, because runs with a bit of everything find less than many lopsided ones (swarm testing:
+Groce et al., ISSTA 2012).
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class WorkloadShape:
-    """Shape of a random workload; a scenario file's `workload: {random: ...}`.
+    """The shape of a random workload, `workload: {random: ...}` in a scenario file.
 
     Attributes:
         sends: Number of records written.
         keys: Number of keys, written to evenly, or (`hot`) mostly to a few.
-        producers: They number from 1.
+        producers: Number of producers.
         delete_share: Share of sends that delete their key.
         late_share: Share of sends whose version and timestamp are behind the newest of their key.
-        lateness_ms: How far behind at most.
+        lateness_ms: Largest distance of such a timestamp from the newest, in ms.
         unversioned_share: Share of sends without version header.
         hot: Whether a few keys get most of the sends.
         late_tail: Chance that the last send before an idle phase loses to an earlier record.
         deleted_tail: Chance that it is a delete.
-        burst_ms: Sends come together, every so many ms, so that batches have more than one record;
-            0 = each for itself.
+        burst_ms: Time in ms between two bursts of sends, so that batches have several records;
+            0: no bursts.
         idle: Phases without sends, (from, to) in ms, in order.
-        transactional: How many of the producers are transactional.
-        transaction_sends: Sends per transaction, at most.
+        transactional: Number of the producers that are transactional.
+        transaction_sends: Most sends of a transaction.
         abort_share: Share of transactions that abort.
         idempotent: Whether the leader recognises a retry.
-        acks: Whose acknowledgements producers wait for.
+        acks: Acknowledgements that producers wait for.
         retry_ms: Pause before a retry.
-        retries: How often an unanswered send is repeated.
+        retries: Most retries of a send without an answer.
         deltas: Whether sends are increments, and deletes events that remove all keys of one of
             three brokers (`state_machine: deltas`).
     """
@@ -93,13 +93,13 @@ _CONFIG = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=Fal
 class Weights(BaseModel):
     """Frequency of each kind of fault, independent of the weights of the others; 0 = never.
 
-    Weights that add up to 16, as these do, give as many faults on average as `Mix.faults` says.
+    Weights with the sum 16, that of the defaults, give the number of faults in `Mix.faults`.
     """
 
     model_config = _CONFIG
 
     def of(self, kind: type[Fault]) -> float:
-        """The weight of a kind; what no mix can ask for has none."""
+        """The weight of a kind; 0 for kinds that mixes do not have."""
         return getattr(self, kind.kind, 0.0)
 
 
@@ -133,64 +133,65 @@ class Mix(BaseModel):
     mix: Annotated[str, AfterValidator(_built_in)] = "reference"
     """The built-in mix that the other fields start from."""
     duration_ms: Period = 10_000
-    """When faults end; then the cluster heals and comes to rest."""
+    """Time in ms at which faults end; then the cluster heals and comes to rest."""
     replicas: tuple[_Replicas, _Replicas] = (3, 3)
-    """How many replicas there are at the start."""
+    """Number of replicas at the start."""
     sends: tuple[_Sends, _Sends] = (80, 260)
-    """How many records producers send."""
+    """Number of records that producers send."""
     keys: tuple[_Keys, _Keys] = (2, 12)
-    """How many keys they have."""
+    """Number of keys."""
     producers: tuple[_Producers, _Producers] = (1, 3)
-    """How many producers there are."""
+    """Number of producers."""
     consumers: tuple[_Consumers, _Consumers] = (1, 2)
-    """How many consumers there are."""
+    """Number of consumers."""
     faults: tuple[_Faults, _Faults] = (0, 8)
-    """About how many faults a run has: a number of this range is drawn for each run, and a kind of
-    fault with weight w occurs on average w / 16 times that often. Hunts and migrations back to who
-    was away come on top."""
+    """Approximate number of faults of a run: a number of this range is drawn for each run, and a
+    kind of fault with weight w occurs w / 16 times that often on average. Targeted faults, and
+    migrations back to replicas that were away, are added."""
     weights: Weights = Weights()
-    """How often each kind of fault occurs; `replog list faults` has them."""
+    """Frequency of each kind of fault; `replog list faults` has the kinds."""
     kind_off: Share = 0.5
-    """Chance that a scenario does without a kind of fault altogether; the others then have so many
-    more of it that the mean stays. 1 = no fault of any kind."""
+    """Chance that a scenario has no fault of a kind; other scenarios have more of that kind, so
+    that the mean stays. 1 = no fault of any kind."""
     tail_hunts: Share = 0.3
-    """Chance that, on top, one idle phase sees an outage, a roll, the return and a migration to who
-    was away, in this order: the one that endangers the tail of a log, and rare by itself. There is
-    none by an outage whose weight is 0."""
+    """Chance of targeted faults in one idle phase: an outage, a roll, the return, and a migration
+    to the replica that was away, in the order that endangers the tail of a log. Outages of weight 0
+    are left out."""
     election_hunts: Share = 0.0
-    """Chance that, on top, one of three scripts makes leaders follow on each other while clients
-    write: the leader is cut off, and its successor dies when it returns; three leaders as in figure
-    8 of Raft; voters restart between the requests of two candidates."""
+    """Chance of targeted faults by one of three scripts in which leaders follow each other while
+    clients write: the leader is cut off, and its successor dies when it returns; three leaders as
+    in figure 8 of Raft; voters restart between the requests of two candidates."""
     disk_hunts: Share = 0.0
-    """Chance that, on top, a replica out of the in-sync set loses its disk, and the leader crashes
-    or hands over within 400 ms; half of the time messages to its life before are on their way."""
+    """Chance of targeted faults in which a replica out of the in-sync set loses its disk, and the
+    leader crashes or hands over within 400 ms; half of the time messages from before are on their
+    way."""
     outage_ms: Times = (100, 6_000)
-    """How long crashes, partitions and slowness last; short ones are as likely as long ones."""
+    """Duration of crashes, partitions and slowness; each order of magnitude is as likely."""
     delete_share: Shares = (0.0, 0.4)
     """Share of sends that delete their key."""
     late_share: Shares = (0.0, 0.5)
     """Share of sends whose version and timestamp are not the newest of their key."""
     lateness_ms: Times = (1, 4_000)
-    """How much older the timestamps of such sends are."""
+    """Largest distance of such timestamps from the newest of their key."""
     header_mistakes: Share = 0.0
     """Chance that producers make mistakes with version headers: not above 0, twice, in capitals, no
-    number. (KIP-280; whatever the strategy is, the headers are there.)"""
+    number (KIP-280; under every strategy)."""
     idle_phases: tuple[_Phases, _Phases] = (0, 3)
     """Phases without writes, so that the tail of the log can be cleaned."""
     idle_ms: Times = (800, 5_000)
-    """How long such a phase lasts."""
+    """Duration of such a phase."""
     bursts: Share = 0.0
     """Chance that producers send many records at once, so that most batches have several."""
     transactional: Share = 0.25
     """Chance that a scenario has transactional producers."""
     not_idempotent: Share = 0.3
-    """Chance that the leader of a scenario does not recognise a retry."""
+    """Chance that leaders do not recognise retries."""
     acks_one: Share = 0.0
-    """Chance that producers are told as soon as the leader has their batches (`acks=1`)."""
+    """Chance that batches are acknowledged as soon as the leader has them (`acks=1`)."""
     skewed_clocks: Share = 0.5
     """Chance that the replicas' clocks differ, by up to `clock_skew_ms`."""
     clock_skew_ms: Annotated[int, Ge(0), Within(limits.SKEW)] = 2_000
-    """By how much clocks differ at most."""
+    """Largest difference of a clock from simulated time in ms."""
     lossy_network: Share = 0.3
     """Chance that the network loses messages."""
     loss: Shares = (0.001, 0.05)
@@ -198,8 +199,8 @@ class Mix(BaseModel):
     slow_link: Share = 0.2
     """Chance that one link is far slower than the others."""
     late_messages: Loss = 0.0
-    """Share of the requests and answers of replicas and clients that come 20 to 3,000 ms late, so
-    often after who asked has given up and asked again."""
+    """Share of the requests and answers of replicas and clients that are 20 to 3,000 ms late, often
+    after the sender of the request has sent it again."""
     repeated_messages: Share = 0.0
     """Share of them that arrive a second time, 20 to 3,000 ms later."""
     cleaners: Share = 0.95
@@ -214,47 +215,47 @@ class Mix(BaseModel):
     """Chance that silent producers are forgotten within the run."""
 
     partial_partitions: Share = 0.0
-    """Chance, per partition, that it is between its target and one other replica alone: all others,
-    and the controller, hear both."""
+    """Chance, per partition, that it is between its target and one other replica alone; both can
+    reach all others and the controller."""
     small_fetches: Share = 0.0
-    """Chance that followers copy a few batches at once, so that a copy takes its time."""
+    """Chance that followers copy a few batches at once, so that copying takes time."""
     read_committed: Share = 0.0
     """Chance, per consumer, that it reads committed."""
     ending_readers: Share = 0.0
     """Chance, per consumer, that it asks for the end first, and stops there by its position."""
     last_rounds: Share = 0.0
     """Chance that, at rest, every log is rolled and cleaned three times, `delete.retention.ms`
-    apart, which should be seconds: so what has to go at last can go."""
+    apart (which should be seconds), so that all removable records can go."""
     power_losses: Share = 0.0
     """Chance, per crash, that the machine loses power: the rule `flush` says what is lost."""
     power_failures: Share = 0.0
     """Chance that all replicas lose power at once, at some time of the run."""
     old_files: Share = 0.0
-    """Chance, per crash, that what is written beside the log is older than the log after it: the
-    high watermark, the cleaner's checkpoint or the leader epochs."""
+    """Chance, per crash, that a file is older than the log afterwards: the high watermark, the
+    cleaner's checkpoint or the leader epochs."""
     cleaning_crashes: Share = 0.0
-    """Chance, per crash, that it waits for the target's next cleaning pass, and comes after any one
-    of the pass's operations on files."""
+    """Chance, per crash, that it waits for the target's next cleaning pass, and happens after one
+    of its operations on files."""
     retention: Share = 0.0
     """Chance that the topic deletes old segments as well as it compacts, by age, size or both; not
-    in runs with snapshots, which take the place of a log's beginning."""
+    in runs with snapshots, which replace the start of a log."""
     instances: Share = 0.0
     """Chance that the run has two instances of one transactional producer: from some moment on the
-    second one writes in the place of the first, which is fenced and goes on for a while (KIP-98).
-    """
+    second one writes instead of the first, which is fenced and goes on for a while (KIP-98)."""
     long_transactions: Share = 0.0
-    """Chance that transactions are of up to 60 sends, so that they reach over many segments."""
+    """Chance that transactions have up to 60 sends, so that they extend over many segments."""
     install_crashes: Share = 0.0
-    """Chance, per outage of a replica, that it crashes in the middle of the next snapshot that it
-    fetches after that: the snapshot has its name, the log is as it was."""
+    """Chance, per outage of a replica, that it crashes while it installs the next snapshot: the
+    snapshot is there, the log is not replaced yet."""
     flush_settings: Share = 0.0
     """Chance of `flush.messages`, and of `flush.ms`, for the rule `flush: interval`."""
     mixed_clients: Share = 0.0
     """Chance that all brokers know the flag of KIP-87 while clients of both versions write and read
-    for the whole run, and that deletes of new producers say something; the rules need
-    `tombstone_mark: magic` for it, or `flag` for cleaners that know nothing else."""
+    for the whole run, and that deletes of new producers have values; the rules need
+    `tombstone_mark: magic`, or `flag` for cleaners that go by the flag alone."""
     old_producers: Share = 0.5
-    """With `mixed_clients`: chance, per producer, that it has no flag, and no value in a delete."""
+    """With `mixed_clients`: chance, per producer, that it knows no flag, so its deletes have no
+    value."""
     old_consumers: Share = 0.5
     """With `mixed_clients`: chance, per consumer, that it knows no flag."""
 
@@ -294,13 +295,13 @@ class Mix(BaseModel):
 BUILT_IN_MIXES: dict[str, Mix] = {}
 """Every built-in mix by name."""
 
-MIXES_TOLD = {
+MIX_PURPOSES = {
     "reference": "some of everything, ten seconds of three replicas: what reports are made of",
     "quiet": "few faults, a network that loses nothing: runs are short to read",
     "storm": "many faults of most kinds at once, unclean elections, heavy loss",
     "kraft": "snapshots in the place of the cleaner, as for a metadata log (KIP-630)",
 }
-"""What each is for."""
+"""Purpose of each built-in mix, by name."""
 
 BUILT_IN_MIXES.update(
     {

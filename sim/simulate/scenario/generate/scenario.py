@@ -1,7 +1,7 @@
-"""Random scenarios: one seed and a mix give one scenario, the same everywhere.
+"""Draws a random scenario from a seed and a mix, the same on every machine.
 
-Nothing here looks at rules, so every rule set of a sweep meets the same environment. Scenarios are
-made of plain dataclasses without validation: making one must cost far less than running it.
+Nothing here depends on rules, so every rule set of a sweep meets the same environment. Scenarios
+are plain dataclasses without validation, since making one must cost far less than running it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LAG_MAX_MS = (200, 400, 600, 1_000)
 
 
 def draw_replicas(seed: int, mix: Mix) -> tuple[ReplicaSpec, ...]:
-    """Replicas r1, r2, …, their clocks and their cleaners."""
+    """Draws replicas r1, r2, …, with their clocks and cleaners."""
     clocks, cleaners = Draws(seed, "clocks"), Draws(seed, "cleaners")
     skew_ms = mix.clock_skew_ms if clocks.happens(mix.skewed_clocks) else 0
     replicas = []
@@ -63,7 +63,7 @@ def draw_replicas(seed: int, mix: Mix) -> tuple[ReplicaSpec, ...]:
 
 
 def draw_network(seed: int, mix: Mix, replicas: Sequence[str]) -> Network:
-    """Latency, perhaps loss, perhaps one link far slower than the others."""
+    """Draws latency, perhaps loss, perhaps one link that is far slower than the others."""
     latency, slow, lossy = Draws(seed, "latency"), Draws(seed, "slow link"), Draws(seed, "loss")
     low = 1 + latency.below(4)
     high = low + int(25 ** latency.random())
@@ -77,7 +77,7 @@ def draw_network(seed: int, mix: Mix, replicas: Sequence[str]) -> Network:
 
 
 def draw_topic(seed: int, mix: Mix) -> Topic:
-    """Segments, and perhaps lags, small offset maps, forgotten producers, flushes, small fetches.
+    """Draws segments, and perhaps lags, small offset maps, expiring producers, small fetches.
 
     Small fetches hold one to eight small batches.
     """
@@ -102,7 +102,7 @@ def draw_topic(seed: int, mix: Mix) -> Topic:
 
 
 def _retention(seed: int, mix: Mix) -> dict[str, Any]:
-    """Perhaps `compact,delete`; not where snapshots take the place of a log's beginning."""
+    """Draws limits of retention, perhaps, but not where snapshots replace the start of a log."""
     draws, snapshots = Draws(seed, "retention"), draw_snapshots(seed, mix)
     due = (_snapshot_interval_ms(seed, mix), snapshots.record_bytes, snapshots.interval_ms)
     if any(due) or not draws.happens(mix.retention):
@@ -117,9 +117,9 @@ def _retention(seed: int, mix: Mix) -> dict[str, Any]:
 
 
 def draw_timers(seed: int, mix: Mix) -> Timers:
-    """Timers; where there are snapshots, half of the state machines take time to load.
+    """Draws timers; with snapshots, state machines take time to load in half of the scenarios.
 
-    That keeps leaders busy at the beginning of their epoch.
+    Then leaders are busy at the start of their epoch.
     """
     draws = Draws(seed, "timers")
     loading = 0.5 if mix.snapshots > 0 else 0.0
@@ -138,7 +138,7 @@ def _snapshot_interval_ms(seed: int, mix: Mix) -> int | None:
 
 
 def draw_snapshots(seed: int, mix: Mix) -> SnapshotSettings:
-    """Chunks so small that leaders change in the middle of a transfer, and records are cut."""
+    """Draws settings of snapshots, with chunks so small that leaders change during a transfer."""
     if mix.snapshots <= 0:
         return SnapshotSettings()
     return SnapshotSettings(
@@ -151,14 +151,14 @@ def draw_snapshots(seed: int, mix: Mix) -> SnapshotSettings:
 
 
 _LAST_ROUNDS = 3
-"""One sets a delete horizon, the next takes what has one, the third sees that nothing is left."""
+"""The first sets delete horizons, the second removes tombstones, the third finds no more."""
 
 
 def generate(seed: int, mix: Mix) -> Scenario:
-    """The scenario of `seed`, in [0, 2**63), drawn from `mix`; its rules are the defaults.
+    """Draws the scenario of `seed`, in [0, 2**63), from `mix`; its rules are the defaults.
 
-    Every kind of fault and every part that a mix may leave out has a stream of its own: without it,
-    or with one more, the rest of the scenario is the same.
+    Every kind of fault and every optional part has a stream of its own, so that the rest of the
+    scenario is the same without it.
     """
     replicas = draw_replicas(seed, mix)
     names = [replica.name for replica in replicas]
@@ -196,12 +196,12 @@ def generate(seed: int, mix: Mix) -> Scenario:
 
 
 def last_rounds_of(seed: int, mix: Mix) -> int:
-    """Number of rounds of cleaning that the scenario has at rest, beside those of every run."""
+    """Number of last rounds of cleaning that the scenario has at rest."""
     return _LAST_ROUNDS if Draws(seed, "last rounds").happens(mix.last_rounds) else 0
 
 
 def hunts_of(seed: int, mix: Mix) -> tuple[str, ...]:
-    """Which scripted hunts that scenario has: `tail`, `elections`, `lost_disks`, in this order.
+    """The targeted faults of a scenario: `tail`, `elections`, `lost_disks`, in this order.
 
     See `Mix.tail_hunts`, `Mix.election_hunts`, `Mix.disk_hunts`.
     """

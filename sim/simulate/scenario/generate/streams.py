@@ -1,4 +1,4 @@
-"""Streams of random numbers: one per purpose, so that a draw for one purpose shifts no other."""
+"""Streams of random numbers, one for each purpose, so that draws for one shift no other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from struct import Struct
 from typing import Protocol, TypeVar
 
 WORD = 1 << 32
-"""One above the largest number `words` gives."""
+"""The number above the largest one that `words` returns."""
 
 _Item = TypeVar("_Item")
 _BLOCK = Struct("<16I")
@@ -19,24 +19,24 @@ class Uniform(Protocol):
     """A source of random numbers in [0, 1)."""
 
     def random(self) -> float:
-        """The next number."""
+        """The next number in [0, 1)."""
         ...
 
 
 def stream(seed: int, purpose: str) -> Random:
     """The stream of `seed` for a purpose that takes many numbers, a workload for example.
 
-    The same on every machine and in every process. It takes as long to make as thirty numbers of
-    `Draws` take to draw.
+    It is the same on every machine and in every process. Making it takes as long as drawing thirty
+    numbers of `Draws`.
     """
     digest = blake2b(f"{seed}/{purpose}".encode(), digest_size=8).digest()
     return Random(int.from_bytes(digest, "big"))
 
 
 class Draws:
-    """The stream of `seed` for a purpose that takes few numbers; the same everywhere, too.
+    """The stream of `seed` for a purpose that takes few numbers, the same everywhere, too.
 
-    The numbers are the words of the hash of seed, purpose and the number of the block.
+    Its numbers are the words of hashes of seed, purpose and a block number.
     """
 
     __slots__ = ("_blocks", "_key", "_words")
@@ -55,32 +55,32 @@ class Draws:
         return self._words.pop() / WORD
 
     def happens(self, chance: float) -> bool:
-        """True with this chance; takes one number whatever the chance is."""
+        """True with this chance; takes exactly one number of the stream."""
         return self.random() < chance
 
     def choice(self, items: Sequence[_Item]) -> _Item:
-        """One of the items, each as likely."""
+        """Chooses an item, each with the same chance."""
         return items[int(self.random() * len(items))]
 
     def below(self, limit: float) -> int:
-        """A whole number from 0 up to `limit` (exclusive); 0 if the limit is 0."""
+        """A whole number from 0 to `limit` (exclusive); 0 if the limit is 0."""
         return int(self.random() * limit)
 
 
 def between(rng: Uniform, limits: tuple[int, int]) -> int:
-    """A whole number in `limits`, both included; `randint` takes five times as long."""
+    """A whole number in `limits` (both inclusive), five times as fast as `randint`."""
     low, high = limits
     return low + int(rng.random() * (high - low + 1))
 
 
 def log_between(rng: Uniform, limits: tuple[int, int]) -> int:
-    """A whole number in `limits`, both included and above 0, each order of magnitude alike."""
+    """A whole number in `limits` (both inclusive, above 0), each order of magnitude as likely."""
     low, high = limits
     return min(high, int(low * ((high + 1) / low) ** rng.random()))
 
 
 def perhaps(seed: int, purpose: str, chance: float, limits: tuple[int, int]) -> int | None:
-    """With this chance a whole number in `limits`, each order of magnitude alike; else None."""
+    """With this chance a number as by `log_between`; else None."""
     if chance <= 0:
         return None
     draws = Draws(seed, purpose)
@@ -88,14 +88,15 @@ def perhaps(seed: int, purpose: str, chance: float, limits: tuple[int, int]) -> 
 
 
 def share_between(rng: Uniform, limits: tuple[float, float]) -> float:
-    """A number in `limits`."""
+    """A number between two limits."""
     low, high = limits
     return low + rng.random() * (high - low)
 
 
 def words(rng: Random, count: int) -> tuple[int, ...]:
-    """`count` whole numbers in [0, WORD), in a tenth of the time that `random()` takes for them.
+    """Draws `count` whole numbers in [0, WORD), in a tenth of the time that `random()` takes.
 
-    `word * n >> 32` is a whole number below n, `word < share * WORD` is true for that share.
+    `word * n >> 32` is a whole number below n, and `word < share * WORD` is true with chance
+    `share`.
     """
     return Struct(f"<{count}I").unpack(rng.randbytes(4 * count))
