@@ -1,4 +1,4 @@
-"""Runs a story: each step goes through the pure core, and every invariant judges what it did."""
+"""Runs a story: each step goes through the pure core, and every invariant judges its events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sim.protocol.replication.joining import (
 from sim.protocol.replication.messages import FetchResponse, FetchSnapshotResponse
 from sim.protocol.replication.reading import Position
 from sim.protocol.replication.replica import log_config
-from sim.simulate.story.idle import IdleStep, state_of, surely_tells
+from sim.simulate.story.idle import IdleStep, state_of, shows_effect
 from sim.simulate.story.op import OPS, Step
 from sim.simulate.story.views import StoryReplica
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 Response = FetchResponse | FetchSnapshotResponse
 NO_REASON = "it changed nothing"
 _GO_BY_IT: Final = ("compact", "consume", "read_to_end")
-"""Steps that go by the high watermark of the replica that they name."""
+"""Steps that depend on the high watermark of the replica that they name."""
 
 
 class DelayedResponses:
-    """Responses on their way, the oldest first, until a step lets them arrive."""
+    """Responses in flight, the oldest first, until a step delivers them."""
 
     def __init__(self) -> None:
         """Starts with no responses."""
@@ -48,7 +48,7 @@ class DelayedResponses:
         self._waiting.append((follower, leader, response))
 
     def take(self, follower: str, leader: str) -> Response | None:
-        """Removes the oldest response from `leader` to `follower`; None where there is none."""
+        """Removes and returns the oldest response from `leader` to `follower`; None without one."""
         for one in self._waiting:
             if one[:2] == (follower, leader):
                 self._waiting.remove(one)
@@ -56,32 +56,36 @@ class DelayedResponses:
         return None
 
     def drop(self, to: str, *, sent_by: str | None = None) -> None:
-        """Drops all responses to a replica, and those that `sent_by` sent."""
+        """Drops all responses to the replica `to`, and those that `sent_by` sent."""
         self._waiting = [one for one in self._waiting if to != one[0] and sent_by != one[1]]
 
 
 class StoryDriver:
-    """A cluster that does only what the steps say, and its state.
+    """A cluster in which nothing happens but the steps of a story, with its state.
 
     Attributes:
+        story: The story.
         rules: Rules of all replicas.
         replicas: Replicas by name, in order of creation.
         isr: Names of the replicas in sync.
-        leader: Replica that was elected last; it may be down, or not lead any more.
+        leader: Name of the replica that was elected last, which may be down, or not lead any more;
+            None before the first election.
         now_ms: Time of the story in ms.
         labels: Label of each record by its uid.
         producer_epochs: Epoch of each producer, under `producer_epochs: per_transaction`.
-        checker: Invariants, which judge what happens.
-        events: (step, event) of everything that happened.
+        checker: Invariants, which judge the events.
+        events: Step number and event of everything that happened.
         step: Number of the present step.
-        answers: (step, text) of what was answered to fetches, reads and requests for votes.
+        answers: Step number and text of each answer to a fetch, a read or a request for votes.
         idle: Watched steps that did nothing.
-        delayed: Responses on their way.
-        joining: Whom the leaders wait for beside the in-sync set.
+        cleaner: The cleaner of all replicas.
+        coordinator: The coordinator of removals, for `coordinate`.
+        delayed: Responses in flight.
+        joining: Followers outside the in-sync set for which leaders wait.
         positions: Position of each consumer by its name.
-        moments: Replicas as they were at each moment that was noted.
-        in_vain: Whether the present step is void though it moved something beside the log, as a
-            pass its checkpoint.
+        moments: Views of all replicas at each moment that was noted, by its name.
+        in_vain: True if the present step did nothing although it changed state other than the log,
+            such as a checkpoint.
     """
 
     def __init__(
@@ -96,8 +100,8 @@ class StoryDriver:
         Args:
             story: The story.
             invariants: Invariants that judge it.
-            watched: Numbers of steps of which it is to be known whether they do anything; of those
-                that are marked it is always known.
+            watched: Numbers of steps to watch for doing nothing; steps that are marked as doing
+                nothing are always watched.
         """
         self.story = story
         self.rules = story.rules
@@ -131,7 +135,7 @@ class StoryDriver:
         self.step, self.in_vain = step.number, False
         watched = step.does_nothing or step.number in self._watched
         if watched:
-            self.joining.look()  # what the time that passed has done is of no step
+            self.joining.look()  # the effect of time that passed is that of no step
         before = self._state() if watched else None
         why = self._carried_out(step)
         self.joining.taken(step)
@@ -146,7 +150,7 @@ class StoryDriver:
             self.idle.append(IdleStep(step.number, step.line, why or NO_REASON))
 
     def _carried_out(self, step: Step) -> str | None:
-        """Does what the step says; why nothing came of it, if nothing did and that is known."""
+        """Carries out a step; returns the reason that holds if it did nothing; None if unknown."""
         self.joining.look()
         op = OPS[step.op]
         for name, field in op.fields.items():
@@ -160,15 +164,15 @@ class StoryDriver:
         return reported, state_of(self, loses_power=self._loses_power)
 
     def emit(self, events: Sequence[Event]) -> None:
-        """Keeps events, and lets the invariants judge them."""
+        """Keeps events, and has the invariants judge them."""
         for event in events:
-            self._reported += surely_tells(event)
+            self._reported += shows_effect(event)
             self.events.append((self.step, event))
             self.checker.on(self.step, event)
         self.joining.look()
 
     def answered(self, text: str) -> None:
-        """Keeps an answer that was given in the present step, as a sentence."""
+        """Keeps an answer of the present step, as a sentence."""
         self.answers.append((self.step, text))
 
     def add(self, name: str) -> None:
@@ -177,13 +181,13 @@ class StoryDriver:
         self.emit([ReplicaAdded(name)])
 
     def new_uid(self, label: str) -> int:
-        """Uid of the next record, which has that label."""
+        """A new uid, for a record with that label."""
         uid = len(self.labels) + 1
         self.labels[uid] = label
         return uid
 
     def set_isr(self, isr: tuple[str, ...]) -> None:
-        """Replaces the in-sync set; every leader learns it."""
+        """Replaces the in-sync set, and gives it to every leader."""
         self.isr = isr
         acting = self.acting_leader()
         for replica in self.replicas.values():
@@ -194,22 +198,22 @@ class StoryDriver:
             self.emit(leader.set_isr(acting, self.isr, rules=self.rules))
 
     def acting_leader(self) -> Replica | None:
-        """Replica that was elected last, while it is up and leads; else None."""
+        """The replica that was elected last, if it is up and leads; else None."""
         found = self.replicas[self.leader] if self.leader is not None else None
         return found if found is not None and found.up and found.leadership else None
 
 
 class Joining:
-    """Tells the leaders of a story the time and who may join (`high_watermark_waits_for`).
+    """Followers outside the in-sync set for which leaders wait (`high_watermark_waits_for`).
 
-    Time passes with `advance` alone, and every replica that is up may join. A step that goes by a
-    high watermark that is held back is noted: what was meant to be committed by then is not, and a
-    story may be green for that reason alone. Where leaders wait for the in-sync set alone nothing
-    is looked at.
+    Time passes with `advance` alone, and every replica that is up may join. A step that depends on
+    a high watermark that is held back is noted: records that the author means to be committed are
+    not, and a story may be green for that reason alone. Nothing is done where leaders wait for the
+    in-sync set alone.
 
     Attributes:
-        notes: A line for each high watermark that is held back, with the first step that went by
-            it, by leader, awaited followers, and since when they are.
+        notes: A line for each high watermark that is held back, with the first step that depends
+            on it; by leader, awaited followers, and the step since which they are awaited.
     """
 
     def __init__(self, world: StoryDriver, lag_max_ms: int) -> None:
@@ -226,19 +230,19 @@ class Joining:
             trust_the_in_sync(leader, now_ms=self._world.now_ms)
 
     def fetched(self, leader: Replica, follower: str, offset: int) -> None:
-        """Notes that a leader gave a follower what there is from `offset` on, be it nothing."""
+        """Notes that a leader gave a follower the records from `offset` on, if there are any."""
         if self._waits and leader.leadership is not None:
             end, now_ms = leader.log.log_end_offset, self._world.now_ms
             note_fetch(leader.leadership, follower, offset, end, now_ms)
 
     def look(self) -> None:
-        """Has every leader find whom it waits for: time may have passed, a replica may be back."""
+        """Has every leader find the followers it waits for, as these may have changed."""
         for one in self._world.replicas.values():
             if one.leadership is not None:
                 self.before_isr(one, one.leadership.isr)
 
     def before_isr(self, leader: Replica, isr: tuple[str, ...]) -> None:
-        """Has a leader find whom it waits for under this in-sync set, its own or the next one."""
+        """Has a leader find the followers it waits for under its own or the next in-sync set."""
         world = self._world
         if self._waits:
             wait_for_joining(
@@ -252,7 +256,7 @@ class Joining:
             )
 
     def taken(self, step: Step) -> None:
-        """Notes since when which followers are awaited, and whether the step went by that."""
+        """Notes the awaited followers after a step, and a step that depends on them."""
         if not self._waits:
             return
         pairs = [
@@ -289,10 +293,10 @@ def idle_steps(
 ) -> tuple[IdleStep, ...]:
     """Steps of a story that did nothing and are not marked so, in order.
 
-    The story is run once more, and those steps are watched of which neither an event nor a
-    violation says that they did something.
+    The story is run once more to watch the steps for which neither an event nor a violation shows
+    an effect.
     """
-    did = {number for number, event in events if surely_tells(event)}
+    did = {number for number, event in events if shows_effect(event)}
     did |= {violation.at for violation in violations}
     doubtful = {step.number for step in story.steps if not step.does_nothing} - did
     if not doubtful:

@@ -1,4 +1,4 @@
-"""Claims of a story, its `expect`, checked."""
+"""The claims in the `expect` of a story, checked."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ from sim.simulate.story.fields import REPLICA, check_names, no_such_label
 from sim.simulate.story.op import Scope
 
 _EMPTY_SLOT = "-"
-"""What a claim says of a slot without a record."""
+"""Label of a slot without a record in a claim."""
 _EXPECT = ("violated", "checked", "leader", "replicas", "moments", "note")
 
 Claims: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""What is claimed of replicas, by name."""
+"""Claims about replicas, by name of the replica and of the claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryExpect(Expectation):
-    """Claims of a story; None = no claim.
+    """The expectation of a story.
 
-    `replicas` speaks of the end, `moments` of what each `moment` step noted, by its name.
+    Attributes:
+        leader: Name of the leader at the end; None without a claim.
+        replicas: Claims about replicas at the end.
+        moments: Claims about replicas at each moment that a `moment` step noted, by its name.
     """
 
     leader: str | None = None
@@ -46,9 +49,9 @@ class Claim(NamedTuple):
     """A kind of claim about a replica.
 
     Attributes:
-        shape: Its type, as annotations write it; numbers are no texts here.
-        expected: What it is called in errors.
-        means: What is claimed.
+        shape: Type of its value, as in an annotation; a number is no text.
+        expected: Name of the type in errors.
+        means: Meaning of its value.
     """
 
     shape: Any
@@ -78,16 +81,16 @@ CLAIMS = {
     "committed": Claim(
         list[str],
         "a list of label@offset texts",
-        "What a consumer of committed records is given, `label@offset` each.",
+        "The records that a consumer of committed records is given, `label@offset` each.",
     ),
     "state": Claim(dict[str, str | int], "a mapping of keys to labels", "The label each key has."),
     "up": Claim(bool, "true or false", "Whether it is up."),
 }
-"""What may be claimed of a replica, by name."""
+"""The claims that may be made about a replica, by name."""
 
 
 def _fits(value: object, shape: Any) -> bool:
-    """Whether a value is of a type as annotations write it; a tuple is a list in a file."""
+    """True for a value of a type, written as in an annotation; a tuple is a list in a file."""
     of, parts = get_origin(shape), get_args(shape)
     if of is UnionType:
         return type(value) in parts
@@ -102,7 +105,7 @@ def _fits(value: object, shape: Any) -> bool:
 
 
 def _claimed(part: str, claim: Any, place: Place) -> Any:
-    """A claim as the view of a replica has it: a step may give a label as a number, too."""
+    """A claim in the form that the view of a replica has."""
     if not _fits(claim, CLAIMS[part].shape):
         place.fail(f"expected {CLAIMS[part].expected}, not {shown(claim)}")
     if part == "state":
@@ -114,11 +117,11 @@ def expect_at(raw: object, scope: Scope, place: Place, wrong: Complaints) -> Sto
     """The claims at `place`, checked.
 
     Args:
-        raw: As the file has them.
-        scope: What is known at the end: the replicas, and those of each moment that a step notes.
-        place: Where the claims are, for errors.
+        raw: The claims as the file has them.
+        scope: The replicas at the end of the story, and those at each moment that a step notes.
+        place: Place of the claims, for errors.
         wrong: Takes complaints about fields, invariants and replicas that do not exist, and about
-            claims that can never be met because they are not of the type of what they are about.
+            claims of a wrong type, which could never be met.
     """
     fields = Fields(raw, place, _EXPECT, wrong)
     discover()
@@ -148,7 +151,7 @@ def expect_at(raw: object, scope: Scope, place: Place, wrong: Complaints) -> Sto
 def check_labels(
     expect: StoryExpect, labels: Sequence[str], place: Place, wrong: Complaints
 ) -> None:
-    """Complain of records in claims about logs that no step writes."""
+    """Complains of claims about records that no step writes."""
     at_moments = [(place.at("moments").at(name), of) for name, of in expect.moments.items()]
     for at, of in ((place.at("replicas"), expect.replicas), *at_moments):
         for replica, claims in of.items():
@@ -163,7 +166,7 @@ def check_labels(
 def _of_replicas(
     raw: object, known: Sequence[str] | None, place: Place, wrong: Complaints
 ) -> Claims:
-    """The claims about each replica; `known` is None where the replicas are not known."""
+    """The claims about each replica; `known` has the replicas, None if they are not known."""
     replicas: dict[str, dict[str, Any]] = {}
     with wrong:
         for name, claims in as_object(raw, place).items():

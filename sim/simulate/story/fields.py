@@ -1,4 +1,4 @@
-"""The types that a field of a step may have: what is allowed, and how it is read."""
+"""The types of fields of steps: the values they allow, and how these are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sim.protocol.replication.interrupting import MOMENTS
 from sim.protocol.replication.reading import ISOLATIONS, WAYS
 
 _INTEGER = re.compile(r"-?[0-9]{1,60}", re.ASCII)
-"""Longer ones are beyond every limit."""
+"""Integers with more digits are beyond every limit."""
 
 
 _AS_TEXT = {"type": "string", "pattern": "^-?[0-9]+$"}
@@ -28,13 +28,13 @@ _NAME = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FieldType:
-    """A type of fields; each is a type of its own.
+    """A type of fields; equal ones with different names are different types.
 
     Attributes:
-        expected: What it is called in errors.
-        parse: How a given value is read.
-        schema: What may be given, for editors; numbers and names may come as text, as in a line.
-        limit: The largest of it; None = there is none.
+        expected: Name of the type in errors.
+        parse: Function that reads a given value; it raises ValueError, TypeError or KeyError.
+        schema: JSON Schema of allowed values, for editors; numbers may be texts, as in a line.
+        limit: Limit of its values; None without one.
     """
 
     expected: str
@@ -43,10 +43,10 @@ class FieldType:
     limit: Limit | None = None
 
     def value_of(self, value: object, place: Place) -> Any:
-        """The value at `place` as this type reads it.
+        """The value at `place`, read by this type.
 
         Raises:
-            BadInput: It is not of this type.
+            BadInput: The value is not of this type, or beyond its limit.
         """
         try:
             return self.parse(value)
@@ -57,7 +57,7 @@ class FieldType:
 
 
 class _BeyondLimit(ValueError):
-    """A value is of the right type, and beyond what is allowed; the text says so."""
+    """An error for a value of the right type that is beyond a limit, which the text names."""
 
 
 def _fail(value: Any) -> Any:
@@ -76,7 +76,7 @@ def _integer(value: Any) -> int:
 
 
 def _number(limit: Limit, *, natural: bool = False) -> FieldType:
-    """An integer within a limit; from 0 on if it is `natural`."""
+    """A type of integers within a limit, from 0 on if `natural`."""
 
     def parse(value: Any) -> int:
         number = _integer(value)
@@ -120,7 +120,7 @@ def names_in(value: Any) -> tuple[str, ...]:
     """Names in a list, or in one text with commas.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The value is neither.
     """
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list):
@@ -210,27 +210,27 @@ WAY = _one_of(*WAYS)
 
 
 _OWN = re.compile(r"[CA]:-?[0-9]+|(LC|SN)[0-9]+", re.ASCII)
-"""Labels that no step gives: of markers, of leader changes, of snapshots in a log."""
+"""Labels of records that no step names: markers, leader changes, snapshots in a log."""
 
 
 def unwritten(
     kind: FieldType, value: Any, keys: Sequence[str], labels: Sequence[str]
 ) -> str | None:
-    """Say what is wrong with a value that names a key or record which no step writes."""
+    """Complaint about a value that names a key or a record which no step writes, else None."""
     if kind is KEY and value not in keys:
         return f"no step writes a key {value!r}{did_you_mean(value, keys)}"
     return no_such_label(value, labels) if kind is LABEL else None
 
 
 def no_such_label(label: str, labels: Sequence[str]) -> str | None:
-    """Say what is wrong with a label that no step gives to a record."""
+    """Complaint about a label that no step gives to a record, else None."""
     if label in labels or _OWN.fullmatch(label):
         return None
     return f"no step writes a record {label!r}{did_you_mean(label, labels)}"
 
 
 def check_names(kind: FieldType, value: Any, known: Sequence[str], place: Place) -> None:
-    """Raise BadInput if the value names a replica twice, or one that is not known."""
+    """Raises BadInput for a value that names a replica twice, or an unknown one."""
     names = (value,) if kind is REPLICA else value if kind is REPLICAS else ()
     if len(set(names)) < len(names):
         place.fail(f"a replica is named twice in {', '.join(names)}")

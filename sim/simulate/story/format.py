@@ -42,19 +42,26 @@ STORY_DEFAULTS = Rules.of(
     tombstone_mark="explicit",
     start_offset_lag_ms=100,
 )
-"""What a story's rules start from where it names no preset."""
+"""Rules from which those of a story without a preset start."""
 
 UNDER_A_PRESET = Rules().with_values(
     {one: STORY_DEFAULTS.as_dict()[one] for one in ("delete_retention_ms", "start_offset_lag_ms")}
 )
-"""What they start from where it does: as everywhere, but for times, which a topic sets."""
+"""Rules from which those of a story with a preset start: the defaults, but for a topic's times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story(Runnable):
-    """A story as loaded; `replicas` are in order of creation.
+    """A story as loaded.
 
-    A follower counts as caught up for `replica_lag_max_ms` after it had all of its leader's log.
+    Attributes:
+        replicas: Names of the replicas, in order of creation.
+        isr: Names of the replicas that are in sync at first.
+        voters: Names of the replicas that vote.
+        steps: The steps, in order.
+        expect: The expectation.
+        replica_lag_max_ms: Time for which a follower counts as caught up after it had all of its
+            leader's log, in ms.
     """
 
     unit = "step"
@@ -68,18 +75,18 @@ class Story(Runnable):
 
     @property
     def default_rules(self) -> Rules:
-        """Rules of a story that names none."""
+        """Rules of a story without rules of its own."""
         return STORY_DEFAULTS
 
     @property
     def asserted(self) -> tuple[str, ...]:
-        """The invariants that its steps claim to hold: they are judged in any case."""
+        """Invariants that its steps claim to hold, and that are judged in any case."""
         named = (OPS[step.op].asserts for step in self.steps)
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 LAG = "replica_lag_max_ms"
-"""How timed scenarios call `replica.lag.time.max.ms`, too."""
+"""Name of `replica.lag.time.max.ms`, the same as in timed scenarios."""
 
 TOP = [
     "format",
@@ -99,17 +106,17 @@ TOP = [
 
 
 def load_story(path: Path) -> Story:
-    """Read and check a story file.
+    """Reads and checks a story file.
 
     Raises:
-        BadInput: The file cannot be read, or says something that the format does not allow; the
-            message names the file, the line, the step and the field.
+        BadInput: The file cannot be read, or is not a valid story; the message names the file, the
+            line, the step and the field.
     """
     return story_in(read_document(path), default_id=one_line(path.stem))
 
 
 def story_from(data: object, *, where: str) -> Story:
-    """The story in data as JSON or YAML has it; `where` names it in errors.
+    """The story in parsed JSON or YAML; `where` names it in errors.
 
     Raises:
         BadInput: As `load_story`.
@@ -118,7 +125,7 @@ def story_from(data: object, *, where: str) -> Story:
 
 
 def story_in(document: Document, *, default_id: str) -> Story:
-    """The story in a document, wherever that was read; `default_id` is for one that has no `id`.
+    """The story in a document; `default_id` is the id of one without `id`.
 
     Raises:
         BadInput: As `load_story`.
@@ -131,7 +138,7 @@ def story_in(document: Document, *, default_id: str) -> Story:
 
 
 def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
-    """The story, which means something only if nothing is wrong."""
+    """The story, which is meaningless if there are complaints."""
     rules, given, expect = STORY_DEFAULTS, top.values.get("rules", {}), StoryExpect()
     named = _text_or(top, "id", default_id, limits.NAME, wrong)
     title = _text_or(top, "title", "", limits.TITLE, wrong)
@@ -146,7 +153,7 @@ def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
     scope = Scope(list(replicas), sure=bool(replicas))
     isr, voters = _subset(top, "isr", scope, wrong), _subset(top, "voters", scope, wrong)
     steps = _steps(top, scope, wrong)
-    if not wrong.lines:  # a rule that is wrong has no say in what a field means
+    if not wrong.lines:  # a wrong rule does not decide whether a field has a meaning
         check_meanings(steps, rules, top.at("steps"), wrong)
     with wrong:
         expect = expect_at(top.values.get("expect", {}), scope, top.at("expect"), wrong)
@@ -171,7 +178,7 @@ def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
 
 
 def _lag_max_ms(top: Fields, rules: Rules, wrong: Complaints) -> int:
-    """The only one of `timers`; it counts where a leader waits for who is about to join."""
+    """The only timer; it counts where a leader waits for followers that are about to join."""
     given = top.values.get("timers")
     if given is None:
         return REPLICA_LAG_MAX_MS
@@ -206,7 +213,7 @@ def _steps(top: Fields, scope: Scope, wrong: Complaints) -> tuple[Step, ...]:
 
 
 def _replicas(top: Fields, wrong: Complaints) -> tuple[str, ...]:
-    """The replicas; none if something is wrong with them."""
+    """Names of the replicas; empty if they are wrong."""
     with wrong:
         names = _names(top, "replicas")
         if len(set(names)) != len(names):
@@ -216,7 +223,7 @@ def _replicas(top: Fields, wrong: Complaints) -> tuple[str, ...]:
 
 
 def _subset(top: Fields, name: str, scope: Scope, wrong: Complaints) -> tuple[str, ...]:
-    """The replicas that a field lists; all of them without the field."""
+    """Names of the replicas that a field lists; all of them without the field."""
     with wrong:
         if name in top.values:
             names = _names(top, name)

@@ -1,9 +1,9 @@
 """Steps of a story that did nothing: the state is as it was, and nothing was reported.
 
-Much does nothing by the format: an election without a majority, an append to a replica that does
-not lead, a chunk of a snapshot that no leader offered. So does much that is an event: a pass that
-finds nothing to clean, the crash of a replica that is down, a reader at the end. The author of a
-story wants to know.
+Many steps do nothing by the format: an election without a majority, an append to a replica that
+does not lead, a chunk of a snapshot that no leader offered. Others do nothing though they are
+events: a pass that finds nothing to clean, the crash of a replica that is down, a read at the end.
+The author of a story wants to know them.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from sim.protocol.events import (
 )
 
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
-"""Compared as they are; tuples, with names or without, hold what never changes."""
+"""Types that are compared as they are; a tuple holds nothing that changes."""
 _FETCHED_TO = "acknowledged_end"
-"""A refused fetch moves it, too; only a loss of power makes a difference of it."""
+"""Moved by a refused fetch as well, and of effect only for a loss of power."""
 _CLEANED_AT = "last_cleaning"
-"""Any pass moves it; only `tombstone_removal: cleaning_checkpoint` reads it."""
+"""Moved by any pass, and read by `tombstone_removal: cleaning_checkpoint` alone."""
 _RESTARTED_AT = "restarts"
-"""Any restart adds to it; it says where an index begins anew, for which stories are too short."""
+"""Grows with any restart; the offset index that it is for has no effect in short stories."""
 _DISK = "disk"
-"""A wipe brings another one, which differs from an empty one only if a rule asks for it."""
+"""Replaced by a wipe; a new disk differs from an empty one only under certain rules."""
 
 _SURE: Final = (
     ReplicaAdded,
@@ -53,16 +53,16 @@ _SURE: Final = (
     SnapshotInstalled,
     PrefixDeleted,
 )
-"""Events that never come of a step that does nothing."""
+"""Events that a step which does nothing never causes."""
 
 
 class IdleStep(NamedTuple):
-    """A step that did nothing.
+    """A step that did nothing, with the reason.
 
     Attributes:
-        number: Its number, from 1.
+        number: Number of the step, from 1.
         line: The step as a line.
-        why: Why nothing came of it, without a full stop.
+        why: Reason for which it did nothing, without a full stop.
     """
 
     number: int
@@ -71,7 +71,7 @@ class IdleStep(NamedTuple):
 
 
 def idle_notes(steps: Iterable[IdleStep]) -> list[str]:
-    """A line for each reason: `steps 4, 5, 6 did nothing: r2 does not lead`."""
+    """A line for each reason, such as `steps 4, 5, 6 did nothing: r2 does not lead`."""
     by_reason: dict[str, list[str]] = {}
     for step in steps:
         by_reason.setdefault(step.why, []).append(str(step.number))
@@ -81,8 +81,8 @@ def idle_notes(steps: Iterable[IdleStep]) -> list[str]:
     ]
 
 
-def surely_tells(event: Event) -> bool:
-    """Whether an event shows by itself that its step did something; else the state is compared."""
+def shows_effect(event: Event) -> bool:
+    """True for an event that shows an effect of its step; else the state has to be compared."""
     if isinstance(event, Consumed):
         return bool(event.records)
     if isinstance(event, ReadingEnded):
@@ -93,9 +93,9 @@ def surely_tells(event: Event) -> bool:
 
 
 def state_of(world: Any, *, loses_power: bool) -> object:
-    """Copy of the state of a driver that a step may change, to compare with later.
+    """Copy of the state of a driver that a step may change, to compare with a later one.
 
-    `loses_power` says whether a later step may take its power.
+    `loses_power` is true if a step of the story is a loss of power.
     """
     rules = world.rules
     dated = rules.cleaner.tombstone_removal == "cleaning_checkpoint"
@@ -106,12 +106,12 @@ def state_of(world: Any, *, loses_power: bool) -> object:
         _RESTARTED_AT: True,
         _DISK: not asked,
     }
-    ignored = tuple(name for name, nobody_reads in unread.items() if nobody_reads)
+    ignored = tuple(name for name, is_unread in unread.items() if is_unread)
     parts = (
         world.replicas,
         world.delayed,
         world.coordinator,
-        # Whom a consumer asked last is no move.
+        # A consumer that asks another replica has not moved.
         {name: (p.offset, p.epoch) for name, p in world.positions.items() if p.offset > 0},
     )
     copies = [_plain(part, ignored) for part in parts]
@@ -119,7 +119,7 @@ def state_of(world: Any, *, loses_power: bool) -> object:
 
 
 def _plain(value: Any, ignored: tuple[str, ...]) -> object:
-    """A copy to compare with later, without the attributes to ignore."""
+    """Copy of a value to compare with a later one, without the attributes to ignore."""
     if isinstance(value, _ATOMS):
         return value
     if isinstance(value, Mapping):

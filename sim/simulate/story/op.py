@@ -15,10 +15,14 @@ from sim.simulate.story.fields import REPLICA, FieldType
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its number (from 1), its op, the fields that were given, and all that as a line.
+    """A step of a story.
 
-    `does_nothing` says that it is meant to do nothing. Neither that nor the line is shown: two
-    steps that look alike do the same.
+    Attributes:
+        number: Number of the step, from 1.
+        op: Name of its op.
+        fields: The fields that the file gives, by name.
+        line: The step as a line; it counts neither for equality nor in `repr`.
+        does_nothing: True if it is marked as doing nothing; not in `repr`.
     """
 
     number: int
@@ -37,26 +41,27 @@ class Step:
 
 
 Take = Callable[[Any, Step], str | None]
-"""Has a driver (`sim.simulate.story.driver`) carry out a step.
+"""Function that carries out a step with a driver (`sim.simulate.story.driver`).
 
-It returns why nothing came of it, if nothing did; None = it cannot say.
+It returns the reason that holds if the step did nothing; None if it knows no reason.
 """
 
 Fields = Mapping[str, Any]
-"""The fields that a step gives, by name."""
+"""Fields that a step gives, by name."""
 
 
 class Field(NamedTuple):
     """A field of a step.
 
     Attributes:
-        kind: Its type.
-        means: What it means, with its unit where it has one.
-        required: Whether every step of the op has it.
-        plain: Whether a plain step has it; a line has it by its position.
-        must: Why nothing happens, for the replica that it names; None = something may.
-        void: Why it means nothing under a story's rules, and what would give it a meaning; None =
-            it means something. No such function: under any rules.
+        kind: Type of its value.
+        means: Meaning of its value, with the unit.
+        required: True if every step of the op has it.
+        plain: True if a plain step has it, so that a line gives it by position.
+        must: Function that returns why nothing can happen to the replica that the field names, or
+            None; None without such a condition.
+        void: Function that returns why the field has no meaning under a story's rules, or None;
+            None for a field that always has a meaning.
     """
 
     kind: FieldType
@@ -68,17 +73,17 @@ class Field(NamedTuple):
 
 
 def be_up(replica: Replica) -> str | None:
-    """Why a replica does nothing that takes one that is up."""
+    """Reason against a step that needs the replica to be up, else None."""
     return None if replica.up else f"{replica.name} is down"
 
 
 def be_down(replica: Replica) -> str | None:
-    """Why a replica does nothing that takes one that is down."""
+    """Reason against a step that needs the replica to be down, else None."""
     return f"{replica.name} is up already" if replica.up else None
 
 
 def lead(replica: Replica) -> str | None:
-    """Why a replica does nothing that takes a leader."""
+    """Reason against a step that needs the replica to lead, else None."""
     if replica.up and replica.leadership is None:
         return f"{replica.name} does not lead"
     return be_up(replica)
@@ -109,14 +114,13 @@ ACTOR = need(REPLICA, "The replica that does it.", must=be_up)
 
 @dataclass(slots=True)
 class Scope:
-    """State of a story before a step, as far as its file tells.
+    """State of a story before a step, as far as its file shows it.
 
     Attributes:
-        known: The replicas that exist.
-        sure: Whether those are all, and the moments, too: a step that cannot be read may have added
-            another one.
-        moments: The replicas that existed at each moment that was noted.
-        passed_ms: The time.
+        known: Names of the replicas that exist.
+        sure: False if a step that cannot be read may have added a replica or a moment.
+        moments: Names of the replicas that existed at each moment that was noted.
+        passed_ms: Time of the story in ms.
     """
 
     known: list[str]
@@ -126,26 +130,26 @@ class Scope:
 
 
 Check = Callable[[Fields, Place], None]
-"""Raises BadInput for fields that do not go together; the place is that of the step."""
+"""Function that raises BadInput for fields that do not go together; takes the step's place."""
 
 Note = Callable[[Fields, Scope, Place], None]
-"""Notes what the step does to the scope; raises BadInput if that cannot be."""
+"""Function that applies a step to the scope; raises BadInput if that is impossible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A kind of step: its fields, checks and effect, said in one place.
+    """A kind of step, with its fields, checks and effect.
 
     Attributes:
-        name: What files call it.
-        means: What it does, in a sentence.
-        source: What it is in a real system; `this project` for what only a story has.
+        name: Name in files.
+        means: Effect of the step, in sentences.
+        source: Its counterpart in a real system; `this project` for one that only stories have.
         fields: Its fields by name, in the order of the one-line form.
-        take: What it does.
-        check: What its fields have to keep to beyond their types; None = nothing.
-        note: What it does to the scope of the steps behind it; None = nothing.
-        asserts: The invariant that it claims to hold, which is judged in any case.
-        observes: Whether it looks at what there is: twice in a row it is no second look.
+        take: Function that carries it out.
+        check: Check of its fields beyond their types; None without one.
+        note: Effect on the scope of later steps; None without one.
+        asserts: Invariant that it claims to hold, which is judged in any case; None without one.
+        observes: True for a step that only judges or notes: a second one in a row does nothing.
     """
 
     name: str
@@ -169,7 +173,7 @@ class Op:
         return [name for name, one in self.fields.items() if one.plain]
 
     def in_vain(self, fields: Fields, rules: Rules) -> dict[str, str]:
-        """The given fields that mean nothing under the rules, each with the reason."""
+        """The given fields that have no meaning under the rules, each with the reason."""
         voids = ((name, self.fields[name].void) for name in fields)
         reasons = ((name, void(rules)) for name, void in voids if void is not None)
         return {name: why for name, why in reasons if why is not None}
@@ -193,7 +197,7 @@ def op(
     observes: bool = False,
     **fields: Field,
 ) -> Callable[[Take], Take]:
-    """Makes a function an op: its name is the op's, its docstring what the op means.
+    """Registers a function as an op, which has its name, and its docstring as the meaning.
 
     Required fields come before the others.
     """

@@ -35,17 +35,17 @@ COMMON = {
     DOES: "`nothing`: it is meant to do nothing, as it is refused or as there is nothing to do.",
     "note": "Anything; it is not read.",
 }
-"""The fields that any step may have, with what they mean."""
+"""Fields that any step may have, with their meanings."""
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 _QUOTED = re.compile(r"""(?:(?<=[\s=])|^)(["'])[^"']*\s[^"']*\1(?=\s|$)""")
-"""Something in quotes that has a space in it."""
+"""A quoted text with a space in it."""
 
 
 def step_at(raw: object, number: int, scope: Scope, place: Place) -> Step:
-    """The step at `place`, checked; what it does to the scope is noted there.
+    """The step at `place`, checked; its effect on the scope is applied.
 
     Raises:
-        BadInput: It says something that the format does not allow.
+        BadInput: The format does not allow the step.
     """
     try:
         if isinstance(raw, dict):
@@ -58,12 +58,12 @@ def step_at(raw: object, number: int, scope: Scope, place: Place) -> Step:
         hint = _quotes_hint(raw) if isinstance(raw, str) else ""
         if not hint:
             raise
-        raise BadInput(f"{error.args[0]}{hint}") from None  # the others come of that one
+        raise BadInput(f"{error.args[0]}{hint}") from None  # other errors follow from it
     return replace(step, line=" ".join(raw.split()))
 
 
 def _may_note(raw: object) -> bool:
-    """Whether a step that cannot be read may do something to the scope of those behind it."""
+    """True for an unreadable step that may have an effect on the scope of later steps."""
     name = raw.get("op") if isinstance(raw, dict) else raw
     words = name.split() if isinstance(name, str) else []
     return not words or words[0] not in OPS or OPS[words[0]].note is not None
@@ -110,12 +110,12 @@ def _step(given: dict[str, Any], number: int, scope: Scope, place: Place) -> Ste
 
 
 def labels_of(steps: Sequence[Step]) -> list[str]:
-    """The labels that steps give to records."""
+    """Labels that steps give to records."""
     return [step["label"] for step in steps if step.op == "append" and "label" in step.fields]
 
 
 def check_meanings(steps: Sequence[Step], rules: Rules, place: Place, wrong: Complaints) -> None:
-    """Complain of every field at `place` that means nothing under the rules of the story."""
+    """Complains of every field at `place` that has no meaning under the rules of the story."""
     for step in steps:
         at = _named(place.at(step.number - 1, label=f"step {step.number}"), step.op)
         for name, why in OPS[step.op].in_vain(step.fields, rules).items():
@@ -123,7 +123,7 @@ def check_meanings(steps: Sequence[Step], rules: Rules, place: Place, wrong: Com
 
 
 def check_all_written(steps: Sequence[Step], place: Place, wrong: Complaints) -> None:
-    """Complain of every step at `place` that names a key or a record which none of them writes."""
+    """Complains of every step at `place` that names a key or a record which no step writes."""
     written = [step.fields for step in steps if step.op == "append"]
     keys = [fields["key"] for fields in written if fields.get("key") is not None]
     labels = labels_of(steps)
@@ -136,7 +136,7 @@ def check_all_written(steps: Sequence[Step], place: Place, wrong: Complaints) ->
 
 
 def _instead(given: Mapping[str, Any]) -> str:
-    """Hint what a mapping without `op` was meant to be, as far as its first field tells."""
+    """Hint on the step that a mapping without `op` was meant to be, from its first field."""
     op = next(iter(given), "").partition(" ")[0]
     how = _how(op) if op in OPS else "write op: as a field, or the step as one line"
     return f"a mapping with the fields {listed(given)} was read; {how}"
@@ -148,7 +148,7 @@ def _op_hint(op: object) -> str:
 
 
 def _how(op: str) -> str:
-    """How a step of that op is written, with its first fields."""
+    """Hint on how a step of an op is written, with its first fields."""
     names = OPS[op].plain
     fields = ", ".join([f"op: {op}", *(f"{name}: ..." for name in names)])
     return f"write {{{fields}}}, or the line: {' '.join([op, *map(str.upper, names)])}"
@@ -157,11 +157,11 @@ def _how(op: str) -> str:
 def _parse_line(line: str, scope: Scope, place: Place) -> dict[str, Any]:
     """`op`, then positional fields in order, then name=value for known names.
 
-    A word with a name that the op lacks is the value of the next field only if that takes texts, or
-    if there is a replica of that name.
+    A word `a=b` with a name that the op lacks is the value of the next field only if that takes
+    texts, or if a replica has that name.
 
     Raises:
-        BadInput: It is empty, has too many values, or one twice, or a field that does not exist.
+        BadInput: The line is empty, has too many values, a field twice, or an unknown field.
     """
     words = line.split()
     if not words:
@@ -196,14 +196,14 @@ def _parse_line(line: str, scope: Scope, place: Place) -> dict[str, Any]:
 
 
 def _takes(kind: FieldType | None, word: str, scope: Scope) -> bool:
-    """Whether a word with a `=` in it may be a value of this type."""
+    """True for a word with a `=` that may be a value of this type."""
     if kind is REPLICA or kind is REPLICAS:
         return not scope.sure or word.split(",", maxsplit=1)[0] in scope.known
     return kind in (TEXT, KEY, LABEL, OPTIONAL_TEXT, NAMED)
 
 
 def _quotes_hint(line: str) -> str:
-    """Hint to add to a message about a line in which quotes were to hold a value together."""
+    """Hint for an error about a line in which a value is quoted; empty without one."""
     found = _QUOTED.search(line)
     if found is None:
         return ""
@@ -213,7 +213,7 @@ def _quotes_hint(line: str) -> str:
 
 
 def line_of(op: str, fields: Mapping[str, Any]) -> str:
-    """A step that was given as a mapping, as a line: its first fields, then name=value."""
+    """The line of a step that was given as a mapping: its first fields, then name=value."""
     words, named = [op], False
     for name, kind in OPS[op].types.items():
         named = named or name not in OPS[op].plain or name not in fields

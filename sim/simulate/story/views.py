@@ -1,4 +1,4 @@
-"""Views of the replicas of a story, in the words of story files."""
+"""Views of the replicas of a story, in the terms of story files."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from sim.protocol.rules import Rules
 
 
 class StoryReplica(NamedTuple):
-    """View of a replica.
+    """View of a replica at one moment of a story.
 
     Attributes:
-        log: Its entries as `label@offset`.
-        batches: The same with the leader epoch, `label@offset epoch N`, and ` horizon` behind it
-            where the batch has a delete horizon.
-        epochs: Its leader epoch cache: epoch and start offset of each entry.
-        offsets: Their offsets.
+        log: Entries of the log as `label@offset`.
+        batches: Batches with the leader epoch, `label@offset epoch N`, and ` horizon` at the end if
+            the batch has a delete horizon.
+        epochs: Leader epoch cache: epoch and start offset of each entry.
+        offsets: Offsets of the entries.
         log_end_offset: Exclusive.
         high_watermark: Exclusive.
         log_start_offset: Inclusive.
-        last_stable_offset: Where a consumer of committed records ends (exclusive).
-        committed: The records that such a consumer is given, as `label@offset`.
-        state: Key -> label of what the log below the high watermark folds to; key -> value with
+        last_stable_offset: End of what a consumer of committed records is given (exclusive).
+        committed: Records that such a consumer is given, as `label@offset`.
+        state: State of the log below the high watermark, as key -> label; as key -> value with
             `state_machine: deltas`.
-        up: Whether it is up.
+        up: True if the replica is up.
     """
 
     log: list[str]
@@ -43,12 +43,12 @@ class StoryReplica(NamedTuple):
     up: bool
 
     def claimable(self, part: str) -> Any:
-        """The part under the short name that story files and `--json` use."""
+        """The part with the short name that story files and `--json` use."""
         return getattr(self, _SHORT.get(part, part))
 
     def as_json(self) -> dict[str, Any]:
-        """The view under the short names."""
-        return {part: self.claimable(part) for part in _TOLD}
+        """The view with short names, as `--json` prints it."""
+        return {part: self.claimable(part) for part in _PRINTED}
 
 
 _SHORT = {
@@ -57,7 +57,7 @@ _SHORT = {
     "start": "log_start_offset",
     "lso": "last_stable_offset",
 }
-_TOLD = ("log", "offsets", "leo", "hw", "start", "state", "up")
+_PRINTED = ("log", "offsets", "leo", "hw", "start", "state", "up")
 
 
 def views_of(
@@ -68,7 +68,7 @@ def views_of(
 
 
 def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> StoryReplica:
-    """View of a replica as it is now, in the words of a story."""
+    """View of a replica as it is now."""
     log = replica.log
     entries: list[tuple[str, int]] = []
     batches: list[str] = []
@@ -101,7 +101,7 @@ def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> StoryR
 
 
 def _committed(replica: Replica, rules: Rules) -> Iterator[tuple[int, int]]:
-    """Uid and offset of what a new consumer of committed records is given."""
+    """Uid and offset of each record that a new consumer of committed records is given."""
     log = replica.log
     start, end = log.log_start_offset, readable_end(log, committed=True)
     batches = [batch for batch in log.read(start) if batch.base_offset < end]

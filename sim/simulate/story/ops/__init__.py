@@ -1,4 +1,4 @@
-"""The steps that a story may take, by subject; each is said once, where it is carried out."""
+"""The steps of stories by subject; a step is described where it is carried out."""
 
 from importlib import import_module
 

@@ -25,7 +25,7 @@ from sim.simulate.story.op import ACTOR, Step, may, need, op
     crash=may(MOMENT, "The moment of the pass at which the replica goes down."),
 )
 def compact(world: StoryDriver, step: Step) -> str | None:
-    """One cleaning pass up to the bound of the rule `cleaner_bound`."""
+    """Runs a cleaning pass up to the bound of the rule `cleaner_bound`."""
     replica = world.replicas[step["replica"]]
     if world.rules.cleaner.cleanup == "snapshot":
         return "with `cleanup: snapshot` no log is cleaned"
@@ -55,7 +55,7 @@ def compact(world: StoryDriver, step: Step) -> str | None:
 
 
 def _lowest_end(world: StoryDriver) -> int:
-    """Where the shortest log ends (exclusive), for the rule that asks for it; else 0."""
+    """End of the shortest log (exclusive) for the rule that reads it; else 0."""
     if world.rules.cleaner.tombstone_removal != "leo_gated":
         return 0
     return min(replica.log.log_end_offset for replica in world.replicas.values())
@@ -63,12 +63,12 @@ def _lowest_end(world: StoryDriver) -> int:
 
 @op(
     source="Redpanda PR 28087",
-    reachable=may(REPLICAS, "Who takes part; everybody up when not given."),
+    reachable=may(REPLICAS, "The replicas that take part; all that are up when not given."),
 )
 def coordinate(world: StoryDriver, step: Step) -> str | None:
-    """Replicas report up to where they have compacted, and are told the lowest.
+    """Replicas report how far they have compacted, and learn the lowest offset of all.
 
-    Below that tombstones may go.
+    Tombstones below that may go.
     """
     reachable = step.get("reachable")
     if reachable is None:
@@ -76,7 +76,7 @@ def coordinate(world: StoryDriver, step: Step) -> str | None:
     present = [world.replicas[name] for name in reachable]
     every = world.replicas.values()
     world.emit(hold_round(world.coordinator, every, present, rules=world.rules))
-    return "nobody has anything new to report"
+    return "no replica has anything new to report"
 
 
 _NO_SNAPSHOTS = "with `cleanup: compact` there are no snapshots"

@@ -1,4 +1,4 @@
-"""Time, and what happens to replicas and their disks."""
+"""Steps of time, and of faults of replicas and their disks."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def _note_advance(fields: Fields, scope: Scope, place: Place) -> None:
 
 @op(source="this project", note=_note_advance, ms=need(SPAN, "How long, in ms."))
 def advance(world: StoryDriver, step: Step) -> str | None:
-    """Time passes; nothing else moves it."""
+    """Time passes, as it does in no other step."""
     world.now_ms += step["ms"]
     return "no time passes"
 
 
 @op(
     source="LogLoader, unclean shutdown",
-    replica=need(REPLICA, "The replica that it happens to.", must=be_up),
+    replica=need(REPLICA, "The replica that crashes.", must=be_up),
     lose=may(NATURAL, "How many of the last batches are lost."),
-    power_loss=may(BOOLEAN, "All that was not flushed is lost, as the rule `flush` says."),
+    power_loss=may(BOOLEAN, "All that was not flushed is lost, by the rule `flush`."),
     high_watermark=may(
         NATURAL, "The offset in the checkpoint of high watermarks, whose last write was lost."
     ),
@@ -38,7 +38,7 @@ def advance(world: StoryDriver, step: Step) -> str | None:
     ),
 )
 def crash(world: StoryDriver, step: Step) -> None:
-    """The replica goes down, and what was not flushed may be lost."""
+    """The replica goes down, and may lose what was not flushed."""
     name = step["replica"]
     world.delayed.drop(name)
     replica = world.replicas[name]
@@ -52,7 +52,7 @@ def crash(world: StoryDriver, step: Step) -> None:
 
 @op(source="UnifiedLog.flush", replica=ACTOR)
 def flush(world: StoryDriver, step: Step) -> str | None:
-    """The log is flushed up to its end."""
+    """The replica flushes its log up to the end."""
     replica = world.replicas[step["replica"]]
     replica.log.flush()
     return "all of the log is flushed already"
@@ -64,12 +64,12 @@ def flush(world: StoryDriver, step: Step) -> str | None:
     silent_ms=need(SPAN, "`producer.id.expiration.ms`."),
 )
 def expire_producers(world: StoryDriver, step: Step) -> str | None:
-    """The replica forgets producers that were silent for so long; their last batches may go."""
+    """The replica forgets producers that were silent for `silent_ms`; their last batches may go."""
     replica = world.replicas[step["replica"]]
     silent = replica.log.producers.expire(now_ms=world.now_ms, after_ms=step["silent_ms"])
     if silent:
         world.emit([ProducersForgotten(replica.name, silent)])
-    return "nobody was silent for so long"
+    return "no producer was silent for so long"
 
 
 @op(
@@ -77,13 +77,13 @@ def expire_producers(world: StoryDriver, step: Step) -> str | None:
     replica=need(REPLICA, "The replica that is down.", must=be_down),
 )
 def restart(world: StoryDriver, step: Step) -> None:
-    """The replica comes up with what its disk has."""
+    """The replica comes up with the log on its disk."""
     world.emit(recover(world.replicas[step["replica"]], rules=world.rules))
 
 
-@op(source="KIP-858", replica=need(REPLICA, "The replica that it happens to."))
+@op(source="KIP-858", replica=need(REPLICA, "The replica whose disk is replaced."))
 def wipe(world: StoryDriver, step: Step) -> str | None:
-    """The disk is replaced: the log is empty, and the replica up."""
+    """The disk of the replica is replaced: its log is empty, and it is up."""
     replica = world.replicas[step["replica"]]
     world.emit(lose_disk(replica, reason="its disk was replaced"))
     return f"{replica.name} is up, and has nothing on its disk"

@@ -32,7 +32,7 @@ _NOTHING_NEW = "there is nothing to fetch"
 
 
 def _pair(world: StoryDriver, step: Step) -> tuple[Replica, Replica] | str:
-    """Follower and leader of a step; a text = why they do not talk to each other."""
+    """Follower and leader of a step; or a text with the reason why the step does nothing."""
     fetcher, source = world.replicas[step["follower"]], world.replicas[step["leader"]]
     if fetcher is source:
         return f"{source.name} does not follow itself"
@@ -41,7 +41,7 @@ def _pair(world: StoryDriver, step: Step) -> tuple[Replica, Replica] | str:
 
 @op(source="Partition.makeFollower; KIP-101", follower=FOLLOWER, leader=LEADER)
 def follow(world: StoryDriver, step: Step) -> str | None:
-    """The replica becomes a follower, and truncates as the rule `truncation` says."""
+    """The replica becomes a follower, and truncates by the rule `truncation`."""
     pair = _pair(world, step)
     if isinstance(pair, str):
         return pair
@@ -79,9 +79,9 @@ def _check_fetch(fields: Fields, place: Place) -> None:
     delay_response=_DELAYED,
 )
 def fetch(world: StoryDriver, step: Step) -> str | None:
-    """One round trip of a follower to its leader.
+    """The follower fetches from its leader, in one round trip.
 
-    The leader records the follower's position and answers; the follower copies what it is given.
+    The leader records the follower's position and answers; the follower appends the records.
     """
     pair = _pair(world, step)
     if isinstance(pair, str):
@@ -104,7 +104,7 @@ def fetch(world: StoryDriver, step: Step) -> str | None:
     leader=need(REPLICA, "The replica that answered."),
 )
 def deliver(world: StoryDriver, step: Step) -> str | None:
-    """The oldest delayed response of that leader arrives, whoever leads by now."""
+    """The oldest delayed response of that leader arrives, even if another replica leads by now."""
     name = step["follower"]
     response = world.delayed.take(name, step["leader"])
     if response is None:
@@ -115,13 +115,13 @@ def deliver(world: StoryDriver, step: Step) -> str | None:
 
 @op(source="this project", follower=FOLLOWER, leader=LEADER)
 def sync(world: StoryDriver, step: Step) -> str | None:
-    """Fetch until nothing changes any more."""
+    """The follower fetches until nothing changes any more."""
     pair = _pair(world, step)
     return pair if isinstance(pair, str) else until_stable(world, *pair)
 
 
 def until_stable(world: StoryDriver, fetcher: Replica, source: Replica) -> str | None:
-    """Rounds until nothing changes or a state comes back; why nothing came of the last one."""
+    """Fetches until nothing changes or a state recurs; returns why the last round did nothing."""
     seen = set()
     response: Response | None = None
     while (state := _progress(fetcher, source)) not in seen:
@@ -133,7 +133,7 @@ def until_stable(world: StoryDriver, fetcher: Replica, source: Replica) -> str |
 
 
 def _said(fetcher: Replica, source: Replica, response: FetchResponse) -> str:
-    """Answer to a fetch as a sentence."""
+    """Sentence about the answer to a fetch."""
     at = f"{source.name} answers {fetcher.name}'s fetch at {response.fetch_offset}"
     if response.answer is Answer.RECORDS:
         found = [
@@ -152,7 +152,7 @@ def _said(fetcher: Replica, source: Replica, response: FetchResponse) -> str:
 def _why_nothing_came(
     world: StoryDriver, fetcher: Replica, source: Replica, response: Response | None
 ) -> str:
-    """Why an answer changed nothing, if it changed nothing."""
+    """Reason for an answer without effect, if it had no effect."""
     if response is None:
         return f"{fetcher.name} fetches no snapshot"
     if world.rules.replication.fencing and response.epoch < fetcher.epoch:
@@ -190,7 +190,7 @@ def _receive(world: StoryDriver, fetcher: Replica, response: Response | None) ->
 def _chunk(
     world: StoryDriver, fetcher: Replica, source: Replica, limit: int | None = None
 ) -> FetchSnapshotResponse | None:
-    """The answer to a request for the next `limit` entries (None = all); None = no download."""
+    """Answer to a request for the next `limit` entries, None for all; None without a download."""
     request = snapshot_request(fetcher, max_entries=limit)
     return None if request is None else answer_fetch_snapshot(source, request, rules=world.rules)
 
@@ -202,7 +202,7 @@ def _receive_chunk(
     *,
     crashes: bool = False,
 ) -> None:
-    """Receives a chunk; with `crashes` the follower goes down before the install."""
+    """Receives a chunk; with `crashes` the follower goes down before it installs the snapshot."""
     events: list[Event] = []
     if response is not None:
         result = receive_snapshot_chunk(
@@ -213,7 +213,7 @@ def _receive_chunk(
 
 
 def _progress(fetcher: Replica, source: Replica) -> tuple[object, ...]:
-    """State that `sync` watches: it stops when none of this changes any more."""
+    """State that `sync` watches: it stops when this does not change any more."""
     log, leadership = fetcher.log, source.leadership
     return (
         tuple((batch.base_offset, batch.epoch, len(batch.records)) for batch in log.batches()),
@@ -242,7 +242,7 @@ def _check_chunk(fields: Fields, place: Place) -> None:
     delay_response=_DELAYED,
 )
 def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
-    """One chunk of the leader's snapshot; the last one replaces the log."""
+    """The follower fetches a chunk of the leader's snapshot; the last chunk replaces the log."""
     pair = _pair(world, step)
     if isinstance(pair, str):
         return pair
@@ -259,7 +259,7 @@ def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
     source="KIP-280, special case of the log end",
     follower=FOLLOWER,
     leader=need(REPLICA, "The replica that leads.", must=be_up),
-    label=need(LABEL, "What stories call the record: `label@offset` in a log."),
+    label=need(LABEL, "The label of the record, `label@offset` in a log."),
 )
 def push(world: StoryDriver, step: Step) -> str | None:
     """The follower appends a copy of the record at its own log end offset.
@@ -275,7 +275,7 @@ def push(world: StoryDriver, step: Step) -> str | None:
 
 
 def _latest_held(world: StoryDriver, source: Replica, label: str) -> Batch | None:
-    """The batch of the latest record of that label that `source` still holds, if it has one."""
+    """Batch of the latest record with that label that `source` still holds; None without one."""
     held = {record.uid: batch for batch in source.log.batches() for record in batch.records}
     named = [uid for uid, name in world.labels.items() if name == label]
     return next((held[uid] for uid in reversed(named) if uid in held), None)

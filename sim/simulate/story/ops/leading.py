@@ -1,4 +1,4 @@
-"""Writing, elections and the in-sync set."""
+"""Steps that write, elect leaders and change the in-sync set."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from sim.simulate.story.op import Fields, Step, be_up, lead, may, need, op
 
 _EPOCH = "The leader epoch."
 _TO_LEAD = need(REPLICA, "The replica that is to lead.", must=be_up)
-_VOTES = may(REPLICAS, "Who is asked for its vote.")
+_VOTES = may(REPLICAS, "The replicas that are asked for their votes.")
 
 
 def _marks(*marks: str) -> Callable[[Rules], str | None]:
-    """For a field that says of a record whether it deletes its key, under these tombstone marks."""
+    """`void` of a field that marks a record as a tombstone under these tombstone marks alone."""
 
     def void(rules: Rules) -> str | None:
         own = rules.cleaner.tombstone_mark
@@ -65,7 +65,7 @@ def _check_append(fields: Fields, place: Place) -> None:
     source="UnifiedLog.appendAsLeader",
     check=_check_append,
     leader=need(REPLICA, "The replica that leads.", must=be_up),
-    label=may(TEXT, "What stories call the record: `label@offset` in a log.", plain=True),
+    label=may(TEXT, "The label of the record, `label@offset` in a log.", plain=True),
     key=may(OPTIONAL_TEXT, "The key; null for a record without one.", plain=True),
     ts=may(TIME, "Create time in ms; the time of the story when not given."),
     hdr=may(VERSION, "The version header, a 64-bit number; null or nothing for none (KIP-280)."),
@@ -92,7 +92,7 @@ def _check_append(fields: Fields, place: Place) -> None:
 def append(world: StoryDriver, step: Step) -> str | None:
     """The leader writes one record, or the marker of a transaction, at its log end offset.
 
-    With `epoch` a leader of that epoch that has been replaced does.
+    With `epoch`, a leader of that epoch writes that has been replaced.
     """
     writer = world.replicas[step["leader"]]
     epoch = step.get("epoch")
@@ -128,7 +128,7 @@ def append(world: StoryDriver, step: Step) -> str | None:
 
 
 def _producer_epoch(world: StoryDriver, step: Step) -> int:
-    """The epoch of the producer, which is known where the end of a transaction brings a new one."""
+    """Epoch of the producer, under rules by which the end of a transaction brings a new one."""
     if "pid" not in step.fields or world.rules.coordinator.producer_epochs == "per_instance":
         return -1
     epoch = world.producer_epochs.get(step["pid"], 0) + ("marker" in step.fields)
@@ -137,7 +137,7 @@ def _producer_epoch(world: StoryDriver, step: Step) -> int:
 
 
 def _label(step: Step) -> str:
-    """Label of the record in expectations: `C:p` and `A:p` for markers of producer p."""
+    """Label of the record: `C:p` and `A:p` for markers of producer p."""
     if "marker" in step.fields:
         return f"{_control(step)[0]}:{step['pid']}"
     return str(step["label"])
@@ -148,7 +148,7 @@ def _control(step: Step) -> Control:
 
 
 def _headers(step: Step, rules: Rules) -> tuple[tuple[str, bytes], ...]:
-    """`hdr` in the form that the rules read, `hdr_bytes` as they are, then the mark of a delete."""
+    """Headers: `hdr` in the form that the rules read, `hdr_bytes`, then the tombstone header."""
     values: list[bytes] = []
     if step.get("hdr") is not None:
         values.append(ENCODERS[rules.cleaner.header_form](step["hdr"]))
@@ -160,10 +160,10 @@ def _headers(step: Step, rules: Rules) -> tuple[tuple[str, bytes], ...]:
 
 
 def _value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:
-    """The value and the tombstone attribute of what an `append` writes under `tombstone_mark`.
+    """Value and tombstone attribute of the record that an `append` writes under `tombstone_mark`.
 
-    With `magic` a step that gives `flag` writes a record of magic 2, and any other one of a format
-    without a flag, in which `null_value` decides. With `header` the field `flag` becomes a header.
+    With `magic`, a step with `flag` writes a record of magic 2, and any other step one of a format
+    without a flag, in which `null_value` decides. With `header`, the field `flag` becomes a header.
     Where the flag decides, a null value is data (KIP-87, Proposed Changes).
     """
     label = step["label"]
@@ -184,9 +184,9 @@ def _value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:
     votes=_VOTES,
 )
 def elect(world: StoryDriver, step: Step) -> str | None:
-    """The replica leads the epoch; with `votes`, if a majority grants it.
+    """The replica becomes leader of the epoch; with `votes`, if it gets a majority.
 
-    The epoch starts at the end of its log, and it knows no follower's position yet.
+    The epoch starts at the end of its log, and the leader knows no follower's position yet.
     """
     candidate = world.replicas[step["leader"]]
     epoch, voters = step["epoch"], world.story.voters
@@ -224,7 +224,7 @@ def elect(world: StoryDriver, step: Step) -> str | None:
     votes=_VOTES,
 )
 def elect_from_isr(world: StoryDriver, step: Step) -> str | None:
-    """As `elect`, and nothing happens unless the replica is in sync."""
+    """The replica becomes leader as by `elect`, but only if it is in sync."""
     if step["leader"] not in world.isr:
         return f"{step['leader']} is not in sync"
     return elect(world, step)
@@ -235,17 +235,17 @@ def elect_from_isr(world: StoryDriver, step: Step) -> str | None:
     isr=need(REPLICAS, "The replicas in sync."),
 )
 def isr(world: StoryDriver, step: Step) -> str | None:
-    """These replicas are in sync from now on."""
+    """Sets the in-sync set to these replicas."""
     world.set_isr(step["isr"])
     return "they are in sync already"
 
 
 @op(source="Partition.maybeExpandIsr", replica=need(REPLICA, "The replica that joins.", must=be_up))
 def expand_isr(world: StoryDriver, step: Step) -> str | None:
-    """The replica joins the in-sync set if the rule `isr_join` lets it."""
+    """The replica joins the in-sync set if the rule `isr_join` allows it."""
     acting, joining = world.acting_leader(), world.replicas[step["replica"]]
     if acting is None or acting.leadership is None:
-        return "nobody leads"
+        return "no replica leads"
     if joining.name in acting.leadership.isr:
         return f"{joining.name} is in sync already"
     world.emit(leading.expand_isr(acting, joining.name, rules=world.rules))

@@ -1,4 +1,4 @@
-"""Consumers of a story read; one begins at offset 0 where it is named first."""
+"""Steps of consumers, each of which begins at offset 0 where it is named first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sim.simulate.story.op import Step, be_up, may, need, op
 
 _CONSUMER = need(NAMED, "The name of a consumer; each has a position of its own.")
 _READ = need(REPLICA, "The replica that is read from.", must=be_up)
-_ISOLATION = may(ISOLATION, "Whether open and aborted transactions are read.")
+_ISOLATION = may(ISOLATION, "The isolation level: whether open and aborted data is read.")
 
 
 @op(
@@ -35,7 +35,7 @@ _ISOLATION = may(ISOLATION, "Whether open and aborted transactions are read.")
     isolation=_ISOLATION,
 )
 def consume(world: StoryDriver, step: Step) -> str | None:
-    """The consumer reads from its position, and goes on from there the next time."""
+    """The consumer reads from its position, and moves it to the end of what it read."""
     replica, position, committed = _begin(world, step)
     start, limit = position.offset, readable_end(replica.log, committed=committed)
     end = max(start, min(step.get("upto", limit), limit))
@@ -52,7 +52,7 @@ def consume(world: StoryDriver, step: Step) -> str | None:
     source="KafkaBasedLog.readToLogEnd",
     consumer=_CONSUMER,
     replica=_READ,
-    until=may(WAY, "By what a reader tells that it is at the end."),
+    until=may(WAY, "The sign by which the reader knows that it is at the end."),
     isolation=_ISOLATION,
 )
 def read_to_end(world: StoryDriver, step: Step) -> str | None:
@@ -74,9 +74,9 @@ def read_to_end(world: StoryDriver, step: Step) -> str | None:
 
 
 def _begin(world: StoryDriver, step: Step) -> tuple[Replica, Position, bool]:
-    """Replica, position and whether committed records alone are read.
+    """Replica, position, and True if committed records alone are read.
 
-    The replica says first whether the position is good there.
+    The replica checks the position first, and may reset it.
     """
     replica = world.replicas[step["replica"]]
     position = world.positions.setdefault(step["consumer"], Position())
@@ -85,7 +85,7 @@ def _begin(world: StoryDriver, step: Step) -> tuple[Replica, Position, bool]:
 
 
 def _reset(world: StoryDriver, step: Step, position: Position, cause: ResetCause | None) -> None:
-    """Note that a replica moved a consumer, and why; None = it did not."""
+    """Emits the event of a consumer that a replica reset for a cause; None if it did not."""
     if cause is not None:
         _emit(world, ConsumerReset(step["replica"], step["consumer"], position.offset, cause))
 
@@ -93,7 +93,7 @@ def _reset(world: StoryDriver, step: Step, position: Position, cause: ResetCause
 def _consumed(
     world: StoryDriver, step: Step, batches: Iterable[Batch], start: int, end: int
 ) -> Consumed:
-    """The records from `start` to `end` (exclusive) as the consumer is given them."""
+    """Event of a consumer that is given the records from `start` to `end` (exclusive)."""
     held = [r for batch in batches for r in batch.records if start <= r.offset < end]
     records = as_read(held, rules=world.rules)
     committed = step.get("isolation") == "read_committed"
@@ -101,7 +101,7 @@ def _consumed(
 
 
 def _emit(world: StoryDriver, event: Event) -> None:
-    """Let a consumer's event out, and note what it was given."""
+    """Emits an event of a consumer, and keeps it as an answer."""
     world.emit([event])
     world.answered(describe(event, about=lambda _offset, _key: True))
 

@@ -1,4 +1,4 @@
-"""Steps that judge what holds at rest, and that note moments for the expectation."""
+"""Steps that judge invariants at rest, and that note moments for the expectation."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from sim.simulate.story.views import views_of
     key=need(KEY, "The key, which some step writes."),
 )
 def expect_tombstone_gone(world: StoryDriver, step: Step) -> str | None:
-    """A probe: no live replica may hold a tombstone of the key any more."""
+    """Judges whether any live replica still holds a tombstone of the key."""
     key, history = step["key"], world.checker.history
     world.emit([TombstoneProbed(world.leader or "", key)])
     written = any(history.written[uid].tombstone for uid in history.uids_of_key.get(key, ()))
     return None if written else f"no tombstone of {key} was written"
 
 
-@op(source="this project", observes=True, nosync=may(BOOLEAN, "Nobody is brought anywhere."))
+@op(source="this project", observes=True, nosync=may(BOOLEAN, "No replica is synced."))
 def quiesce(world: StoryDriver, step: Step) -> None:
-    """Everybody up is brought to the leader's end, then what has to hold at rest is judged."""
+    """Syncs every live replica to the leader's end, then judges the invariants at rest."""
     source = world.acting_leader()
     synced = source is not None and not step.get("nosync", False)
     if source is not None and synced:
@@ -42,7 +42,7 @@ def quiesce(world: StoryDriver, step: Step) -> None:
 
 @op(source="this project", observes=True)
 def check(world: StoryDriver, step: Step) -> None:
-    """What has to hold at rest is judged, and nothing is brought anywhere."""
+    """Judges the invariants at rest, without syncing a replica."""
     del step
     world.emit([Quiesced(world.leader, synced=False)])
 
@@ -56,5 +56,5 @@ def _note_moment(fields: Fields, scope: Scope, place: Place) -> None:
 
 @op(source="this project", note=_note_moment, name=need(NAMED, "The name of the moment."))
 def moment(world: StoryDriver, step: Step) -> None:
-    """What every replica holds is noted under a name, for `expect.moments`."""
+    """Notes the state of every replica under a name, for `expect.moments`."""
     world.moments[step["name"]] = views_of(world.replicas, world.rules, world.labels)
