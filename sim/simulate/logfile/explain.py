@@ -28,7 +28,7 @@ _KEYS_SHOWN = 20
 RECORDS_SHOWN = 20
 """Of a key with more records than this, some are left out."""
 _WITHOUT_HORIZON = ("immediate", "cleaning_checkpoint", "never")
-"""Removal rules that look at no horizon, whatever the format."""
+"""Removal rules that look at no horizon in any format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +414,7 @@ class _KeyHistory:
         return (
             f"the last pass, step {newest.number} at {cleaned_ms} ms, ended above it, at {end}; it "
             f"goes with the next pass if that comes at {due_ms} ms or later, and each pass before "
-            "then starts the wait anew"
+            "then restarts the wait"
         )
 
     def _protected(self) -> str:

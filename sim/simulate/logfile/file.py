@@ -60,7 +60,7 @@ class LogFileLines(FileLines):
     expect: Annotated[
         Any, Field(json_schema_extra={"type": ["array", "null"], "items": {"type": "object"}})
     ] = None
-    """What comes of each step, as far as it is claimed."""
+    """Claims about the answer to each step."""
 
 
 _FILE: TypeAdapter[LogFileLines] = TypeAdapter(LogFileLines)

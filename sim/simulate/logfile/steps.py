@@ -72,7 +72,7 @@ class Clean(AnyStep):
     """Where the pass ends (exclusive); rounded down to a segment's base. Without this, and without
     a first dirty offset, the cleaner's manager decides both, and whether there is a pass."""
     map_capacity: Natural | None = None
-    """Most distinct keys. No meaning beside `offset_map` or `forced_rescan`."""
+    """Most distinct keys of the map. No meaning with `offset_map` or `forced_rescan`."""
     offset_map: dict[str, Natural] | None = None
     """Key and offset, instead of a map that is built."""
     map_latest_offset: OrNone | None = None
@@ -99,7 +99,7 @@ class Clean(AnyStep):
         place.refuse("offset_map", self.offset_map and self.forced_rescan, text)
         has_map, reaches = mapped or bool(self.forced_rescan), "map_latest_offset" in given
         place.refuse("map_latest_offset", has_map and not reaches, "missing")
-        text = "needs offset_map or forced_rescan: true beside it"
+        text = "needs offset_map or forced_rescan: true with it"
         place.refuse("map_latest_offset", reaches and not has_map, text)
         return self
 

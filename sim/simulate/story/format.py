@@ -200,7 +200,7 @@ def _steps(top: Fields, scope: Scope, wrong: Complaints) -> tuple[Step, ...]:
         listed = as_list(top.values.get("steps", []), place)
         place.check(limits.STEPS.too_many(len(listed), "steps"))
         if not listed and ("steps" in top.values or not wrong.lines):
-            place.fail("no steps; a story without any tells nothing")
+            place.fail("no steps; a story needs one at least")
         for number, raw in enumerate(listed, start=1):
             at = place.at(number - 1, label=f"step {number}")
             with wrong:
