@@ -24,7 +24,7 @@ from tests.conformance.broker_run import run_on_broker
 from tests.conformance.jvm import KAFKA_VERSION, kafka_jars
 from tests.conformance.kafka import KafkaCleaner
 from tests.conformance.page import ConformanceResult, summary, write_page
-from tests.conformance.random_runs import Beside, compare_random
+from tests.conformance.random_runs import compare_random, other_comparisons
 from tests.conformance.recordings import Collection, compare_seen, write_file, write_recordings
 from tests.conformance.stories import CLUSTERS, run_on_cluster
 
@@ -56,10 +56,10 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
     is_newest = chosen.kafka == KAFKA_VERSION
     is_plain = {**vars(chosen), "record": None} == vars(_parser().parse_args([]))
     with ExitStack() as stack:
-        beside = None
-        if chosen.beside and is_newest:
-            beside = Beside(chosen.kafka, chosen.seed, record=chosen.record)
-            stack.callback(beside.stop)
+        wait_for_others = None
+        if chosen.others and is_newest:
+            running = other_comparisons(chosen.kafka, chosen.seed, record=chosen.record)
+            wait_for_others = stack.enter_context(running)
         compared = compare_random(
             chosen.count,
             [chosen.seed],
@@ -69,7 +69,7 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
             agreed=kept.add,
         )
         seen = compare_seen(chosen.kafka, kafka.answer, record=chosen.record is not None)
-        besides = None if beside is None else beside.result()
+        others = None if wait_for_others is None else wait_for_others()
     broker = seek = None
     if with_broker:
         say: Callable[[str], None] = lambda text: status.print(f"broker: {text}")  # noqa: E731
@@ -85,7 +85,7 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         compared,
         seen,
         "make conformance" if is_plain else " ".join(["python -m tests.conformance", *given]),
-        beside=besides,
+        others=others,
         broker=broker,
         seek=seek,
         clusters=clusters,
@@ -142,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for name, left_out in (
         ("broker", "start no broker"),
-        ("beside", "neither Kafka 2.8.2 nor choices among several logs"),
+        ("others", "neither Kafka 2.8.2 nor choices among several logs"),
     ):
         parser.add_argument(f"--no-{name}", dest=name, action="store_false", help=left_out)
     parser.add_argument("--out", type=Path, default=PAGE, help=f"the report ({PAGE})")

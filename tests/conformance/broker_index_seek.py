@@ -168,9 +168,9 @@ class SeekResult:
     @property
     def summary(self) -> str:
         """The outcome in one line."""
-        told = "; ".join(f"{name}: {what}" for name, what in self.outcomes.items())
+        outcomes = "; ".join(f"{name}: {what}" for name, what in self.outcomes.items())
         agree = "as predicted" if self.difference is None else self.difference
-        return f"index seek on a real broker, Kafka {self.version}: {told}; {agree}"
+        return f"index seek on a real broker, Kafka {self.version}: {outcomes}; {agree}"
 
 
 def rules_of(version: str) -> Json:

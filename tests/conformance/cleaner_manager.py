@@ -126,16 +126,16 @@ class CleanerManager:
         first = int(found.firstDirtyOffset())
         delay_ms = self._delay_ms(log, first, now_ms)
         end = int(found.firstUncleanableDirtyOffset())
-        told = self.log_to_clean(log, first, end, delay_ms > 0)
-        is_empty = int(told.totalBytes()) == 0
+        to_clean = self.log_to_clean(log, first, end, delay_ms > 0)
+        is_empty = int(to_clean.totalBytes()) == 0
         return Due(
-            first_dirty_offset=int(told.firstDirtyOffset()),
+            first_dirty_offset=int(to_clean.firstDirtyOffset()),
             first_uncleanable_offset=end,
-            effective_upper_bound=int(told.firstUncleanableOffset()),
+            effective_upper_bound=int(to_clean.firstUncleanableOffset()),
             force_update_checkpoint=bool(found.forceUpdateCheckpoint()),
-            clean_bytes=int(told.cleanBytes()),
-            cleanable_bytes=int(told.cleanableBytes()),
-            cleanable_ratio=None if is_empty else float(told.cleanableRatio()),
+            clean_bytes=int(to_clean.cleanBytes()),
+            cleanable_bytes=int(to_clean.cleanableBytes()),
+            cleanable_ratio=None if is_empty else float(to_clean.cleanableRatio()),
             compaction_delay_ms=delay_ms,
         )
 

@@ -256,8 +256,8 @@ class DiskLog:
         retention_ms = int(self._config.deleteRetentionMs)
         legacy_horizon_ms = int(below[-1].lastModified()) - retention_ms if below else 0
         for group in cleaner.groupSegmentsBySize(segments, *limits):
-            told = (parameters.now_ms, stats, transactions, legacy_horizon_ms, bound)
-            cleaner.cleanSegments(self._log, group, known, *told)
+            input_ = (parameters.now_ms, stats, transactions, legacy_horizon_ms, bound)
+            cleaner.cleanSegments(self._log, group, known, *input_)
         return stats
 
     def _truncate_fully(self, offset: int) -> None:

@@ -105,7 +105,7 @@ def _download(version: str, folder: Path) -> None:
             _run(command, version, Path(work))
             (Path(work) / "jars").rename(folder)
     except OSError as error:
-        if not folder.is_dir():  # otherwise somebody else was faster, and has the same jars
+        if not folder.is_dir():  # else another process was faster, with the same jars
             raise BadInput(f"{folder}: cannot be written: {error.strerror or error}") from None
 
 

@@ -14,7 +14,7 @@ from tests.conformance.broker_compare import BrokerResult
 from tests.conformance.broker_index_seek import SeekResult
 from tests.conformance.cluster import STORIES
 from tests.conformance.compare import BATCH_FIELDS, CLEAN_FIELDS, STEP_FIELDS
-from tests.conformance.random_runs import BesideResult, Compared
+from tests.conformance.random_runs import Compared, OtherResults
 from tests.conformance.stories import ClusterResult
 
 PASS_TITLES = (
@@ -37,7 +37,7 @@ class ConformanceResult:
         broker: The comparison with a real broker; None if it was left out.
         seek: The comparison with a broker that has a bug of Kafka; None if it was left out.
         clusters: The comparison with a cluster of each release.
-        beside: The comparisons with an old release and of choices among logs; None if they were
+        others: The comparisons with an old release and of choices among logs; None if they were
             left out.
     """
 
@@ -49,7 +49,7 @@ class ConformanceResult:
     broker: BrokerResult | None = None
     seek: SeekResult | None = None
     clusters: Sequence[ClusterResult] = ()
-    beside: BesideResult | None = None
+    others: OtherResults | None = None
 
     @property
     def complaints(self) -> list[str]:
@@ -60,22 +60,22 @@ class ConformanceResult:
             *self.random.complaints("random logs"),
             *self.seen,
             *(f"{name}: {one.difference}" for name, one in parts if one and one.difference),
-            *(self.beside.complaints if self.beside is not None else ()),
+            *(self.others.complaints if self.others is not None else ()),
         ]
 
 
 def summary(result: ConformanceResult) -> Iterator[str]:
     """Lines about the outcome for a terminal."""
-    random, broker, beside = result.random, result.broker, result.beside
+    random, broker, others = result.random, result.broker, result.others
     yield (
         f"Kafka {result.version}, preset {result.preset}: {random.logs:,} different random logs"
         f" with {random.counts['passes']:,} cleaning passes and {random.counts['records']:,}"
         f" records compared (seed {random.seeds[0]}): {random.verdict}"
     )
-    if beside is not None:
-        old, pools = beside.old, beside.pools
+    if others is not None:
+        old, pools = others.old, others.pools
         yield (
-            f"Kafka {beside.version}: {old.logs:,} different random logs with"
+            f"Kafka {others.version}: {old.logs:,} different random logs with"
             f" {old.counts['passes']:,} cleaning passes compared"
             f" (seeds {', '.join(map(str, old.seeds))}): {old.verdict}"
         )
@@ -134,12 +134,12 @@ def _fields(result: ConformanceResult) -> dict[str, object]:
         "batch_fields": _names(BATCH_FIELDS),
         "random_features": _happened(random),
     }
-    if result.beside is not None:
-        old, pools = result.beside.old, result.beside.pools
+    if result.others is not None:
+        old, pools = result.others.old, result.others.pools
         counts = (f"{old.counts[name]:,}" for name in ("steps", "passes", "records"))
         seeds = ", ".join(map(str, old.seeds))
         fields |= {
-            "old_version": result.beside.version,
+            "old_version": result.others.version,
             "old_counts": _table(
                 ("seeds", "different logs", "steps", "cleaning passes", "records", "outcome"),
                 (seeds, f"{old.logs:,}", *counts, old.verdict),

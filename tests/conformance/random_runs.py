@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -180,7 +181,7 @@ def compare_random(
 
 
 @dataclass(frozen=True, slots=True)
-class BesideResult:
+class OtherResults:
     """Results of the comparisons other than that of the newest release.
 
     Attributes:
@@ -202,33 +203,28 @@ class BesideResult:
         return [*old, *self.seen, *self.pools.complaints("choice of a log")]
 
 
-class Beside:
-    """Both comparisons, running in other processes.
+@contextmanager
+def other_comparisons(
+    version: str, seed: int, *, record: int | None = None
+) -> Iterator[Callable[[], OtherResults]]:
+    """Runs both comparisons in other processes; gives the function that waits for the results.
+
+    A comparison that has not begun at the end is cancelled.
 
     Args:
         version: The newest release.
         seed: The first of the seeds.
         record: Number of agreed logs, and of choices, to keep as recordings; None for none.
     """
-
-    def __init__(self, version: str, seed: int, *, record: int | None = None) -> None:
-        kafka_jars(OLD_VERSION)  # one after the other: who downloads says what is wrong
-        self._executor = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), max_tasks_per_child=1
-        )
-        self._old = self._executor.submit(compare_old, range(seed, seed + OLD_SEEDS), record)
-        self._pools = self._executor.submit(compare_choices, version, seed, record)
-
-    def result(self) -> BesideResult:
-        """Waits for the results of both comparisons."""
-        try:
-            return BesideResult(OLD_VERSION, *self._old.result(), self._pools.result())
-        finally:
-            self._executor.shutdown(cancel_futures=True)
-
-    def stop(self) -> None:
-        """Cancels a comparison that has not begun."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
+    kafka_jars(OLD_VERSION)  # here, as only one process should download, and report a failure
+    spawned = get_context("spawn")
+    executor = ProcessPoolExecutor(1, mp_context=spawned, max_tasks_per_child=1)
+    old = executor.submit(compare_old, range(seed, seed + OLD_SEEDS), record)
+    pools = executor.submit(compare_choices, version, seed, record)
+    try:
+        yield lambda: OtherResults(OLD_VERSION, *old.result(), pools.result())
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
 
 
 def compare_old(

@@ -1,4 +1,4 @@
-"""The comparison finds any difference, says where, and knows what only one side can tell."""
+"""The comparison finds any difference, names its place, and ignores what only one side can know."""
 
 import copy
 import json
@@ -54,7 +54,7 @@ def leaves(value: Any, path: str) -> Iterator[tuple[Any, Any, str]]:
         is_whole = isinstance(inner, list) and not any(isinstance(each, dict) for each in inner)
         if not isinstance(inner, (dict, list)) or is_whole:
             yield value, name, below
-        elif name != "removed":  # the reasons, which Kafka does not tell
+        elif name != "removed":  # the reasons, which Kafka does not give
             yield from leaves(inner, below)
 
 
