@@ -58,10 +58,7 @@ def test_an_explanation_does_not_take_not_due_for_not_dirty() -> None:
 
 
 NOW_BY = "; what would make it due now: "
-CLOSED = (
-    "the active segment closed, which only the next append does, as segment.ms and segment.bytes "
-    "say"
-)
+CLOSED = "the active segment closed, as an append does by segment.ms or segment.bytes"
 CLEAN = log(0, 5, 10, end=15)
 
 

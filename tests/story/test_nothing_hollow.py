@@ -107,14 +107,6 @@ def test_a_cluster_at_rest_is_not_said_to_be_in_sync_while_a_member_is_down() ->
     assert describe(led_by_none.events[-1][1]) == "the cluster is at rest"
 
 
-def test_without_a_live_leader_nobody_is_said_to_have_fetched() -> None:
-    from sim.protocol.events.sentences import describe
-
-    *_, (_, last) = run_steps("elect 1 1\nappend 1 a A\ncrash 1\nquiesce").events
-
-    assert describe(last) == "the cluster is at rest"
-
-
 @pytest.mark.parametrize("claims", [{"replicas": {"r1": {}}}, {"moments": {"m": {}}}])
 def test_a_claim_that_claims_nothing_is_refused(claims: dict[str, object]) -> None:
     data = {"format": "replog-story/1", "replicas": ["r1"], "steps": ["moment m"], "expect": claims}

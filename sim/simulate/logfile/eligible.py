@@ -27,10 +27,7 @@ from sim.protocol.compaction.eligibility import (
 )
 from sim.protocol.log import Segment
 
-_CLOSED = (
-    "the active segment closed, which only the next append does, as segment.ms and segment.bytes "
-    "say"
-)
+_CLOSED = "the active segment closed, as an append does by segment.ms or segment.bytes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sim.protocol.rules import Rules
 
 
 class StoryReplica(NamedTuple):
-    """View of a replica at one moment of a story.
+    """View of a replica, at the end of a story or at a moment that it notes.
 
     Attributes:
         log: Entries of the log as `label@offset`.
@@ -23,8 +23,8 @@ class StoryReplica(NamedTuple):
         log_end_offset: Exclusive.
         high_watermark: Exclusive.
         log_start_offset: Inclusive.
-        last_stable_offset: End of what a consumer of committed records is given (exclusive).
-        committed: Records that such a consumer is given, as `label@offset`.
+        last_stable_offset: End of the records for consumers of committed records (exclusive).
+        committed: Records that a new such consumer is given, as `label@offset`.
         state: State of the log below the high watermark, as key -> label; as key -> value with
             `state_machine: deltas`.
         up: True if the replica is up.

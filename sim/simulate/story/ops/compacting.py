@@ -25,7 +25,7 @@ from sim.simulate.story.op import ACTOR, Step, may, need, op
     crash=may(MOMENT, "The moment of the pass at which the replica goes down."),
 )
 def compact(world: StoryDriver, step: Step) -> str | None:
-    """Runs a cleaning pass up to the bound of the rule `cleaner_bound`."""
+    """The replica runs a cleaning pass up to the bound of the rule `cleaner_bound`."""
     replica = world.replicas[step["replica"]]
     if world.rules.cleaner.cleanup == "snapshot":
         return "with `cleanup: snapshot` no log is cleaned"

@@ -92,7 +92,7 @@ def _check_append(fields: Fields, place: Place) -> None:
 def append(world: StoryDriver, step: Step) -> str | None:
     """The leader writes one record, or the marker of a transaction, at its log end offset.
 
-    With `epoch`, a leader of that epoch writes that has been replaced.
+    With `epoch`, the writer is a leader of that epoch that has been replaced.
     """
     writer = world.replicas[step["leader"]]
     epoch = step.get("epoch")

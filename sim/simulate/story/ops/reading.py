@@ -35,7 +35,7 @@ _ISOLATION = may(ISOLATION, "The isolation level: whether open and aborted data 
     isolation=_ISOLATION,
 )
 def consume(world: StoryDriver, step: Step) -> str | None:
-    """The consumer reads from its position, and moves it to the end of what it read."""
+    """The consumer reads from its position on, and moves the position to the end."""
     replica, position, committed = _begin(world, step)
     start, limit = position.offset, readable_end(replica.log, committed=committed)
     end = max(start, min(step.get("upto", limit), limit))
