@@ -119,7 +119,7 @@ def _fields(result: ConformanceResult) -> dict[str, object]:
         "preset": result.preset,
         "command": result.command,
         "verdict": " ".join(
-            ["**They differ.**" if wrong else "**All agree.**", *(f"{one}." for one in wrong)]
+            ["**Not as expected.**" if wrong else "**All agree.**", *(f"{one}." for one in wrong)]
         ),
         "random_counts": _table(
             ("", ""),
