@@ -168,11 +168,13 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
     for index, line in enumerate(file.steps):
         with wrong:
             steps.append(line.read(works_by, at.at(index)))
+            bounded = isinstance(line, Clean) and line.upper_bound is not None
+            text = "a pass over a log whose cleanup.policy is delete; allowed: compact in it"
+            at.at(index).refuse("upper_bound", bounded and not topic.compacts, text)
             appended = enumerate(getattr(steps[-1], "batches", ()))
             placed += [(one, at.at(index).at("batches").at(n)) for n, one in appended]
     wrong.end()
     check_markers(placed)
-    _check_passes(steps, at, topic)
     strategy = works_by.rules.cleaner.strategy
     notes = () if settings is None else settings.notes(steps, strategy)
     return LogFile(works_by, segments, tuple(steps), topic, at, notes)
@@ -194,14 +196,6 @@ def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dic
         for one in segments
     ]
     return {**data, "segments": objects}
-
-
-def _check_passes(steps: Sequence[Step], place: Place, topic: TopicOfLog) -> None:
-    """Raises BadInput for a pass with given bounds over a log that is never compacted."""
-    for number, one in enumerate(steps):
-        if not topic.compacts and isinstance(one, Clean) and one.upper_bound is not None:
-            text = "a pass over a log whose cleanup.policy is delete; allowed: compact in it"
-            place.at(number).at("upper_bound").fail(text)
 
 
 def _segments(

@@ -158,10 +158,6 @@ def _bytes(value: Any) -> bytes:
     return bytes.fromhex(value)
 
 
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
 def _one_of(*allowed: str) -> FieldType:
     return FieldType(
         f"one of {', '.join(allowed)}",
@@ -181,7 +177,11 @@ PERIOD = _number(limits.DURATION, natural=True)
 TEXT = FieldType("a text", _text, {"anyOf": _NAME})
 KEY = FieldType("a text", _text, {"anyOf": _NAME})
 LABEL = FieldType("a text", _text, {"anyOf": _NAME})
-OPTIONAL_TEXT = FieldType("a text or null", _optional_text, {"anyOf": [*_NAME, {"type": "null"}]})
+OPTIONAL_TEXT = FieldType(
+    "a text or null",
+    lambda value: None if value is None else _text(value),
+    {"anyOf": [*_NAME, {"type": "null"}]},
+)
 BOOLEAN = FieldType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
 REPLICA = FieldType("a replica", _name, {"anyOf": _NAME})
 NAMED = FieldType("a text", _name, {"anyOf": _NAME})

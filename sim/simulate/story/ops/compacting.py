@@ -31,12 +31,14 @@ def compact(world: StoryDriver, step: Step) -> str | None:
         return "with `cleanup: snapshot` no log is cleaned"
     failed = replica.uncleanable
     bound = min(stable_offset(replica, rules=world.rules), step.get("upto", 1 << 62))
+    gated = world.rules.cleaner.tombstone_removal == "leo_gated"
+    lowest_end = min(one.log.log_end_offset for one in world.replicas.values())
     result = world.cleaner.run(
         replica,
         upper_bound=bound,
         now_ms=world.now_ms,
         rescan=True,
-        removal_limit=_lowest_end(world),
+        removal_limit=lowest_end if gated else 0,
         legacy_horizon_ms=step.get("legacy_horizon"),
         legacy_last_modified=step.get("segments", ()),
         crash_during=step.get("crash"),
@@ -52,13 +54,6 @@ def compact(world: StoryDriver, step: Step) -> str | None:
     world.in_vain = late != () and not did
     mark = f": the high watermark, {replica.log.high_watermark}, waits for {', '.join(late)}"
     return "there is nothing to clean" + (mark if late else "")
-
-
-def _lowest_end(world: StoryDriver) -> int:
-    """End of the shortest log (exclusive) for the rule that reads it; else 0."""
-    if world.rules.cleaner.tombstone_removal != "leo_gated":
-        return 0
-    return min(replica.log.log_end_offset for replica in world.replicas.values())
 
 
 @op(
