@@ -1,1 +1,1 @@
-"""One run, looked into: why it failed, what avoids it, its shortest form, its picture."""
+"""Diagnosis of one run: why it failed, what avoids it, its smallest example, its picture."""

@@ -32,7 +32,7 @@ def test_what_no_story_says_stays_a_scenario(tmp_path: Path) -> None:
     assert example.events < 10
     assert run_scenario(scenario).differences == ()
     cut_off = smallest_example(timed("timed_b8_old_cleaner"), tries=20)
-    assert cut_off.remark == "as a scenario: settings do not change in the midst of a story"
+    assert cut_off.remark == "as a scenario: settings do not change during a story"
 
 
 def test_a_budget_in_tries_gives_the_same_witness_every_time() -> None:

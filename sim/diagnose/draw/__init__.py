@@ -1,7 +1,7 @@
-"""Pictures of any run: of a story, a timed run, a row of a sweep, a shrunk witness.
+"""Pictures of a run: of a story, a timed scenario, a row of a sweep, a smallest example.
 
 They are made of events and rules alone, never of replicas. `strip`, `svg` and `figure_html` need
-nothing but the base install.
+only the base install.
 """
 
 from sim.diagnose.draw.figure import figure_html, png, svg

@@ -1,4 +1,4 @@
-"""Spots, the contents of single offsets with their reasons, and the cells that show them."""
+"""The contents of single offsets, why they hold no record, and the cells that show them."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class Kind(StrEnum):
     EMPTY = "an empty batch"
     """A batch whose records are gone: its offsets and epoch are kept."""
     HOLE = "a hole"
-    """Neither a record nor a batch."""
+    """An offset with neither a record nor a batch."""
     BELOW = "below the log start"
     BEYOND = "beyond the log end"
     NOT_COMMITTED = "not committed"
-    """Of the committed history alone."""
+    """Used for the committed history only."""
 
 
 class Reason(NamedTuple):
-    """Why there is no record.
+    """The reason why an offset holds no record.
 
     Attributes:
-        words: Within a sentence.
-        short: In a few characters, for a strip.
+        words: Words for a sentence.
+        short: A few characters for a strip.
         upper: The first of two short lines in a cell.
-        lower: The second.
-        winner: The offset of the record that it lost to.
+        lower: The second line.
+        winner: Offset of the record that superseded it; None without one.
     """
 
     words: str
@@ -50,7 +50,7 @@ class Reason(NamedTuple):
 
     @property
     def brief(self) -> str:
-        """In a word or two."""
+        """The reason in a word or two."""
         return self.upper if self.winner is None else self.lower
 
 
@@ -58,10 +58,10 @@ class Spot(NamedTuple):
     """The content of one offset of one log.
 
     Attributes:
-        kind: What is there.
-        uid: The append that made the record; 0 where there is none.
-        reason: Why there is no record; None = there is one, or there never was.
-        horizon_ms: The delete horizon of its batch, where that has one.
+        kind: Kind of the content.
+        uid: uid of the record; 0 without one.
+        reason: Reason why there is no record; None if there is one, or never was.
+        horizon_ms: Delete horizon of the record's batch; None without one.
     """
 
     kind: Kind
@@ -100,16 +100,16 @@ _LEFT_BY: Mapping[type[Event], Mapping[Kind, Reason]] = {
     },
     on.Cleaned: {Kind.BEYOND: Reason("the log end fell with a cleaning pass")},
 }
-"""Why there is no record where an event of this class left none."""
+"""Class of an event -> the reason it leaves for no record, by the kind of the content."""
 
 
 def left_by(event: Event, kind: Kind, snapshot: tuple[int, int] | None) -> Reason | None:
-    """Why an offset holds no record after an event that changed it; None = it does not say.
+    """The reason that an event leaves for an offset without a record; None if it leaves none.
 
     Args:
-        event: What happened.
-        kind: Kind of the content of the offset now.
-        snapshot: End offset and epoch of the newest snapshot of the replica; None = it has none.
+        event: The event that changed the offset.
+        kind: Kind of the content after it.
+        snapshot: End offset and epoch of the replica's newest snapshot; None without one.
     """
     if kind is Kind.BELOW:
         match event:
@@ -131,12 +131,12 @@ def left_by(event: Event, kind: Kind, snapshot: tuple[int, int] | None) -> Reaso
 
 
 def removal_of(event: on.Cleaned, offset: int, known: Reason | None) -> Reason | None:
-    """Why a cleaning pass took a record or an empty batch; None = it took none at this offset.
+    """The reason why a cleaning pass removed a record or an empty batch; None if it did not.
 
     Args:
         event: The pass.
         offset: The offset.
-        known: Why there was no record before.
+        known: Reason why there was no record before.
     """
     found = None
     for gone in event.removals:
@@ -152,11 +152,11 @@ def removal_of(event: on.Cleaned, offset: int, known: Reason | None) -> Reason |
 
 
 def not_copied(leader: str, reason: Reason | None) -> Reason:
-    """Why a follower has nothing where its leader had nothing to copy.
+    """The reason of a follower for no record where its leader had none to copy.
 
     Args:
         leader: The log that it copied from.
-        reason: Why that log held no record there.
+        reason: Reason why that log held no record there; None if unknown.
     """
     if reason is None:
         return Reason(f"{_NOT_COPIED} {leader}", "gap", "gap")
@@ -166,17 +166,17 @@ def not_copied(leader: str, reason: Reason | None) -> Reason:
     return Reason(words, reason.short, "gap", reason.brief, reason.winner)
 
 
-# How it is shown.
+# How contents are shown.
 
 LONGEST = 200
-"""Characters: longer keys and values are cut."""
+"""Characters of a key or a value; longer ones are shortened."""
 
 
 _CONTROL = {Control.LEADER_CHANGE: "LEADER", Control.SNAPSHOT: "SNAPSHOT"}
 
 
 def printable(text: str, *, longest: int = LONGEST) -> str:
-    """Makes one line of any text that moves no cursor and reverses no direction."""
+    """Makes any text one line without control characters, safe for terminals and pages."""
     shown = one_line(text if len(text) <= longest else text[: longest - 1] + "…")
     if shown.isascii():
         return shown
@@ -187,12 +187,12 @@ class Cell(NamedTuple):
     """A cell of a grid, a page or a strip.
 
     Attributes:
-        look: The name of a look: `k2` for a record of the third key, `hole`, and so on.
+        look: Name of a look: `k2` for a record of the third key, `hole`, and so on.
         text: The upper line.
-        small: The lower line: what decides between versions, or why there is nothing.
-        words: What is there, within a sentence.
-        more: What else there is to say.
-        line: The cell of a strip of text.
+        small: The lower line: the version that decides, or the reason for no record.
+        words: Words for the content, for a sentence.
+        more: Further details, appended to the words in a tooltip.
+        line: The cell as text, for a strip.
     """
 
     look: str
@@ -207,12 +207,12 @@ NOTHING = Cell("beyond", "", "", str(Kind.BEYOND), "", "")
 
 
 class Cells:
-    """Makes cells out of spots; the same spot gives the same cell.
+    """Makes cells out of spots; equal spots give the same cell.
 
     Args:
-        history: What was written so far; it may go on.
-        strategy: Says which version decides; `offset` = none is shown.
-        labels: The label of each record of a story, by uid; others are named by key and value.
+        history: History of the run so far; it may be folded further.
+        strategy: Strategy of the cleaner, which selects the version to show; none for `offset`.
+        labels: uid -> label of a record of a story; other records are named by key and value.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class Cells:
         return known
 
     def key(self, uid: int) -> str | None:
-        """The key of a record, as it is; None = it has none."""
+        """The key of a record, not escaped; None without one."""
         known = self._written.get(uid)
         return None if known is None else known.record.key
 
@@ -263,7 +263,7 @@ class Cells:
         return Cell(look, name, small.strip(), words, more, line)
 
     def _named(self, uid: int, known: Written) -> str:
-        """A record: `A=d`, `del A`, `COMMIT 7`."""
+        """The name of a record: `A=d`, `del A`, `COMMIT 7`."""
         control, producer = known.batch.control, known.batch.producer_id
         if control is not None:
             text = _CONTROL.get(control, str(control))
@@ -276,7 +276,7 @@ class Cells:
         return f"{key}={value}"
 
     def _version(self, known: Written) -> str:
-        """The version that decides between records of its key: `v9`, `t40`; empty = offsets do."""
+        """The version that decides between records of a key: `v9`, `t40`; empty for offsets."""
         time = known.record.timestamp_ms
         if known.record.key is None or known.batch.control is not None:
             return ""
@@ -293,7 +293,7 @@ class Cells:
 
 
 def _missing(spot: Spot) -> Cell:
-    """A cell without a record, with the reason."""
+    """The cell of an offset without a record, with the reason."""
     kind, reason = spot.kind, spot.reason
     if kind is Kind.HOLE:
         reason = reason or NEVER_HAD

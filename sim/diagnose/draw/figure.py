@@ -33,7 +33,7 @@ from sim.errors import BadInput
 from sim.files.extras import install
 
 ROWS_MAX = 60
-"""Of more events than that the last ones and the violation are drawn; how many are not is said."""
+"""How many events are drawn: the violation and the last ones; the picture says how many are not."""
 _WIDTH = 900.0
 _HEADING_MAX = 1_000
 _PANEL = 330.0
@@ -41,15 +41,15 @@ _PANELS_IN_A_ROW = 3
 
 
 class Options(TypedDict, total=False):
-    """How a picture is drawn.
+    """Options of a picture.
 
     Attributes:
-        title: Goes on top.
-        note: Goes below the violation, such as what decided.
-        unit: What times count: `ms`, `step`.
-        captions: When (ms, or the step) -> what to look at, or an empty text: draws the logs at
-            these moments side by side, and nothing else.
-        everything: All events, not only those that led to the violation; 60 are drawn.
+        title: Title at the top.
+        note: Text below the violation, such as the deciding fact.
+        unit: Unit of times: `ms` or `step`.
+        captions: Moment (ms, or a step) -> caption, may be empty: draws the logs at these moments
+            side by side, and nothing else.
+        everything: True to draw all events, not only those that led to the violation; at most 60.
     """
 
     title: str
@@ -65,11 +65,11 @@ def svg(case: Case, **options: Unpack[Options]) -> str:
     The same run gives the same bytes.
 
     Args:
-        case: The run, and what to point at.
+        case: The run, and the violation to point at.
         options: See `Options`.
 
     Raises:
-        BadInput: A moment of `captions` at which nothing has happened yet, or after the end.
+        BadInput: A moment of `captions` before the first event, or after the last one.
     """
     return svg_of(figure(case, **options), alternative=_alternative(case, options))
 
@@ -98,7 +98,7 @@ def _alternative(case: Case, options: Options) -> str:
 
 
 def figure(case: Case, **options: Unpack[Options]) -> Picture:
-    """Draws the picture itself; for the arguments see `svg`."""
+    """Draws a run as shapes; for the arguments see `svg`."""
     violation, unit, captions = case.violation, options.get("unit", ""), options.get("captions")
     if captions:
         top = _paragraph(options.get("title", ""), "th")
@@ -124,7 +124,7 @@ def figure(case: Case, **options: Unpack[Options]) -> Picture:
 
 
 def _moments(case: Case, captions: Mapping[int, str], unit: str) -> list[Picture]:
-    """The logs at the end of chosen moments side by side; nothing is pointed at."""
+    """Draws the logs at the end of chosen moments side by side, without a violation."""
     events = case.events
     first, last = (max(events[0][0], 1), events[-1][0]) if events else (1, 0)
     wrong = [moment for moment in sorted(captions) if not min(first, 1) <= moment <= last]
@@ -150,14 +150,14 @@ def _moments(case: Case, captions: Mapping[int, str], unit: str) -> list[Picture
 
 
 def place_of(position: int, shown: Sequence[int]) -> int:
-    """Which of the shown positions is this one, or the last one before it."""
+    """The index of a position among the shown ones, or of the last one before it."""
     return max(bisect_right(shown, position) - 1, 0)
 
 
 def window(count: int, focus: int, most: int | None) -> range:
-    """Which of `count` things to show where there is room for `most`: the last, `focus` with them.
+    """Chooses `most` of `count` indices in a row: the last ones that contain `focus`.
 
-    What comes after `focus` goes first where it lies so far back, but for a quarter.
+    If `focus` lies further back, a quarter of them come after it.
     """
     if most is None or count <= most:
         return range(count)
@@ -166,14 +166,14 @@ def window(count: int, focus: int, most: int | None) -> range:
 
 
 def left_out_in_words(earlier: int, later: int) -> str:
-    """How many events are not shown before and after those that are; empty = none."""
+    """The number of events left out before and after the shown ones, in words; empty if none."""
     sides = {"earlier": earlier, "later": later}
     parts = " and ".join([f"{number} {which}" for which, number in sides.items() if number])
     return f"{parts} event{'' if earlier + later == 1 else 's'} left out" if parts else ""
 
 
 def _paragraph(text: str, look: str, width: float = _WIDTH) -> list[Picture]:
-    """A text in as many lines as it takes; nothing if it is empty."""
+    """Draws a text in as many lines as it takes; nothing for an empty one."""
     letters = int(width / letter_width(look))
     lines = textwrap.wrap(printable(text, longest=_HEADING_MAX), letters)
     if not lines:
@@ -193,11 +193,11 @@ _WIDEST = 104.0
 _NAME = 130.0
 _LEFT_OUT = 16.0
 _BORDER = 17.0
-"""Between two columns, where the marks of a log are."""
+"""Space between two columns, for the marks of a log."""
 _MIDDLE = _ROW / 2 + 4
-"""Base line of a text by itself in a row."""
+"""Base line of the only text in a row."""
 _LETTERS = {"wrong": ("tw", "tws"), **dict.fromkeys(("hole", "beyond", "below"), ("ts", "ts"))}
-"""How the two lines of a cell look, where not as those of a record."""
+"""Look of a cell -> looks of its two lines, if they differ from those of a record."""
 
 
 class _Column(NamedTuple):
@@ -214,9 +214,9 @@ class Grid:
     """Draws frames of one run, all with the same columns.
 
     Args:
-        scene: What it is about.
-        frames: One moment each.
-        room: About as wide may the offsets be, in pixels; there is one at least.
+        scene: Scene of the run.
+        frames: Frames to draw, one for each moment.
+        room: Approximate width of all columns in pixels; one column is drawn in any case.
     """
 
     def __init__(self, scene: Scene, frames: Sequence[Frame], *, room: float) -> None:
@@ -240,8 +240,8 @@ class Grid:
         """Draws one of the frames and points at the violation.
 
         Args:
-            frame: What to draw.
-            numbers: Whether the marks of each log are written behind it.
+            frame: Frame to draw.
+            numbers: True to write the offsets of each log behind it.
         """
         numbered = [(column.middle, str(column.offset)) for column in self._columns]
         heads = [*numbered, *[(x, "…") for x in self._left_out]]
@@ -279,7 +279,7 @@ class Grid:
             yield Text(0, y + 28, fitting(does, "te", _NAME), "te")
 
     def _pointed(self, places: Mapping[str, float]) -> Iterable[Shape]:
-        """A frame around the violated offset, at its replica or over all of them; a pointer."""
+        """Draws a frame around the violated offset, at its replica or over all, and a pointer."""
         violation = self._scene.case.violation
         if violation is None or not has_a_place(violation) or not places:
             return
@@ -292,7 +292,7 @@ class Grid:
                 yield sign("pointer", column.middle, 0)
 
     def _marks(self, lane: Lane, y: float) -> Iterable[Shape]:
-        """High watermark, last stable offset, log end and start, clean point, where columns are."""
+        """Draws high watermark, last stable offset, log end and start, and clean point."""
         borders, open_ended = self._borders, lane.last_stable_offset != lane.high_watermark
         if lane.log_end_offset in borders:
             x = borders[lane.log_end_offset]
@@ -315,12 +315,12 @@ def _name_width(lane: Lane) -> float:
 
 
 def _beside(cell: Cell) -> float:
-    """The room for the sign of a tombstone."""
+    """The width of a tombstone's sign in pixels."""
     return 12 if cell.look[0] == "d" else 0
 
 
 def _box(column: _Column, cell: Cell, y: float) -> Iterable[Shape]:
-    """A cell with its two lines."""
+    """Draws a cell with its two lines."""
     if cell.look == "beyond" and not cell.small:
         return
     yield Rect(column.x, y, column.width, _ROW, cell.look, 4, f"{cell.words}{cell.more}")

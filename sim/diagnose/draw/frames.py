@@ -30,11 +30,11 @@ from sim.protocol.log.record import Control
 from sim.protocol.rules import Rules
 
 Events = Sequence[tuple[int, Event]]
-"""(when, event) in the order in which things happened: ms, or the step of a story."""
+"""(time, event) in order; time: ms, or the step of a story."""
 
 
 def replicas_of(events: Events) -> list[str]:
-    """The names of all replicas that there ever were, in order of creation."""
+    """Names of all replicas of a run, removed ones too, in order of creation."""
     added = [event.replica for _, event in events if isinstance(event, on.ReplicaAdded)]
     return list(dict.fromkeys(added))
 
@@ -43,18 +43,18 @@ class Lane(NamedTuple):
     """The state of one replica after an event.
 
     Attributes:
-        name: The replica.
-        up: False while it is down; what is on its disk still counts.
-        leads: The epoch of its last election as a leader, until events show it follow; else None.
-        newest: Whether no replica was elected in a newer epoch than the one it leads.
-        log_start_offset: Inclusive.
-        log_end_offset: Exclusive.
-        high_watermark: As far as it knows what is committed (exclusive).
-        last_stable_offset: The first record of a transaction without a marker, or the high
-            watermark (exclusive).
-        clean_point: Everything below was cleaned (exclusive).
-        snapshots: (end offset, epoch) of those beside the log.
-        spots: Index = offset, up to the log end and beyond it as far as there is something to say.
+        name: Name of the replica.
+        up: False while it is down; its disk still counts.
+        leads: Epoch in which it leads, as far as events show; None for a follower.
+        newest: True if no replica was elected in a newer epoch than the one it leads.
+        log_start_offset: Start of the log (inclusive).
+        log_end_offset: End of the log (exclusive).
+        high_watermark: End of what it knows to be committed (exclusive).
+        last_stable_offset: Offset of the first record of a transaction without a marker, or the
+            high watermark (exclusive).
+        clean_point: End of the cleaned section (exclusive).
+        snapshots: (end offset, epoch) of its snapshots.
+        spots: Content by offset, up to the last one that is or was in the log.
     """
 
     name: str
@@ -75,13 +75,13 @@ class Lane(NamedTuple):
 
     @property
     def role(self) -> str:
-        """Role beside its name: `leader e2`, `old leader e1, down`; empty = nothing."""
+        """The role, such as `leader e2` or `old leader e1, down`; empty for a live follower."""
         leads = f"{'leader' if self.newest else 'old leader'} e{self.leads}"
         return ", ".join([leads] * (self.leads is not None) + ["down"] * (not self.up))
 
     @property
     def marks(self) -> str:
-        """The marks of the log in words; those that say nothing new are left out."""
+        """The offsets of the log in words; a log start of 0 and equal marks are left out."""
         start = f"start {self.log_start_offset} " if self.log_start_offset else ""
         stable = f" stable {self.last_stable_offset}"
         open_ended = self.last_stable_offset != self.high_watermark
@@ -93,8 +93,8 @@ class Frame(NamedTuple):
     """The state of all replicas after an event.
 
     Attributes:
-        lanes: One per replica that is there, in order of creation.
-        committed: Index = offset; what was there when it was first committed.
+        lanes: The replicas that exist, in order of creation.
+        committed: First committed content by offset.
     """
 
     lanes: tuple[Lane, ...]
@@ -110,7 +110,7 @@ class Frame(NamedTuple):
 
 
 class Role(NamedTuple):
-    """From an event on, which epoch a replica leads (None = it does not), and whether it is up."""
+    """The role of a replica from an event on: the epoch it leads, or None, and if it is up."""
 
     position: int
     name: str
@@ -124,7 +124,7 @@ class _State(NamedTuple):
     Attributes:
         position: Position of the event.
         created: Position of the replica's creation.
-        lane: The replica without its spots; None = it has left.
+        lane: The replica without its spots; None after it was removed.
     """
 
     position: int
@@ -136,12 +136,12 @@ class Logs(Past):
     """The past of a run with the state of every replica after each event, for pictures."""
 
     def __init__(self, events: Events, rules: Rules | None = None) -> None:
-        """Takes in no event yet; `rules` say what marks a tombstone, and which version wins."""
+        """Folds no event yet; `rules` define tombstones and which version wins."""
         super().__init__(events, rules)
         self._states: dict[str, list[_State]] = defaultdict(list)
         self._drawn: dict[str, tuple[tuple[int, int], Lane]] = {}
 
-    # Questions; what happened up to a position (inclusive) counts.
+    # Questions; events up to a position (inclusive) count.
 
     def frame(self, position: int) -> Frame:
         """All replicas after an event."""
@@ -155,13 +155,13 @@ class Logs(Past):
         return Frame(tuple(lane for _, lane in there), tuple(committed))
 
     def changes(self, offset: int) -> set[int]:
-        """The positions of all events that changed what some replica has at an offset."""
+        """Positions of all events that changed an offset of some log."""
         self._take_in(len(self.events))
         found = [log[offset] for log in self._changes.values() if offset in log]
         return {each.position for changes in found for each in changes}
 
     def roles(self, position: int) -> list[Role]:
-        """Each change of who leads and who is up; at first a replica is up and does not lead."""
+        """The changes of leadership and of crashes; at first a replica is up and follows."""
         self._take_in(position + 1)
         found = []
         for name, states in self._states.items():
@@ -173,13 +173,13 @@ class Logs(Past):
         return sorted(found)
 
     def _state(self, name: str, position: int) -> _State | None:
-        """State of a replica after an event; None = it was not there yet."""
+        """The state of a replica after an event; None before its creation."""
         states = self._states[name]
         place = bisect_right(states, position, key=itemgetter(0))
         return states[place - 1] if place else None
 
     def _lane(self, name: str, position: int, newest: int) -> tuple[int, Lane] | None:
-        """The position of a replica's creation, and the replica; None = it is not there."""
+        """The position of a replica's creation, and its lane; None if it does not exist."""
         state = self._state(name, position)
         if state is None or state.lane is None:
             return None
@@ -197,7 +197,7 @@ class Logs(Past):
         return state.created, known[1]
 
     def _last_stable(self, lane: Lane, spots: Sequence[Spot]) -> int:
-        """Where reading committed ends: no transaction that began below is without its marker."""
+        """The last stable offset: no transaction that began below it lacks its marker."""
         opened: dict[int, int] = {}
         if self.folded.undecided or self.folded.status:
             held = enumerate(spots[lane.log_start_offset : lane.high_watermark])
@@ -212,7 +212,7 @@ class Logs(Past):
         return min([lane.high_watermark, *opened.values()])
 
     def _spot(self, lane: Lane, offset: int, position: int) -> Spot:
-        """Content of an offset of a replica after an event."""
+        """The content of an offset of a replica after an event."""
         changes = self._changes_of(lane.name, offset, position + 1)
         slot = changes[0].slot if changes else HOLE
         if slot > 0:
@@ -231,7 +231,7 @@ class Logs(Past):
         return NOT_THERE if kind is Kind.BEYOND and reason is None else Spot(kind, 0, reason)
 
     def _kind(self, uid: int) -> Kind:
-        """Kind of the content of an offset with a record."""
+        """The kind of the content of an offset with a record."""
         known = self.folded.written.get(uid)
         if known is None or known.batch.control is not None:
             return Kind.MARKER
@@ -244,9 +244,9 @@ class Logs(Past):
     def _reason(
         self, name: str, offset: int, kind: Kind, changes: Sequence[Change]
     ) -> Reason | None:
-        """Finds why an offset holds no record by its changes, the newest first; None = no reason.
+        """The reason why an offset holds no record, by its changes, the newest first; else None.
 
-        A copy has the reason of the log it was copied from.
+        A copy has the reason of the log that it was copied from.
         """
         if not changes or (kind is Kind.BEYOND and changes[0].became is Became.NEVER):
             return None
@@ -268,7 +268,7 @@ class Logs(Past):
     # The fold.
 
     def _take(self, position: int, event: Event) -> None:
-        """Folds one more event: how a replica is now, who leads, and who is up."""
+        """Folds one more event and notes the state of its replica."""
         super()._take(position, event)
         name = event.replica or ""
         states, view = self._states[name], self.folded.replicas.get(name)
@@ -304,4 +304,4 @@ _ENDS_LEADERSHIP = (
     on.Truncated,
     on.SnapshotInstalled,
 )
-"""Whoever did one of these leads no more, whether it resigned or not."""
+"""Classes of events after which a replica does not lead any more."""

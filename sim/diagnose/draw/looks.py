@@ -1,7 +1,7 @@
-"""How things look, and what they mean: one table for every kind of picture and for its legend.
+"""Looks of shapes and texts, with their meanings: one table for all pictures and their legends.
 
-The colours of keys are Okabe and Ito's, as tints that black, or white, can be read on; people who
-do not see colours tell keys by their names, holes by dashes, violations by frames and signs.
+The colours of keys are Okabe and Ito's, as tints on which black, or white, is readable. Names,
+dashes, frames and signs carry the same information for people who do not see colours.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 SANS: Final = "'DejaVu Sans', Verdana, sans-serif"
 MONO: Final = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
 KEY_COLOURS: Final = 6
-"""So many keys have a colour of their own; the next ones begin again with the first."""
+"""How many keys have a colour of their own; further keys reuse them in order."""
 
 
 class Colour(NamedTuple):
@@ -26,18 +26,18 @@ Points = tuple[tuple[float, float], ...]
 
 
 class Look(NamedTuple):
-    """How a shape or a text looks.
+    """The look of a shape or a text.
 
     Attributes:
-        fill: Inside of a shape, or the colour of a text; None = nothing.
-        stroke: Its outline; None = none.
-        width: Of the outline, in pixels.
-        dash: Lengths of dashes and gaps, as SVG has them; empty = a whole line.
-        means: What a legend says of it; empty = it is no sign, or part of another one.
-        corners: Of a sign around its middle, in pixels; what has an inside is closed.
-        size: Of letters, in pixels; 0 = no text.
-        bold: Heavy letters.
-        mono: Letters of one width.
+        fill: Colour of the inside of a shape, or of a text; None for transparent.
+        stroke: Colour of the outline; None without one.
+        width: Width of the outline, in pixels.
+        dash: Lengths of dashes and gaps, as in SVG; empty for a solid line.
+        means: Meaning in a legend; empty for a look that is no sign, or part of another one.
+        corners: Points of a sign around its middle, in pixels; closed if it has a fill.
+        size: Size of letters in pixels; 0 for a shape.
+        bold: True for bold letters.
+        mono: True for monospaced letters.
     """
 
     fill: Colour | None = None
@@ -129,8 +129,8 @@ LOOKS: Final[Mapping[str, Look]] = {
     "ta": Look(ALARM, size=11, bold=True),
     "te": Look(INK, size=9, bold=True),
 }
-"""Name -> look, signs in the order of a legend. `k0` to `k5` are records by their key, `d0` to `d5`
-tombstones, `band0` and `band1` leaders; texts begin with t and have a size."""
+"""Name -> look, in the order of a legend. `k0` to `k5` are records by key, `d0` to `d5` tombstones,
+`band0` and `band1` leaders; names of texts begin with t."""
 
 NOTES: Final[Mapping[str, str]] = {
     r"\bv-?\d": "v1: version",
@@ -140,21 +140,21 @@ NOTES: Final[Mapping[str, str]] = {
     r"^gap$": "gap: not there on its leader, either",
     r"^…$": "…: columns left out",
 }
-"""What is written into cells, as a pattern, and what it means."""
+"""Pattern of a note in a cell -> its meaning."""
 
 LIGHT_IN_NOTEBOOKS: Final = "[data-jp-theme-light='true']"
 DARK_IN_NOTEBOOKS: Final = ("[data-jp-theme-light='false']", ".vscode-dark", "[data-theme='dark']")
-"""Where notebooks say what they are; others go by what the reader's system prefers."""
+"""Selectors of notebooks' themes; elsewhere the system's preference counts."""
 
 
 def letter_width(look: str) -> float:
-    """About how wide a letter of a text with this look is, in pixels."""
+    """The approximate width of a letter of a text with this look, in pixels."""
     found = LOOKS[look]
     return found.size * (0.603 if found.mono else 0.63 if found.bold else 0.57)
 
 
 def meant(looks: Collection[str]) -> dict[str, str]:
-    """Meanings of these looks, in the order of a legend -> the first look with that meaning."""
+    """Meaning of some looks, in the order of a legend -> the first look with it."""
     found: dict[str, str] = {}
     for name, look in LOOKS.items():
         if look.means and name in looks:
@@ -163,17 +163,17 @@ def meant(looks: Collection[str]) -> dict[str, str]:
 
 
 def both(colour: Colour) -> str:
-    """A colour by the scheme in force where it is used; for browsers."""
+    """Writes a colour for browsers: light or dark by the scheme in force."""
     return f"light-dark({colour.light},{colour.dark})"
 
 
 def css(paint: Callable[[Colour], str], within: str = "", *, cells: bool = False) -> str:
-    """The looks as rules of a style sheet, each as a class of its name within a selector.
+    """Writes the looks as rules of a style sheet, a class for each name within a selector.
 
     Args:
-        paint: How a colour is written.
+        paint: Function that writes a colour.
         within: The selector.
-        cells: For cells of a table: what fills a shape is the ground, its outline the border.
+        cells: True for cells of a table: the fill is their background, the stroke their border.
     """
     inside, outline = ("background", "border-color") if cells else ("fill", "stroke")
     rules = []
@@ -192,7 +192,7 @@ def _measures(look: Look) -> str:
 
 
 def variables() -> str:
-    """The colours as custom properties of a style sheet, by the names that `page.css` uses."""
+    """Writes the colours as custom properties of a style sheet, named as in `page.css`."""
     named = {"ink": INK, "faint": FAINT, "paper": PAPER, "rule": RULE, "alarm": ALARM, "blue": BLUE}
     named |= {"soft": _SOFT, "wrongink": _WHITE, "calm": _KEYS[1][1], "alarmband": _ALARM_BAND}
     return "".join(f"--{name}:{both(colour)};" for name, colour in named.items())

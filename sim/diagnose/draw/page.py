@@ -1,6 +1,6 @@
-"""A run as one HTML file that needs nothing else: opens at the violation, and steps through it.
+"""A run as one HTML file that opens at the violation and steps through the events.
 
-No network, no library: a style sheet and a script of its own, at most 1 MB altogether.
+It needs no network and no library: its style sheet and its script are inside, at most 1 MB in all.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     import jinja2
 
 PAGE_BYTES_MAX = 1_000_000
-"""A page is no larger than this; what is left out for it is said on the page."""
+"""Largest size of a page; the page says how many events were left out for it."""
 EXPLAINED_MAX = 12
-"""Of so many violations a page says what led to them: of the first ones of their invariants."""
+"""How many violations a page explains: the first ones of their invariants."""
 LINE_MAX = 2_000
 _TURNS = (on.LeaderElected, on.ReplicaCrashed, on.ReplicaRestarted, on.FaultInjected)
-"""What is shown of a run without a violation, beside what is about the same offset."""
+"""Classes of events shown of a run without a violation, beside those about the same offset."""
 
 
 def html(
@@ -52,19 +52,18 @@ def html(
 ) -> str:
     """Draws a run as an HTML page of at most 1 MB that works offline; needs the extra `report`.
 
-    It opens at the violation, steps by keys and a slider from event to event and from violation to
-    violation, and shows the offset grid, the space-time diagram, the violation's sentence and its
-    explanation; light and dark, wide and narrow.
+    It opens at the violation. Keys and a slider step from event to event and from violation to
+    violation. It shows the offset grid, the space-time diagram, the violation and its explanation.
 
     Args:
-        case: The run, what to open at, and all that is violated.
-        title: Heads the page.
-        unit: What times count: `ms`, `step`.
+        case: The run, the violation to open at, and all others.
+        title: Title of the page.
+        unit: Unit of times: `ms` or `step`.
         against: The same case under other rules, shown beside it and stepped with it by time.
-        explanation: Lines with the reasons of the violation to open at; None = those of
+        explanation: Lines that explain the violation to open at; None for those of
             `sim.diagnose.explain`.
-        everything: All events, not only those that led to a violation.
-        command: What makes this page again.
+        everything: True to show all events, not only those that led to a violation.
+        command: Command that makes this page again.
 
     Raises:
         BadInput: Jinja2 is not installed, or even the last event alone takes more than 1 MB.
@@ -102,14 +101,14 @@ def html(
 
 
 def _whole(case: Case) -> Case:
-    """A case with the violation to look at among all of its violations."""
+    """Adds the violation of a case to its violations, if it is not one of them."""
     own = () if case.violation is None else (case.violation,)
     there = case.violation in case.violations
     return replace(case, violations=case.violations if there else (*own, *case.violations))
 
 
 def _chosen(content: dict[str, Any], explanation: Sequence[str] | None) -> dict[str, Any]:
-    """The violation to open at, with these lines as reasons; without one, the lines alone."""
+    """The violation to open at, explained by these lines; without a violation the lines alone."""
     there = content["chosen"] >= 0
     chosen = content["violations"][content["chosen"]] if there else {"s": "", "w": []}
     if explanation is not None:
@@ -118,7 +117,7 @@ def _chosen(content: dict[str, Any], explanation: Sequence[str] | None) -> dict[
 
 
 def _legend() -> list[tuple[str, str]]:
-    """All signs with their meanings, then what notes in cells mean, which have no sign."""
+    """All signs with their meanings, then the notes in cells, which have no sign."""
     signs = [
         (inline_of(sample(name), alternative=text), text) for text, name in meant(LOOKS).items()
     ]
@@ -127,12 +126,12 @@ def _legend() -> list[tuple[str, str]]:
 
 
 def _own(name: str) -> str:
-    """A file of our own that is part of the page."""
+    """The text of a template's style sheet or script."""
     return (files("sim.diagnose.draw") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _as_script(value: Any) -> str:
-    """JSON that can stand in a script element: nothing in it ends one, or begins a comment."""
+    """Writes JSON for a script element: nothing in it ends the element, or begins a comment."""
     return json_text(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -160,13 +159,13 @@ def _compiled() -> jinja2.Template:
 
 
 class Film:
-    """A case on its way into a page.
+    """The frames of a case in a page.
 
     Attributes:
-        case: What is shown.
-        positions: Of the events that are shown.
-        all_shown: Whether nothing is left out because it is of no concern.
-        left_out: How many events that should be shown are not, in words; empty = none.
+        case: Case that is shown.
+        positions: Positions of the events that are shown.
+        all_shown: True if all events were to be shown.
+        left_out: Number of events left out for the size of the page, in words; empty if none.
     """
 
     def __init__(
@@ -178,15 +177,14 @@ class Film:
         everything: bool,
         most: int | None,
     ) -> None:
-        """Choose the events of a case.
+        """Chooses the events of a case.
 
         Args:
-            case: What to show.
-            like: Of a case without a violation: one of another case, to show the same offset.
-            explained: Of violations, by their place among those of the case.
-            everything: All events, not only those that led to a violation.
-            most: So many events at most, beside those that show violations: the last ones, and
-                what led to the violation to look at; None = all.
+            case: Case to show.
+            like: Violation of another case, whose offset is shown if this case has none.
+            explained: Index of a violation of the case -> its explanation.
+            everything: True to show all events, not only those that led to a violation.
+            most: Largest number of events, beside those that show violations; None for all.
         """
         self.case = case
         self._scene = Scene(case, like)
@@ -202,7 +200,7 @@ class Film:
         self._rows = ["committed", *replicas_of(case.events)]
 
     def _wanted(self) -> Sequence[int]:
-        """The positions of events to show, if there is room."""
+        """Positions of the events to show, if they fit."""
         if self._scene.violation is None:
             return range(len(self.case.events))
         if self.case.violation is None:
@@ -211,7 +209,7 @@ class Film:
         return sorted({*chain(*cones), *self._shows, self._scene.position})
 
     def _of_the_subject(self) -> list[int]:
-        """The events that change the offset in question, who led and was down, and the last one."""
+        """Positions of changes of the subject, elections, crashes, faults, and the last event."""
         events, subject = self.case.events, self._scene.subject
         changed = set() if subject is None else self.case.logs.changes(subject)
         turns = {at for at, (_, event) in enumerate(events) if isinstance(event, _TURNS)}
@@ -224,7 +222,7 @@ class Film:
         return inline_of(diagram.picture(), alternative="Space-time diagram")
 
     def content(self) -> dict[str, Any]:
-        """All that the page's script needs, as JSON takes it."""
+        """The data for the page's script, as JSON takes it."""
         scene, own, painter = self._scene, self.case.violation, _Painter(self._scene, self._rows)
         changes, violations = list[dict[str, Any]](), dict[int, dict[str, Any]]()
         for number, position in enumerate(self.positions):
@@ -255,7 +253,7 @@ class Film:
         }
 
     def _violation(self, number: int) -> dict[str, Any]:
-        """A violation: name, time, sentence, whether it is at an offset, row, what decided, why."""
+        """The data of a violation: name, time, sentence, has a place, row, deciding fact, lines."""
         violation, why = self.case.violations[number], self._explained.get(number)
         decided, lines = ("", ()) if why is None else (why.decided_by, why.lines)
         row = self._rows.index(violation.replica) if violation.replica in self._rows else -1
@@ -271,11 +269,11 @@ class Film:
 
 
 class _Painter:
-    """Says what each frame changes in the grid of a page.
+    """Finds the changes of the grid from frame to frame.
 
     Attributes:
         table: Cell -> its number, in order of numbers.
-        end: Offsets end here at which something was ever painted (exclusive).
+        end: End of the offsets that were ever painted (exclusive).
     """
 
     def __init__(self, scene: Scene, rows: Sequence[str]) -> None:
@@ -287,9 +285,9 @@ class _Painter:
         self._marked: list[tuple[Any, ...] | None] = [None] * len(rows)
 
     def changes(self, frame: Frame) -> dict[str, Any]:
-        """Finds the cells and marks to paint anew: `c` row, offset, number; `m` marks by row.
+        """Finds the cells and marks to repaint: `c` (row, offset, number), `m` marks by row.
 
-        Marks are None where a replica is gone.
+        Marks are None for a removed replica.
         """
         lanes = {lane.name: lane for lane in frame.lanes}
         cells, marks = [*self._row(0, frame.committed, frame)], dict[int, Any]()
@@ -317,12 +315,12 @@ _NOTHING = (NOT_THERE, NOT_COMMITTED)
 
 
 def _beside(spots: Sequence[Spot], committed: Sequence[Spot]) -> Iterable[tuple[Spot, Spot]]:
-    """Each spot with what was committed there."""
+    """Pairs each spot with the committed one."""
     return zip(spots, chain(committed, repeat(NOT_COMMITTED)), strict=False)
 
 
 def explained(case: Case) -> dict[int, Explanation]:
-    """Place -> why, of the violation to look at and of the first one of each invariant."""
+    """Index -> explanation of the violation to open at, and of the first one of each invariant."""
     names = [each.invariant for each in case.violations]
     own = [] if case.violation is None else [case.violations.index(case.violation)]
     wanted = dict.fromkeys([*own, *map(names.index, dict.fromkeys(names))])

@@ -1,4 +1,4 @@
-"""A picture as PNG, drawn by matplotlib shape by shape."""
+"""Pictures as PNG, drawn shape by shape with matplotlib."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sim.diagnose.draw.shapes import Path, Picture, Rect, Text
 from sim.files.foreign.lines import escaped, one_line
 
 SCALE = 2
-"""Pixels of the file for one of the picture."""
+"""Pixels of the file for one pixel of the picture."""
 _DOTS = 100.0
 _POINT = 72 / _DOTS
 _ANCHORS: dict[str, Literal["left", "center", "right"]] = {
@@ -31,7 +31,7 @@ _ANCHORS: dict[str, Literal["left", "center", "right"]] = {
 
 @contextmanager
 def plain_style(changes: Mapping[Any, Any]) -> Iterator[None]:
-    """Matplotlib's own settings with these changes; those of the user are back afterwards."""
+    """Sets matplotlib's defaults with some changes, and restores the user's settings afterwards."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(changes)
@@ -39,7 +39,7 @@ def plain_style(changes: Mapping[Any, Any]) -> Iterator[None]:
 
 
 def png_of(picture: Picture, *, margin: float = 12) -> bytes:
-    """The picture on white paper as the bytes of a PNG file; the same picture, same bytes."""
+    """Draws a picture on white as the bytes of a PNG file; equal pictures give the same bytes."""
     width, height = picture.width + 2 * margin, picture.height + 2 * margin
     settings = {
         "font.sans-serif": ["DejaVu Sans"],
@@ -97,14 +97,14 @@ def _light(colour: Colour | None) -> str:
 
 
 def _drawable(text: str, *, mono: bool) -> str:
-    """A text in letters that the font has, which comes with matplotlib; others are escaped."""
+    """Escapes the characters of a text that matplotlib's own font lacks."""
     letters = _letters("DejaVu Sans Mono" if mono else "DejaVu Sans")
     return "".join([one if ord(one) in letters else escaped(one) for one in one_line(text)])
 
 
 @cache
 def _letters(family: str) -> frozenset[int]:
-    """The characters of a font, heavy or not."""
+    """The characters of a font, normal and bold."""
     fonts = (FontProperties(family=family, weight=weight) for weight in ("normal", "bold"))
     return frozenset.intersection(
         *(frozenset(get_font(findfont(font)).get_charmap()) for font in fonts)

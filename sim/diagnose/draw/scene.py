@@ -1,4 +1,4 @@
-"""The subject of a picture: a run at the event that showed a violation, and what matters of it."""
+"""The scene of a picture: a run at the event that showed a violation, and the offsets to show."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from sim.protocol.rules import Rules
 from sim.simulate.run import Run
 
 _NAMED = 3
-"""So many violated invariants are named in a verdict."""
+"""How many violated invariants a verdict names."""
 _NEIGHBOURS = 40
-"""How far to the left and right of the subject columns are looked for, at most."""
+"""How many offsets to the left and right of the subject may be shown."""
 _OF_EACH = 2
-"""So many columns are wanted of those that decided, and of each other sort."""
+"""How many columns are wanted of each sort: rivals, records of the key, deciding offsets."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run and what to draw of it.
+    """A run and the violation to draw.
 
     Attributes:
-        events: (when, event) in order.
-        violation: What to look at; None = the end.
-        rules: Of the run; None = not known, and so neither is which version decides.
-        labels: Of a story: uid -> label.
-        name: Its difference from the case beside it: `fix=none`.
-        verdict: What came of it, in a sentence.
-        violations: All that a page steps through; without them there is `violation` alone.
-        skews: Replica -> how far its clock is ahead, in ms; None = times are steps of a story.
-        missed: What was expected and where it is not so, a line each, for a page to open with.
+        events: (time, event) in order.
+        violation: Violation to point at; None for the end of the run.
+        rules: Rules of the run; None if unknown: then no version is shown.
+        labels: uid -> label of a record of a story; None for a timed run.
+        name: Difference from the case beside it, such as `fix=none`.
+        verdict: Verdict of the run, in a sentence.
+        violations: Violations that a page steps through; empty for `violation` alone.
+        skews: Replica -> how far its clock is ahead, in ms; None for a story.
+        missed: Lines about unmet expectations, which a page begins with.
     """
 
     events: Events
@@ -57,9 +57,9 @@ class Case:
         """The case of a run at a violation, or at the end of the run, before a timed one settled.
 
         Args:
-            run: Its events are kept.
-            violation: What to look at.
-            more: Other fields.
+            run: A run that kept its events.
+            violation: Violation to point at; None for the end.
+            more: Values of other fields.
         """
         return cls(
             run.proper if violation is None else run.events,
@@ -74,7 +74,7 @@ class Case:
 
     @cached_property
     def logs(self) -> Logs:
-        """The logs after each event, folded once for all pictures and explanations of the case."""
+        """The logs after each event; all pictures and explanations of the case share this fold."""
         return Logs(self.events, self.rules)
 
     @cached_property
@@ -82,7 +82,7 @@ class Case:
         return {}
 
     def explained(self, violation: Violation) -> Explanation:
-        """Why something was violated; worked out once."""
+        """The explanation of a violation; computed once."""
         known = self._explanations
         if violation not in known:
             known[violation] = explanation(self.events, violation, skews=self.skews, past=self.logs)
@@ -90,13 +90,13 @@ class Case:
 
     @property
     def decided_by(self) -> str:
-        """The fact that decided what to look at, in a sentence; empty = there is no violation."""
+        """The deciding fact of the violation, in a sentence; empty without a violation."""
         fact = "" if self.violation is None else self.explained(self.violation).decided_by
         return f"Decided by: {fact}." if fact else ""
 
 
 def verdict_of(violations: Sequence[Violation]) -> str:
-    """Says in a sentence how a run ended."""
+    """The verdict on a run, in a sentence."""
     names = list(dict.fromkeys(each.invariant for each in violations))
     if not names:
         return "Nothing is violated."
@@ -105,12 +105,12 @@ def verdict_of(violations: Sequence[Violation]) -> str:
 
 
 def position_of(events: Events, violation: Violation | None) -> int:
-    """The position of the event that showed a violation; without one, of the last event."""
+    """The position of the event that showed a violation; of the last event without one."""
     return len(events) - 1 if violation is None else judged_at(events, violation)
 
 
 def has_a_place(violation: Violation | None) -> bool:
-    """Whether a violation is about an offset or a key, so that a picture can point at it."""
+    """Checks that a violation is about an offset or a key, so that a picture can point at it."""
     return violation is not None and (violation.offset, violation.key) != (None, None)
 
 
@@ -118,10 +118,10 @@ class Room(NamedTuple):
     """The space for the columns of a picture, in pixels or letters.
 
     Attributes:
-        width: Of the column of an offset.
-        whole: For all of them; there is one at least.
-        border: Between two columns.
-        gap: Beside it, where columns are left out.
+        width: Wanted width of the column of an offset.
+        whole: Width for all columns; one is shown in any case.
+        border: Space between two columns.
+        gap: Additional space where columns are left out.
     """
 
     width: Callable[[int], float]
@@ -130,7 +130,7 @@ class Room(NamedTuple):
     gap: float
 
     def fitting(self, wanted: Sequence[int], must: int) -> dict[int, float]:
-        """Offset -> width: the first `must` of those wanted, however narrow, then what fits."""
+        """Offset -> width: the first `must` offsets, narrowed if need be, then as many as fit."""
         narrow = max(self.whole // must - self.border - self.gap, 1)
         found: dict[int, float] = {}
         for offset in dict.fromkeys(wanted):
@@ -152,18 +152,21 @@ class Scene:
     """The view of a case at the event that showed its violation, or at its end.
 
     Attributes:
-        case: What is drawn.
-        violation: What it is about; None = nothing in particular.
-        position: Of the last event that has happened.
-        cells: Makes cells of what the logs of the case hold.
+        case: Case that is drawn.
+        violation: Violation that selects the subject; None without one.
+        position: Position of the last event that counts.
+        cells: Maker of the cells.
     """
 
     def __init__(
         self, case: Case, like: Violation | None = None, *, position: int | None = None
     ) -> None:
-        """Look at a case; without a violation of its own, at what one `like` it is about.
+        """Selects the view.
 
-        `position` is that of another event than the one that showed it.
+        Args:
+            case: Case to draw.
+            like: Violation of another case, which selects the subject if this one has none.
+            position: Position of the event to stop at; None for the one that showed the violation.
         """
         self.case = case
         self.violation = case.violation
@@ -180,7 +183,7 @@ class Scene:
 
     @cached_property
     def explanation(self) -> Explanation | None:
-        """Why it was violated; None = nothing was."""
+        """The explanation of the violation; None without one."""
         return None if self.case.violation is None else self.case.explained(self.case.violation)
 
     def shown(self, *, everything: bool) -> Sequence[int]:
@@ -190,19 +193,19 @@ class Scene:
         return sorted({*self.explanation.cone, self.position})
 
     def column(self, offset: int, frame: Frame) -> list[Cell]:
-        """Cells of an offset: what is committed there, then what each replica has."""
+        """The cells of an offset: the committed history, then each replica."""
         truth = frame.committed_at(offset)
         return [self.cells.of(spot, truth) for spot in (truth, *frame.at(offset))]
 
-    # What it is about.
+    # The subject.
 
     @cached_property
     def subject(self) -> int | None:
-        """The offset that it is about; None = there is none."""
+        """The offset that the picture is about; None without one."""
         return self.subject_of(self.violation, self.frame)
 
     def subject_of(self, violation: Violation | None, frame: Frame) -> int | None:
-        """The offset of a violation, else where its key was last, else the last one of its log."""
+        """The offset of a violation, else the last one of its key, else the last one of its log."""
         lanes: Sequence[Lane] = frame.lanes
         if violation is not None:
             if violation.offset is not None:
@@ -218,7 +221,7 @@ class Scene:
 
     @property
     def about(self) -> About | None:
-        """Which records sentences are to name: those of the subject and its key; None = all."""
+        """Selects the records that sentences name: of the subject and its key; None for all."""
         violation, subject = self.violation, self.subject
         if violation is None or subject is None:
             return None
@@ -228,13 +231,13 @@ class Scene:
 
     @property
     def _rivals(self) -> list[int]:
-        """Where the records are that superseded what was at the subject."""
+        """Offsets of the records that superseded the subject."""
         reasons = [spot.reason for spot in self.frame.at(self.subject or 0)]
         return [each.winner for each in reasons if each is not None and each.winner is not None]
 
     @property
     def _of_its_key(self) -> list[int]:
-        """Where records of the subject's key are, in order."""
+        """Offsets of the records of the subject's key, in order."""
         spots = (*self.frame.at(self.subject or 0), self.frame.committed_at(self.subject or 0))
         keys = {self.cells.key(spot.uid) for spot in spots}
         keys.add(None if self.violation is None else self.violation.key)
@@ -242,13 +245,13 @@ class Scene:
         return sorted({offset for each in found for offset in each})
 
     def _of_keys(self, lane: Lane, keys: Collection[str | None]) -> list[int]:
-        """Where a replica has records of some keys."""
+        """Offsets at which a replica has records of some keys."""
         spots = enumerate(lane.spots)
         return [at for at, spot in spots if spot.uid and self.cells.key(spot.uid) in keys]
 
     @cached_property
     def _deciding(self) -> list[int]:
-        """The offsets that decided: what the deciding event did, and what the evidence names."""
+        """The offsets that the deciding event changed, and those that the evidence names."""
         if self.explanation is None:
             return []
         violation, decided = self.explanation.violation, self.explanation.facts[0].position
@@ -257,10 +260,7 @@ class Scene:
         return [one for one in named if 0 <= one < self.end][: 2 * _OF_EACH]
 
     def _done(self, position: int, violation: Violation) -> Sequence[int]:
-        """The offsets at which an event wrote, removed or cut what a violation is about.
-
-        Those of its offset or its key; else the first at which it did so.
-        """
+        """The offsets of the violation or its key that an event changed; else the first changed."""
         name, key = self.case.events[position][1].replica or "", violation.key
         past = self.case.logs.until(position + 1)
         ends = max(past.log_end(name, position), past.log_end(name))
@@ -270,11 +270,11 @@ class Scene:
         first = [violation.offset] if violation.offset in found else []
         return [*first, *own[-_OF_EACH:]] or found[:1]
 
-    # Which columns there is room for.
+    # The columns that fit.
 
     @property
     def end(self) -> int:
-        """Where offsets end that there is something to say about (exclusive)."""
+        """The end of all logs, of the committed history and of the subject (exclusive)."""
         ends = [len(lane.spots) for lane in self.frame.lanes]
         subject = 0 if self.subject is None else self.subject + 1
         return max([*ends, len(self.frame.committed), subject])
@@ -282,13 +282,13 @@ class Scene:
     def columns(self, room: Room) -> dict[int, float]:
         """Chooses as many columns as fit: offset -> width, in order of offsets.
 
-        Where not all fit, the subject is there, and what decided, narrower if need be.
+        The subject and the deciding offsets are always among them, narrowed if need be.
         """
         must = [] if self.subject is None else [self.subject, *self._deciding]
         return room.fitting([*must, *self._weighted()], len({*must}) or 1)
 
     def _weighted(self) -> list[int]:
-        """Offsets, those that matter most first."""
+        """All offsets that may be shown, the most important first."""
         end, subject = self.end, self.subject
         if subject is None:
             return list(range(end))
@@ -299,7 +299,7 @@ class Scene:
 
 
 def _named(violation: Violation) -> Iterable[int]:
-    """The offsets that the evidence names: of records, and by themselves."""
+    """The offsets that the evidence names, of records or as numbers."""
     for name, value in violation.evidence:
         if isinstance(value, RecordSeen):
             yield value.offset

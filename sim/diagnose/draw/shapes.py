@@ -1,4 +1,4 @@
-"""A picture as a list of shapes, signs made of them, and SVG: the same list, the same bytes."""
+"""Pictures as lists of shapes, and as SVG; equal lists give the same bytes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Text(NamedTuple):
 
     @property
     def width(self) -> float:
-        """About how wide it is."""
+        """Approximate width in pixels."""
         return text_width(self.text, self.look)
 
 
@@ -60,7 +60,7 @@ Shape = Rect | Path | Text
 
 
 class Picture(NamedTuple):
-    """Shapes on a sheet of this size, in pixels; the last ones lie on top."""
+    """Shapes on a sheet, with its size in pixels; the last ones lie on top."""
 
     width: float
     height: float
@@ -68,12 +68,12 @@ class Picture(NamedTuple):
 
 
 def text_width(text: str, look: str) -> float:
-    """About how wide a text is, in pixels."""
+    """The approximate width of a text, in pixels."""
     return len(text) * letter_width(look)
 
 
 def moved(shapes: Iterable[Shape], right: float, down: float) -> list[Shape]:
-    """Moves shapes."""
+    """Moves shapes to the right and down, in pixels."""
     out: list[Shape] = []
     for shape in shapes:
         if isinstance(shape, Path):
@@ -85,7 +85,7 @@ def moved(shapes: Iterable[Shape], right: float, down: float) -> list[Shape]:
 
 
 def joined(pictures: Sequence[Picture], gap: float = 16, *, across: bool = False) -> Picture:
-    """Puts pictures below each other, or beside each other."""
+    """Puts pictures below each other, or side by side."""
     shapes: list[Shape] = []
     end = 0.0
     for picture in pictures:
@@ -98,7 +98,7 @@ def joined(pictures: Sequence[Picture], gap: float = 16, *, across: bool = False
 
 
 def arrow(start: tuple[float, float], end: tuple[float, float], look: str) -> list[Shape]:
-    """A line, level or not, with a head at its end."""
+    """Draws a line with an arrow head at its end."""
     (x0, y0), (x1, y1) = start, end
     length = max(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5, 0.1)
     ux, uy = (x1 - x0) / length, (y1 - y0) / length
@@ -108,26 +108,26 @@ def arrow(start: tuple[float, float], end: tuple[float, float], look: str) -> li
 
 
 def fitting(text: str, look: str, room: float) -> str:
-    """Cuts a text to so many pixels, with … at its end."""
+    """Shortens a text to a width in pixels, with … at its end."""
     most = max(int(room / letter_width(look)), 1)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def sign(name: str, x: float, y: float) -> Path:
-    """A sign around a place."""
+    """Draws a sign around a point."""
     look = LOOKS[name]
     points = tuple((x + right, y + down) for right, down in look.corners)
     return Path(points, name, closed=look.fill is not None)
 
 
 def bracket(opening: float, back: float, y: float, height: float) -> Path:
-    """A log end or, the other way round, a log start."""
+    """Draws the bracket of a log end or, mirrored, of a log start."""
     bottom = y + height
     return Path(((opening, y), (back, y), (back, bottom), (opening, bottom)), "end")
 
 
 def sample(name: str) -> Picture:
-    """A sign as a legend shows it."""
+    """Draws a sign as a legend shows it."""
     if LOOKS[name].corners:
         shapes: list[Shape] = [sign(name, 9, 7)]
     elif name in ("message", "answer"):
@@ -141,7 +141,7 @@ def sample(name: str) -> Picture:
 
 
 def legend(pictures: Sequence[Picture], width: float) -> Picture:
-    """Draws a legend of the signs in these pictures, in as many rows as it takes."""
+    """Draws a legend of the signs in some pictures, in as many rows as it takes."""
     drawn = [shape for picture in pictures for shape in picture.shapes]
     texts = {one.text for one in drawn if isinstance(one, Text) and one.look in _NOTED}
     signs = meant({shape.look for shape in drawn})
@@ -165,11 +165,11 @@ _NOTED = {"ts", "tsi", "tws", "tf"}
 
 
 def svg_of(picture: Picture, *, alternative: str) -> str:
-    """A file by itself, on white paper; for readers who prefer dark where styles are honoured.
+    """Writes a picture as an SVG file, light, or dark for readers who prefer that.
 
     Args:
-        picture: What to draw.
-        alternative: What it shows, in a sentence, for those who do not see it.
+        picture: Picture to write.
+        alternative: Description in a sentence, for screen readers.
     """
     light, dark = css(attrgetter("light")), css(attrgetter("dark"))
     style = f"{light}@media (prefers-color-scheme: dark){{{dark}}}"
@@ -178,7 +178,7 @@ def svg_of(picture: Picture, *, alternative: str) -> str:
 
 
 def snippet_of(picture: Picture, *, alternative: str) -> str:
-    """A figure to be put into a page, without a script: its looks are bound to its own class."""
+    """Writes a picture as a piece of HTML without a script; its style applies to it alone."""
     own = ".replog-figure"
     dark = ",".join([f"{where} {own}" for where in DARK_IN_NOTEBOOKS])
     style = (
@@ -198,7 +198,7 @@ def inline_of(
     style: str = "",
     standalone: bool = False,
 ) -> str:
-    """A picture as an element; on paper if it has a style sheet of its own."""
+    """Writes a picture as an `svg` element; with a `style` of its own it has a background."""
     width, height = picture.width + 2 * margin, picture.height + 2 * margin
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     namespace = 'xmlns="http://www.w3.org/2000/svg" ' if standalone else ""
@@ -212,7 +212,7 @@ def inline_of(
 
 
 def _elements(shapes: Iterable[Shape]) -> str:
-    """The shapes as elements; lines of one look are one, so that diagrams are half as large."""
+    """Writes shapes as elements; lines of one look share an element, which halves the size."""
     elements: dict[object, list[str]] = {}
     for number, shape in enumerate(shapes):
         if isinstance(shape, Path):
@@ -233,7 +233,7 @@ def _box(box: Rect) -> str:
 
 
 def _words(text: Text) -> str:
-    """A line of text; a dollar sign begins no mathematics in a notebook."""
+    """Writes a line of text; its dollar signs begin no mathematics in a notebook."""
     place = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'
     words = escape(one_line(text.text)).replace("$", "<tspan>$</tspan>")
     return f'<text class="{text.look}" x="{_n(text.x)}" y="{_n(text.y)}"{place}>{words}</text>\n'
@@ -245,5 +245,5 @@ def _line(path: Path) -> str:
 
 
 def _n(number: float) -> str:
-    """A length to a tenth of a pixel, in as few characters as that takes."""
+    """Writes a length to a tenth of a pixel, without a trailing zero."""
     return f"{number:.1f}".removesuffix(".0")

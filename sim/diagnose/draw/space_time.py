@@ -20,19 +20,19 @@ from sim.protocol.events.sentences import About, describe
 from sim.simulate.faults import INSTANT_FAULTS
 
 ROW = 24.0
-"""Height of an event, in pixels: a page finds the one at hand by it."""
+"""Height of an event's row in pixels; the page's script uses it to find the current event."""
 HEAD = 30.0
 """Height of the names above the first event."""
 _TOP = HEAD - 8
 _LANE = 74.0
 _LANE_NARROWEST = 46.0
 _LANES = 420.0
-"""About as wide are all lanes together, if there are many."""
+"""Approximate width of all lanes together, if there are many."""
 _TIME = 54.0
 _BAND = 16.0
 _BESIDE = 14.0
 _SENTENCE_MAX = 96
-"""So many characters of a sentence are shown."""
+"""How many characters of a sentence are shown."""
 CLIENTS = "clients"
 CONTROLLER = "controller"
 
@@ -51,7 +51,7 @@ _SIGNS: Final[dict[type[Event], str]] = {
     on.HighWatermarkMoved: "advance",
     on.Quiesced: "rest",
 }
-"""What a replica does by itself, as a sign on its lane."""
+"""Class of an event of one replica -> the sign on its lane."""
 
 _ENDS: Final[dict[type, tuple[str, str]]] = {
     **MESSAGES,
@@ -70,11 +70,11 @@ class SpaceTime:
     """Draws chosen events of a run.
 
     Attributes:
-        scene: The run.
-        positions: Which of its events to show, in order.
-        violated: Positions of events whose rows are marked.
-        unit: What times count: `ms`, `step`.
-        sentences: Whether each row ends with what happened, in words.
+        scene: Scene of the run.
+        positions: Positions of the events to show, in order.
+        violated: Positions of the events whose rows are marked.
+        unit: Unit of times: `ms` or `step`.
+        sentences: True to end each row with the event in words.
     """
 
     scene: Scene
@@ -93,13 +93,13 @@ class SpaceTime:
 
     @cached_property
     def _names(self) -> list[str]:
-        """Names of the lanes: replicas, then clients and other participants."""
+        """Names of the lanes: the replicas, then clients and other participants."""
         others = [self._other(event) for _, event in self._shown]
         return list(dict.fromkeys([*self._replicas, *[name for name in others if name]]))
 
     @cached_property
     def _lane(self) -> float:
-        """How wide one is."""
+        """Width of a lane in pixels."""
         return min(_LANE, max(_LANES / max(len(self._names), 1), _LANE_NARROWEST))
 
     @cached_property
@@ -107,7 +107,7 @@ class SpaceTime:
         return {name: _TIME + self._lane * (n + 0.5) for n, name in enumerate(self._names)}
 
     def _other(self, event: Event) -> str | None:
-        """The participant of an event that is no replica: a client, or the controller."""
+        """The client or controller of an event; None if only replicas take part."""
         if isinstance(event, on.Acknowledged):
             return CLIENTS if event.producer_id < 0 else f"producer {event.producer_id}"
         if isinstance(event, on.UncleanElection):
@@ -117,7 +117,7 @@ class SpaceTime:
         return None if name in self._replicas else name
 
     def picture(self) -> Picture:
-        """Draws the diagram."""
+        """Draws the whole diagram as a picture."""
         texts = [Text(_TIME - 14, 14, self.unit, "tf", "end")] if self.unit else []
         for name, x in self._x.items():
             shown = fitting(printable(name), "tb", self._lane - 4)
@@ -140,13 +140,13 @@ class SpaceTime:
         shapes = (*under, *self._bands_and_lines(), *marks, *texts)
         return Picture(width, self._y(len(self._shown)), shapes)
 
-    # What lasts for a time.
+    # Leaderships, crashes and faults last for a time.
 
     def _y(self, row: float) -> float:
         return HEAD + row * ROW
 
     def _changes(self) -> Iterable[tuple[int, str, str, Any]]:
-        """When what lasts changes: position, replica, what, and its value, None = it is over."""
+        """The changes of lasting states: position, replica, state, value (None when it ends)."""
         events, last = self.scene.case.events, max(self.positions, default=-1)
         for role in self.scene.case.logs.roles(last):
             yield role.position, role.name, "leads", role.leads
@@ -162,7 +162,7 @@ class SpaceTime:
             yield position, event.replica, "fault", "fault" if faults[event.replica] else None
 
     def _lasting(self) -> Iterable[tuple[str, str, Any, float, float]]:
-        """Replica, what lasts, its value, from where and to where."""
+        """The lasting states: replica, state, value, and where it begins and ends in pixels."""
         since: dict[tuple[str, str], tuple[float, Any]] = {
             (name, "lane"): (_TOP, "lane") for name in self._names
         }
@@ -178,7 +178,7 @@ class SpaceTime:
             yield name, what, value, start, self._y(len(self._shown))
 
     def _bands_and_lines(self) -> Iterable[Shape]:
-        """Draws lanes, dotted where a replica is down, bands of leaders, and lines of faults."""
+        """Draws lanes, dotted while a replica is down, bands of leaders, and lines of faults."""
         bands = list[Shape]()
         for name, what, value, start, end in self._lasting():
             x = self._x.get(name)
@@ -196,10 +196,10 @@ class SpaceTime:
                 bands.append(Path(((beside, max(start, HEAD)), (beside, end)), "fault"))
         yield from bands
 
-    # What happens at once.
+    # Single events.
 
     def _marks(self, event: Event, y: float) -> Iterable[Shape]:
-        """A message as an arrow, what a replica does by itself as a sign on its lane."""
+        """Draws a message as an arrow, and any other event as a sign on its lane."""
         if type(event) in _ENDS:
             look = "answer" if isinstance(event, _ANSWERS) else "message"
             names = [getattr(event, each, self._other(event)) or "" for each in _ENDS[type(event)]]
@@ -212,7 +212,7 @@ class SpaceTime:
 
 
 def _arrow(start: float | None, end: float | None, y: float, look: str) -> Sequence[Shape]:
-    """Draws a message from lane to lane; only a point where its sender has no lane."""
+    """Draws a message from lane to lane; a point if its sender has no lane."""
     if end is None:
         return []
     if start is None or start == end:

@@ -1,6 +1,6 @@
-"""A run as a dozen lines of text: what each replica holds at the violation, for terminals and logs.
+"""A run as a dozen lines of text: the logs at the violation, for terminals and CI logs.
 
-Nothing is needed for it but the base install.
+It needs only the base install.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COLUMN_MAX = 14
 _NAME_MAX = 16
 _ASCII = str.maketrans({"…": "~", "╌": "-", "▲": "^", "·": ".", "▕": "|", "⎡": "[", "»": ">"})
 _ASIDE = re.compile(r"^(not copied from [^:]*|wiped|dropped): | \(.*")
-"""What a legend leaves out of a reason: where it was so first, and which snapshot it is."""
+"""Parts of a reason that a legend leaves out: the first log it applies to, and the snapshot."""
 _LEGEND = {
     "»": "» where it is violated",
     "…": "… left out",
@@ -37,16 +37,17 @@ _LEGEND = {
 def strip(case: Case, width: int = 100, *, ascii_only: bool = False) -> str:
     """Draws the logs of all replicas at a violation as a text of about a dozen lines.
 
-    One column per offset: `A=d v1` is a record with what decides between versions, `del A` a
-    tombstone, `COMMIT 7` a marker; `╌` is a hole and `(empty)` an empty batch, with why: `>0` =
-    superseded by the record at 0. `▕` stands where the high watermark is, `⎡` where the log starts.
-    The first line is what was committed, and `!` a record that is another. The arrow points at the
-    violated offset, `»` at the replica; the last lines say who has what there, and what signs mean.
+    There is a column per offset: `A=d v1` is a record with the version that decides, `del A` a
+    tombstone, `COMMIT 7` a marker; `╌` is a hole and `(empty)` an empty batch, with the reason,
+    such as `>0` for superseded by the record at 0. `▕` is the high watermark, `⎡` the log start.
+    The first row is the committed history; `!` marks a record that differs from it. The arrow
+    points at the violated offset, `»` at the replica. The last lines list the contents of the
+    violated offset and explain the signs.
 
     Args:
-        case: The run, and what to look at.
-        width: Columns of a line; not less than 40.
-        ascii_only: For terminals that show nothing else.
+        case: The run, and the violation to point at.
+        width: Columns of a line; 40 at least.
+        ascii_only: True for terminals that show only ASCII.
     """
     lines = _Strip(Scene(case), max(width, NARROWEST)).lines()
     text = "\n".join(line.rstrip() for line in lines)
@@ -56,7 +57,7 @@ def strip(case: Case, width: int = 100, *, ascii_only: bool = False) -> str:
 
 
 class _Strip:
-    """A scene as lines of text."""
+    """Writes a scene as lines of text."""
 
     def __init__(self, scene: Scene, width: int) -> None:
         self._scene = scene
@@ -73,7 +74,7 @@ class _Strip:
         self._columns = {offset: int(wide) for offset, wide in found.items()}
 
     def lines(self) -> Iterable[str]:
-        """From the head to what signs mean."""
+        """The lines from the offsets to the legend."""
         scene = self._scene
         cells = {one: scene.column(one, scene.frame) for one in self._columns}
         yield self._row("  offset", [str(one) for one in self._columns])
@@ -116,7 +117,7 @@ class _Strip:
         borders: Mapping[int, str] | None = None,
         tail: str = "",
     ) -> str:
-        """A line: a name, a cell per column with a mark at its left border, what is behind."""
+        """Writes a row: a name, a cell per column with a mark at its left border, a tail."""
         text, before, signs = set_cell_size(name, self._left), -1, borders or {}
         for cell, (offset, width) in zip(cells, self._columns.items(), strict=False):
             left_out = range(before + 1, offset)
@@ -136,7 +137,7 @@ class _Strip:
         return behind if cell_len(behind) <= self._width else clipped(in_front, self._width)
 
     def _sentence(self, offset: int) -> str:
-        """Says in words which replica has what at an offset."""
+        """Lists the contents of an offset on all replicas, in words."""
         frame = self._scene.frame
         truth, *cells = self._scene.column(offset, frame)
         parts = [f"committed is {truth.words}"] if frame.committed_at(offset).uid else []
@@ -169,5 +170,5 @@ class _Strip:
 
 
 def clipped(text: str, columns: int) -> str:
-    """Cuts a text to so many columns, with … where something is left out."""
+    """Shortens a text to a number of columns, with … at its end."""
     return text if cell_len(text) <= columns else f"{set_cell_size(text, columns - 1)}…"

@@ -1,3 +1,3 @@
-"""Why an invariant was broken: what led to it, what decided, and how little of it was needed."""
+"""Explanations of violations: the fact that decided, the events that led there, the cause."""
 
-from sim.diagnose.explain.telling import Explanation, explanation
+from sim.diagnose.explain.text import Explanation, explanation

@@ -1,4 +1,4 @@
-"""A violation with the past that led to it: what explanations ask, and the words they use."""
+"""A violation with the past that led to it: what explanations ask, and how they word facts."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from sim.protocol.rules.rules import GROUP_OF
 from sim.simulate.faults import INSTANT_FAULTS
 
 FactKind = str
-"""What kind of value decided: `order` = the order of offsets, `position` = a log end, a fetch
-position, a high watermark or another bound, `loss` = what a crash or a file took; or `clock`,
+"""The kind of value that decided: `order` (of offsets), `position` (a log end, a fetch position, a
+high watermark or another bound), `loss` (of data in a crash, or of a file), or `clock`,
 `election`, `epoch`, `horizon`, `marker`, `read`, `sequence`, `snapshot`, `timestamp`, `version`."""
 
 
 class Fact(NamedTuple):
-    """Something that decided.
+    """A fact that decided about a violation.
 
     Attributes:
-        kind: Which kind of value it was.
+        kind: Kind of the value that decided.
         text: A sentence without its full stop, with every value that decided.
-        position: Position of the event by which it decided; None = no single one.
-        mechanisms: What it was an instance of (`sim.diagnose.explain.mechanisms`): comparable
-            between runs.
+        position: Position of the event that decided; None if no single event did.
+        mechanisms: Names of `sim.diagnose.explain.mechanisms` that it is an instance of; they are
+            comparable between runs.
     """
 
     kind: FactKind
@@ -43,10 +43,10 @@ class Fact(NamedTuple):
 
 
 Facts = list[Fact]
-"""What decided, the first of all first; the others followed from it."""
+"""Deciding facts; the first one caused the others."""
 
 ENDS: Final = (Control.COMMIT, Control.ABORT)
-"""What a marker says that ends a transaction."""
+"""The kinds of markers that end a transaction."""
 
 
 def listed(words: Sequence[str]) -> str:
@@ -62,7 +62,7 @@ def mechanisms_of(facts: Facts) -> tuple[str, ...]:
 
 
 def as_context(facts: Facts) -> Facts:
-    """Facts that belong to the story, and are not what it is an instance of."""
+    """Removes the mechanisms of facts, so that they explain and do not name the cause."""
     return [fact._replace(mechanisms=()) for fact in facts]
 
 
@@ -79,7 +79,7 @@ def first_also(facts: Facts, *mechanisms: str) -> Facts:
 def judged_at(events: Recorded, violation: Violation) -> int:
     """Position of the event that showed a violation.
 
-    One that no checker found has no position: then it is the last event of its time.
+    A violation that no checker found has no position: then it is the last event of its time.
     """
     if violation.position >= 0:
         return min(violation.position, len(events) - 1)
@@ -109,24 +109,24 @@ class Case(Past):
     """A violation, and the run up to the event that showed it.
 
     Attributes:
-        violation: What is explained.
+        violation: The violation that is explained.
         judged: Position of the event that showed it.
-        shown_by: That event.
-        replica: That of the violation; empty = it is at none.
-        offset: That of the violation; 0 where it is about none.
-        key: That of the violation; empty = it is about none.
-        answered: What was answered of a replica, an offset and an event: it is not told again.
-        marker: What the first marker says that was found missing, `COMMIT` or `ABORT`; empty = no
-            question has met one.
-        nested: How many answers are being worked out, each for the one before.
-        skews: Replica -> how far its clock is ahead of simulated time in ms; None = not known,
-            as in a story, whose times are steps.
+        shown_by: The event at that position.
+        replica: Replica of the violation; empty without one.
+        offset: Offset of the violation; 0 without one.
+        key: Key of the violation; empty without one.
+        answered: (replica, offset, position of a loss) -> its facts, so none is reported twice.
+        marker: Kind of the first marker that was found missing, `COMMIT` or `ABORT`; empty if no
+            question came upon one.
+        nested: Depth of the question that is being answered.
+        skews: Replica -> how far its clock is ahead of simulated time in ms; None for a story,
+            whose times are steps.
     """
 
     def __init__(
         self, past: Past, violation: Violation, skews: Mapping[str, int] | None = None
     ) -> None:
-        """Look at a run up to the event that showed the violation."""
+        """Folds a run up to the event that showed the violation."""
         self.judged = judged_at(past.events, violation)
         vars(self).update(vars(past.until(self.judged + 1)))
         self.violation = violation
@@ -150,7 +150,7 @@ class Case(Past):
         return self.written.get(uid or 0)
 
     def uid_of(self, key: str | None, offset: int | None) -> int:
-        """The record of a key at an offset, of several the one in evidence; 0 = none."""
+        """The uid of the record of a key at an offset, of several the one in evidence; else 0."""
         named = [v.uid for _, v in self.violation.evidence if isinstance(v, RecordSeen)]
         uids = [uid for uid in self.uids_of(key) if self.written[uid].offset == offset]
         return next((uid for uid in uids if uid in named), uids[0] if uids else 0)
@@ -160,11 +160,11 @@ class Case(Past):
         return [u for u in uids if self.uid_at(replica, self.written[u].offset, before) == u]
 
     def beats(self, uid: int, other: int) -> bool:
-        """Whether `uid` wins over `other` of the same key under the topic's strategy."""
+        """Compares two records of a key: True if `uid` wins under the topic's strategy."""
         return self.written[uid].version > self.written[other].version
 
     def tombstone(self, uid: int) -> bool:
-        """Whether a record is a tombstone under the run's mark."""
+        """Checks that a record is a tombstone under the run's `tombstone_mark`."""
         known = self.known(uid)
         return known is not None and known.tombstone
 
@@ -175,12 +175,12 @@ class Case(Past):
         return sorted(mine, key=lambda one: one.offset)
 
     def next_marker(self, known: Written) -> Written | None:
-        """The lowest marker of a record's producer above it; None = there is none."""
+        """The lowest marker of a record's producer above it; None without one."""
         markers = self.markers(known.batch.producer_id)
         return next((one for one in markers if one.offset > known.offset), None)
 
     def lacks_marker(self, known: Written | None) -> None:
-        """Note that a record is missing, in case it is a marker."""
+        """Notes a missing record if it is the first missing marker."""
         self.marker = self.marker or str((known and known.batch.control) or "")
 
     def epoch_of(self, uid: int) -> int:
@@ -190,7 +190,7 @@ class Case(Past):
     # Words.
 
     def fact(self, at: int, *mechanisms: str, kind: FactKind = "", rule: str = "") -> Fact:
-        """The fact of an event: its sentence, where its log stood before and after, and a rule."""
+        """The fact of an event: its sentence, the log's ends before and after, and its rule."""
         event, name = self.event(at), self.event(at).replica or ""
         other = getattr(event, "follower", None) or getattr(event, "joined", None)
         its_kind, stood = KINDS.get(type(event), "position"), list[str]()
@@ -235,7 +235,7 @@ class Case(Past):
             for one in self.all(on.SnapshotTaken, before=at, **which)[:1]:
                 stood.append(f"snapshot taken {self.when(one)} by {self.event(one).replica}")
         text = describe(event, about=self._about)
-        if stood:  # the log end is told there
+        if stood:  # the log end is named there
             text = re.sub(r"[;,] log end \d+$|, which ended at \d+,(?= for snapshot \()", "", text)
         text += f", {self.when(at)}" if self.events[at][0] else ""
         text += f" ({', '.join(stood)})" if stood else ""
@@ -246,11 +246,11 @@ class Case(Past):
         return Fact(kind or its_kind, text, at, mechanisms)
 
     def _about(self, offset: int, key: str | None) -> bool:
-        """Whether the violation is about a record, so that it is named and not counted."""
+        """Selects the records of the violation, which sentences name; others are counted."""
         return offset == self.violation.offset or (key is not None and key == self.key)
 
     def committed_by_counting(self, offset: int) -> bool:
-        """Whether a leader of a later epoch committed an offset by counting (Raft 5.4.2)."""
+        """Checks that a leader of a later epoch committed an offset by counting (Raft 5.4.2)."""
         committed = self.first_commit(offset)
         if committed is None or self.rules.replication.commit == "isr":
             return False
@@ -259,7 +259,7 @@ class Case(Past):
         return bool(self.event(committed).high_watermark <= start)
 
     def counting(self, leader: str, before: int = END, least: int = 0) -> str:
-        """Positions that a leader recorded, from `least` on, beside log end offsets."""
+        """The positions that a leader counted, from `least` on, beside log end offsets."""
         positions = [
             f"{name} at {position} (log end offset {self.log_end(name, before)})"
             for name in self.replicas
@@ -270,7 +270,7 @@ class Case(Past):
         return f", counting {listed(positions) or 'itself alone'}"
 
     def position_of(self, leader: str, follower: str, before: int = END) -> int | None:
-        """The position that a leader recorded last for a follower; None = it has not."""
+        """The position that a leader recorded last for a follower; None if it recorded none."""
         who = {"replica": leader, "follower": follower}
         found = self.last(on.PositionRecorded, before=before, **who)
         return None if found is None else int(self.event(found).position)
@@ -318,7 +318,7 @@ class Case(Past):
         return words + (self._misread(record, found) if strategy == "header" else "")
 
     def _misread(self, record: Record, meant: int | None) -> str:
-        """How the cleaner takes a version, where that is not as it was meant."""
+        """Words for a version that the cleaner reads otherwise than it was meant; else empty."""
         try:
             read = self._cleaner_version(record)
         except UnreadableVersion:
@@ -354,7 +354,7 @@ class Case(Past):
         return f"its clock{wrong} at {now_ms:,} ms"
 
     def fault(self, replica: str, before: int) -> str:
-        """The fault that goes on at a replica, in brackets; empty = there is none."""
+        """The fault that lasts at a replica, in brackets; empty without one."""
         for at in self.latest(on.FaultInjected, on.FaultEnded, before=before, replica=replica):
             event = self.event(at)
             if isinstance(event, on.FaultEnded):
@@ -364,13 +364,13 @@ class Case(Past):
         return ""
 
     def knowing(self, replica: str, before: int) -> str:
-        """A replica with the epochs that it knew, in brackets."""
+        """A replica's name with the epochs that it knew in brackets."""
         return f"{replica} (epochs {self.epochs_of(replica, before)})"
 
     def epochs_of(self, replica: str, before: int = END) -> str:
-        """Epochs that a replica knew, such as `1 from 0 and 3 from 2`.
+        """The epochs that a replica knew, such as `1 from 0 and 3 from 2`.
 
-        By its epoch cache where an event told it last, else by the batches it held.
+        They are those of its last recorded epoch cache, or else of the batches it held.
         """
         changed = self.last(on.EpochCacheChanged, replica=replica, before=before)
         steps = self.steps_before(replica, before)

@@ -211,21 +211,21 @@ def _causes(past: Past, violation: Violation) -> dict[Node, list[Node]]:
 
 
 def _events(*positions: int | None) -> Iterator[Node]:
-    """Yields the nodes of events, those that there are."""
+    """Yields the nodes of positions that are not None."""
     return (Node(position) for position in positions if position is not None)
 
 
 def _held(
     past: Past, replica: str, offset: int, before: int, *, copied: bool = False
 ) -> Iterator[Node]:
-    """Yields the node of the event that made what a log held at an offset before a position."""
+    """Yields the node of the last event that changed an offset of a log before a position."""
     position = past.slot(replica, offset, before)
     if position is not None:
         yield Node(position, offset, copied)
 
 
 def _looked_at(past: Past, violation: Violation) -> Iterator[Node]:
-    """Yields the nodes that the invariant looked at."""
+    """Yields the nodes of the log contents and the commits that the invariant judged."""
     for offset in _offsets(past, violation):
         for replica in past.replicas:
             yield from _held(past, replica, offset, past.end)
@@ -261,7 +261,7 @@ def _offsets(past: Past, violation: Violation) -> set[int]:
 
 
 def _behind(past: Past, node: Node) -> Iterator[Node]:
-    """Yields the nodes behind an event, or behind what it left at an offset."""
+    """Yields the causes of an event, or of its change of an offset."""
     position, offset, _ = node
     event = past.event(position)
     if offset is None:
@@ -281,7 +281,7 @@ def _behind(past: Past, node: Node) -> Iterator[Node]:
 
 
 def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[Node]:
-    """Yields the nodes behind a removal: what beat it, or what allowed it, and who lacked it."""
+    """Yields the causes of a removal: the winner, or the horizon and bound that allowed it."""
     replica, known = past.event(position).replica, past.written.get(removal.uid)
     if removal.winner_offset is not None:
         yield from _held(past, replica, removal.winner_offset, position)
@@ -298,7 +298,7 @@ def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[Nod
 
 
 def _kept_away(past: Past, offset: int, before: int) -> Iterator[Node]:
-    """Yields the faults that keep replicas from an offset that they never had."""
+    """Yields the lasting faults of replicas that never had an offset."""
     for replica in past.replicas:
         if past.slot(replica, offset, before) is None:
             kinds = (on.FaultInjected, on.FaultEnded)

@@ -1,8 +1,9 @@
-"""The fate of an offset: why a log lacks a record, has another one, or leads without it.
+"""The fate of an offset: why a replica lacks a record, has another one, or leads without it.
 
-Answers most violations: walks back over events until something decided. A cleaner compared versions
-or a clock with a horizon, a leader believed a position, a crash took what was not flushed, an
-election or an epoch made a log cut. That fact comes first; what came of it follows, as a story.
+This explains most violations. It walks back over events up to the one that decided: a cleaner
+compared versions, or a clock with a horizon; a leader recorded a wrong position; a crash lost what
+was not flushed; an election or an epoch made a log truncate. That fact comes first; its
+consequences follow.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from sim.diagnose.explain.removed import removal_at, removed
 from sim.protocol import events as on
 
 NESTED_MAX: Final = 16
-"""So many losses are asked in turn, each why the one before happened."""
+"""How many losses are followed in turn, each as the reason of the one before."""
 FOLLOWED: Final = "the leader's log start"
-"""The cause of a log start's move by which a follower does as its leader did."""
+"""The cause that an event gives where a follower moves its log start with its leader's."""
 
 _LOST_BY: Final = {
     Became.CRASHED: of.TAIL_LOST,
@@ -39,14 +40,14 @@ _LOST_BY: Final = {
     Became.EXPIRED: of.EXPIRED,
 }
 _DEEPER: Final = {of.TAIL_LOST, of.OLD_EPOCH_COMMITTED}
-"""What decides more than that a replica lagged."""
+"""Mechanisms that decide more than the lag of a replica."""
 _HOLES: Final = (Became.CLEANED, Became.NOT_AT_SOURCE, Became.SEGMENTS_LOST)
 
 
 def answer(case: Case) -> Facts:
-    """The fate of the offset of a violation, on its replica or on any.
+    """Explains the fate of the offset of a violation, on its replica or on any.
 
-    The event that showed it comes last, where it decided something by itself.
+    The event that showed it comes last, if it decided something by itself.
     """
     facts, at = _fate(case), case.judged
     if any(fact.position == at for fact in facts):
@@ -82,9 +83,9 @@ def _fate(case: Case) -> Facts:
 def lacks(
     case: Case, replica: str, offset: int, uid: int | None = None, before: int = END
 ) -> Facts:
-    """Why a log lacked, before a position, what belongs at an offset; [] = it had it.
+    """Explains why a log lacked the record of an offset before a position; empty if it had it.
 
-    `uid` is the record that belongs there; None = what was committed there, else any.
+    `uid` is the record that belongs there; None for the committed one, or else any.
     """
     uid = uid or case.committed_at(offset) or None
     became, _, step = case.fate(replica, offset, uid, before)
@@ -102,7 +103,7 @@ def lacks(
 
 
 def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None) -> Facts:
-    """Facts by which an event took an offset of a log."""
+    """Explains the event by which a log lost an offset."""
     at, replica = step.position, step.event.replica
     match became:
         case Became.NOT_AT_SOURCE:
@@ -132,7 +133,7 @@ def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None)
 
 
 def cleaned(case: Case, step: Step, offset: int) -> Facts:
-    """A pass took a record: why, and where what evicted it went, if that is gone as well."""
+    """Explains why a pass removed a record, and why its winner is gone, if it is."""
     removal = removal_at(step.event, offset)
     assert removal is not None
     facts = [removed(case, step.position, removal)]
@@ -145,7 +146,7 @@ def cleaned(case: Case, step: Step, offset: int) -> Facts:
 
 
 def _never_came(case: Case, replica: str, offset: int, before: int) -> Facts:
-    """Facts by which a log ends at or below an offset: it lagged, or there was nothing to copy."""
+    """Explains why a log ends at or below an offset: it lagged, or there was nothing to copy."""
     steps, end = case.steps_before(replica, before), case.log_end(replica, before)
     committed = case.first_commit(offset)
     text = f"{replica} never had offset {offset}: its log end offset was {end}"
@@ -166,7 +167,7 @@ def _never_came(case: Case, replica: str, offset: int, before: int) -> Facts:
 
 
 def ends_in_a_hole(case: Case, source: str, start: int, before: int = END) -> bool:
-    """Whether a log goes on beyond `start`, and holds nothing from there to its end."""
+    """Checks that a log ends beyond `start`, and holds no record from there to its end."""
     end = case.log_end(source, before)
     return start < end and all(
         case.fate(source, offset, None, before).became in _HOLES
@@ -175,9 +176,9 @@ def ends_in_a_hole(case: Case, source: str, start: int, before: int = END) -> bo
 
 
 def end_fell(case: Case, source: str, start: int, before: int = END) -> Facts:
-    """Facts by which a log holds no offset from `start` on: the removal of the first one.
+    """Explains why a log holds no record from `start` on, by the removal of the first; never empty.
 
-    The removal of the last one says how the log end fell. Never empty.
+    The removal of the last one decides how the log end fell.
     """
     last = case.log_end(source, before) - 1
     became, replica, step = case.origin(source, last, None, before)
@@ -201,7 +202,7 @@ def end_fell(case: Case, source: str, start: int, before: int = END) -> Facts:
 
 
 def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
-    """Facts by which a replica wrote another record than belongs at an offset."""
+    """Explains why a replica wrote another record than the one that belongs at an offset."""
     replica, at = step.event.replica, step.position
     other = case.uid_at(replica, offset, at + 1)
     if uid is None or isinstance(step.event, on.Pushed):
@@ -216,7 +217,7 @@ def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
 
 
 def given_before(case: Case, offset: int, uid: int) -> Fact:
-    """The append of a record, and its commit."""
+    """The fact of the append of a record, with its commit."""
     commit, at = case.first_commit(offset), case.appended_at[uid]
     fact, (leader, newest) = case.fact(at, kind="epoch"), case.leader_at(at) or ("", 0)
     late = f", when {leader} led epoch {newest} already" * (newest > case.epoch_of(uid))
@@ -226,7 +227,7 @@ def given_before(case: Case, offset: int, uid: int) -> Fact:
 
 
 def _given_again(case: Case, offset: int, first: int, second: int) -> Facts:
-    """Why a leader gave an offset to `second` that `first` has."""
+    """Explains why a leader gave the offset of record `first` to record `second`."""
     position, same_epoch = case.appended_at[second], case.epoch_of(second) == case.epoch_of(first)
     gave, leader = case.fact(position), case.event(position).replica
     if same_epoch and case.event(case.appended_at[first]).replica != leader:
@@ -244,7 +245,7 @@ def _given_again(case: Case, offset: int, first: int, second: int) -> Facts:
 
 
 def given_twice(case: Case, offset: int) -> Facts:
-    """Why an offset was given again once committed, or twice in one epoch; [] = neither."""
+    """Explains an offset given again after its commit, or twice in one epoch; else empty."""
     uids, commit = case.uids_at(offset), case.first_commit(offset)
     if len(uids) < 2:
         return []
@@ -259,10 +260,10 @@ def given_twice(case: Case, offset: int) -> Facts:
 
 
 def two_records_at(case: Case, offset: int) -> Facts:
-    """Two records were given one offset: why the second was, and why both are there.
+    """Explains why two records were given one offset, and why both are there.
 
-    That a new leader gives an offset again that is not committed is what epochs are there for; then
-    what decided is who committed one of them, or did not cut its own.
+    A new leader may give an uncommitted offset again, under its own epoch. Then the deciding fact
+    is the commit of one of the records, or a replica that did not truncate its own.
     """
     uids = case.uids_at(offset)
     if len(uids) < 2:
@@ -272,9 +273,9 @@ def two_records_at(case: Case, offset: int) -> Facts:
 
 
 def _tail_kept(case: Case, offset: int, otherwise: Facts, whose: str | None = None) -> Facts:
-    """Why two records stay at an offset that was free when each was given it.
+    """Explains why two records stay at an offset that was free when each got it.
 
-    `whose` names a log that has, or had, the one that does not belong there.
+    `whose` names a replica that has, or had, the record that does not belong there.
     """
     uncut, old = _not_cut(case, offset, whose), _forked(case, offset)
     if old and case.committed_by_counting(offset):
@@ -285,7 +286,7 @@ def _tail_kept(case: Case, offset: int, otherwise: Facts, whose: str | None = No
 
 
 def _not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
-    """Replicas that hold another record than their leader, and went on behind it."""
+    """Explains which replicas kept another record than their leader and copied on after it."""
     leader, led = case.leader_at(), case.last(on.LeaderElected)
     if leader is None or led is None:
         return []
@@ -310,7 +311,7 @@ def _not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
 
 
 def _went_on(case: Case, replica: str, offset: int, after: int) -> Facts:
-    """The first copy behind an offset."""
+    """The fact of the first copy from above an offset."""
     for at in case.all(on.Copied, replica=replica, after=after):
         event = case.event(at)
         if event.fetch_offset > offset:
@@ -321,7 +322,7 @@ def _went_on(case: Case, replica: str, offset: int, after: int) -> Facts:
 
 
 def _leader_cannot_tell(case: Case, offset: int, uncut: Facts) -> bool:
-    """Whether what belongs at an offset went from the leader's log, and its epoch with it."""
+    """Checks that the leader's log lost the record of an offset, and its epoch with it."""
     uid, leader, before = case.committed_at(offset), case.leader_at(), END
     if uncut and uncut[0].position is not None:
         before = uncut[0].position
@@ -333,11 +334,11 @@ def _leader_cannot_tell(case: Case, offset: int, uncut: Facts) -> bool:
     return became in (Became.CLEANED, Became.REPLACED, Became.EXPIRED)
 
 
-# Who commits, who leads, and what leaders believe.
+# Commits, elections, and the positions that leaders record.
 
 
 def _forked(case: Case, offset: int) -> Facts:
-    """The commit of a record of an older epoch by counting, beside one of a newer epoch."""
+    """The fact that a record of an older epoch was committed by counting replicas."""
     uid, commit = case.committed_at(offset), case.first_commit(offset)
     leader = None if commit is None else case.leader_at(commit)
     if commit is None or not uid or leader is None or leader[1] == case.epoch_of(uid):
@@ -355,9 +356,10 @@ def without(
     *,
     lag_is_news: bool = False,
 ) -> Facts:
-    """Why a replica lacked a record, and why it led, or counted, all the same; [] = it had it.
+    """Explains why a replica lacked a record and led, or counted, anyway; empty if it had it.
 
-    That it lagged is no news where the question is why it gave the offset again.
+    With `lag_is_news`, a lag is a fact of its own; else it is expected, and the reason why the
+    replica counted comes first.
     """
     facts = lacks(case, replica, offset, uid, before)
     names = mechanisms_of(facts)
@@ -370,7 +372,7 @@ def without(
 
 
 def _counted(case: Case, replica: str, offset: int, before: int, names: tuple[str, ...]) -> Facts:
-    """Why a replica that lacks a committed offset could lead, or count, all the same."""
+    """Explains why a replica that lacks a committed offset could lead, or count."""
     since, facts = case.first_commit(offset), Facts()
     if since is None:
         return facts
@@ -393,7 +395,7 @@ def _counted(case: Case, replica: str, offset: int, before: int, names: tuple[st
 
 
 def _too_few(case: Case, offset: int, committed: int) -> Facts:
-    """Why a majority did not stand in the way of a leader that lacks what is committed."""
+    """Explains why a majority elected a leader that lacks a committed record."""
     if case.rules.replication.commit == "isr":
         return []
     for at in case.all(on.ReplicaCrashed):
@@ -406,7 +408,7 @@ def _too_few(case: Case, offset: int, committed: int) -> Facts:
 
 
 def elected(case: Case, position: int, offset: int | None = None, *mechanisms: str) -> Facts:
-    """Why a replica leads: its log end against what was committed, and how it was chosen."""
+    """Explains an election: the log end beside what was committed, and how it was decided."""
     event, previous = case.event(position), case.last(on.LeaderElected, before=position)
     since = {"after": -1 if previous is None else previous, "before": position}
     unclean = case.all(on.UncleanElection, replica=event.replica, **since)
@@ -422,7 +424,7 @@ def elected(case: Case, position: int, offset: int | None = None, *mechanisms: s
 
 
 def _joined(case: Case, position: int, *mechanisms: str) -> Facts:
-    """Why a replica was admitted to the in-sync set."""
+    """Explains why a replica was admitted to the in-sync set."""
     event = case.event(position)
     end = case.log_end(event.joined, position)
     at = case.position_of(event.replica, event.joined, position) or 0
@@ -432,7 +434,7 @@ def _joined(case: Case, position: int, *mechanisms: str) -> Facts:
 
 
 def _recorded(case: Case, position: int) -> Facts:
-    """Why a leader recorded a position above the follower's log end."""
+    """Explains why a leader recorded a position above the follower's log end."""
     recorded = case.event(position)
     leader, follower = recorded.replica, recorded.follower
     end = case.log_end(follower, position)
@@ -443,7 +445,7 @@ def _recorded(case: Case, position: int) -> Facts:
 
 
 def led_twice(case: Case) -> Facts:
-    """Why an epoch has two leaders, and which voters came back in between; [] = none has."""
+    """Explains why an epoch has two leaders; empty if none has. Restarts of voters count."""
     first = dict[int, int]()
     for position in case.all(on.LeaderElected):
         event = case.event(position)
@@ -460,11 +462,11 @@ def led_twice(case: Case) -> Facts:
     return []
 
 
-# What was cut.
+# Truncations.
 
 
 def _cut(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
-    """A truncation: did its leader lack what was cut, or was it mistaken?"""
+    """Explains a truncation: its leader lacked the record, or the follower was mistaken."""
     event, at, leader = step.event, step.position, case.leader_at(step.position)
     facts: Facts = []
     mechanism = () if event.leading else (_why_mistaken(case, step),)
@@ -493,7 +495,7 @@ def _cut(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
 
 
 def _why_mistaken(case: Case, step: Step) -> str:
-    """By what a follower was mistaken that cut what its leader has."""
+    """The mechanism by which a follower truncated what its leader has."""
     if step.event.target == step.event.high_watermark:
         return of.CUT_TO_HW
     backs = case.all(on.ReplicaRestarted, before=step.position)

@@ -1,9 +1,9 @@
-"""The past of a run: what every log held before any event, and which event made it so.
+"""The past of a run: what every log held before each event, and which event changed it.
 
-The state is that of `sim.check.history`, the one fold of events; this keeps beside it which event
-changed which offset of which log. One past serves all violations and pictures of a run, and takes
-in no more events than they ask about. A position is the index of an event in the record; a question
-is always about the moment before one.
+The state is that of `sim.check.history`, the one fold of events; this adds which event changed
+which offset of which log. One past serves all violations and pictures of a run, and folds no more
+events than they ask about. A position is the index of an event in the record; every question is
+about the moment before a position.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from sim.protocol.log.record import Batch
 from sim.protocol.rules import Rules
 
 Recorded = Sequence[tuple[int, Event]]
-"""(when, event) as a run or a story records them; when: ms, or the number of a step."""
+"""(time, event) as a run or a story records them; time: ms, or the number of a step."""
 
 END: Final = 1 << 60
-"""After every position."""
+"""A position after all others."""
 
 
 class Became(Enum):
@@ -37,25 +37,25 @@ class Became(Enum):
 
     HELD = "the record is there"
     OTHER = "another record is there"
-    CLEANED = "a pass of the cleaner took it"
-    EMPTIED = "a pass of the cleaner kept, or dropped, an empty batch there"
-    NOT_AT_SOURCE = "it was copied from a log that did not have it"
-    CUT = "a truncation took it"
-    CRASHED = "a crash took it with the tail"
+    CLEANED = "a cleaning pass removed it"
+    EMPTIED = "a cleaning pass kept, or dropped, an empty batch there"
+    NOT_AT_SOURCE = "the log it was copied from did not have it"
+    CUT = "a truncation removed it"
+    CRASHED = "a crash lost it with the tail of the log"
     END_LOWERED = "a pass or a restart set the log end below it"
-    SEGMENTS_LOST = "a crash amid a swap of segments took it"
+    SEGMENTS_LOST = "a crash during a swap of segments lost it"
     WIPED = "the disk was lost"
-    REPLACED = "the log was thrown away, or a snapshot took its place"
-    EXPIRED = "old segments, or a prefix behind a snapshot, were deleted"
-    NEVER = "the log never got so far"
+    REPLACED = "the log was discarded, or replaced by a snapshot"
+    EXPIRED = "old segments, or a prefix covered by a snapshot, were deleted"
+    NEVER = "the log never reached it"
 
 
 class Step(NamedTuple):
     """An event that changed a log.
 
     Attributes:
-        position: Its number among the events.
-        event: What happened.
+        position: Position of the event.
+        event: The event.
         before: Log end offset before (exclusive).
         after: Log end offset after (exclusive).
         start: Log start offset before (inclusive).
@@ -85,7 +85,7 @@ class Change(NamedTuple):
 
 
 class Fate(NamedTuple):
-    """The fate of an offset on a replica, with its event; None without one."""
+    """The fate of an offset on a replica, with the change that decided it; None without one."""
 
     became: Became
     replica: str
@@ -100,20 +100,21 @@ class Horizon(NamedTuple):
 
 
 class Past:
-    """The events of a run, of which those from `end` on are left out of every answer.
+    """The events of a run up to a position; no answer considers later ones.
 
     Attributes:
         events: (when, event) of the whole run, in order.
         end: The position behind the last event that counts; of a past that `until` did not make,
             that behind the last event taken in.
-        written: uid -> what is known of an append.
-        steps: Replica -> what changed its log, in order; in order of appearance.
+        rules: Rules that the run is judged by.
+        written: uid -> the append of the record.
+        steps: Replica, in order of appearance -> the changes of its log, in order.
         appended_at: uid -> position of the append.
-        folded: History of the events that are taken in so far: up to the last question, or later.
+        folded: History of the events folded so far: up to the last question, or later.
     """
 
     def __init__(self, events: Recorded, rules: Rules | None = None) -> None:
-        """Takes in no event yet; `rules` are those the run is judged by."""
+        """Folds no event yet; `rules` are those the run is judged by, None for the defaults."""
         self.events = events
         self.end = 0
         self.rules = rules or Rules()
@@ -131,7 +132,7 @@ class Past:
         self.written = self.folded.written
 
     def until(self, end: int) -> Self:
-        """The same run as it was before a position; takes in the events up to there."""
+        """The past of the same run before a position; folds the events up to there."""
         self._take_in(end)
         found = copy(self)
         found.end = end
@@ -208,7 +209,7 @@ class Past:
         if isinstance(event, on.Cleaned):
             yield from ((removal.offset, Became.CLEANED) for removal in event.removals)
             yield from ((offset, Became.EMPTIED) for offset in (*event.emptied, *event.dropped))
-        elif isinstance(event, _ANEW):  # a log that begins anew says nothing of what it never had
+        elif isinstance(event, _ANEW):  # a new log has nothing at the offsets of the others
             ends = (view.log_end_offset for view in self.folded.replicas.values())
             yield from ((offset, Became.NEVER) for offset in range(max(ends)))
         yield from ((offset, became) for offset in offsets(step))
@@ -222,13 +223,13 @@ class Past:
     def all(self, *kinds: type, after: int = -1, before: int = END, **of: object) -> list[int]:
         """Positions of the events of some classes between two positions (exclusive), in order.
 
-        `of` says what their fields have to be, as in `replica="r1"`.
+        `of` gives values that their fields must have, as in `replica="r1"`.
         """
         latest = self.latest(*kinds, before=before, **of)
         return [*takewhile(lambda one: one > after, latest)][::-1]
 
     def last(self, *kinds: type, before: int = END, **of: object) -> int | None:
-        """Position of the last event of some classes before a position; None = there is none."""
+        """Position of the last event of some classes before a position; None without one."""
         return next(self.latest(*kinds, before=before, **of), None)
 
     def latest(self, *kinds: type, before: int = END, **of: object) -> Iterator[int]:
@@ -291,12 +292,12 @@ class Past:
         return changes[index - 1 :: -1] if index else []
 
     def uid_at(self, replica: str, offset: int, before: int = END) -> int:
-        """The record that a log held at an offset before a position; 0 = none."""
+        """The uid of the record that a log held at an offset before a position; 0 without one."""
         changes = self._changes_of(replica, offset, before)
         return max(changes[0].slot, 0) if changes else 0
 
     def last_written(self, replica: str, offset: int, before: int = END) -> int | None:
-        """The uid that a log had at an offset last, whether or not a cleaner took it since."""
+        """The uid of the last record of a log at an offset, even if a cleaner removed it since."""
         for position, became, uid, step in self._changes_of(replica, offset, before):
             if became is Became.NOT_AT_SOURCE:
                 return self.last_written(step.event.leader, offset, position)
@@ -307,7 +308,7 @@ class Past:
     def fate(self, replica: str, offset: int, uid: int | None, before: int = END) -> Fate:
         """The fate of an offset on a replica before a position.
 
-        `uid` is the record that ought to be there; None = any will do.
+        `uid` is the record that belongs there; None if any record will do.
         """
         for _, became, held, step in self._changes_of(replica, offset, before):
             if became is Became.CLEANED:
@@ -327,7 +328,7 @@ class Past:
         return self.origin(fate.step.event.leader, offset, uid, fate.step.position)
 
     def slot(self, replica: str, offset: int, before: int = END) -> int | None:
-        """The last event before a position that changed what a log holds at an offset."""
+        """Position of the last event that changed an offset of a log; None without one."""
         for position, _, _, step in self._changes_of(replica, offset, before):
             return None if isinstance(step.event, on.ReplicaAdded) else position
         return None
@@ -338,7 +339,7 @@ class Past:
         return [horizon for horizon in found if horizon.position < before]
 
     def horizon_given(self, replica: str, base: int, before: int = END) -> Horizon | None:
-        """The last of them, by the event that gave it first, where it was copied with its batch."""
+        """The last delete horizon of a batch, at the event that set it, not one that copied it."""
         found = self.horizons(replica, base, before)[-1:]
         event = self.event(found[0].position) if found else None
         if isinstance(event, on.Copied):
@@ -354,25 +355,28 @@ class Past:
         return None if newest is None else (newest.replica, newest.epoch)
 
     def first_commit(self, offset: int) -> int | None:
-        """The event by which an offset was committed first; None = it was not."""
+        """Position of the event that first committed an offset; None if it was not committed."""
         index = bisect_left(self._commits, (offset + 1, -1))
         position = self._commits[index][1] if index < len(self._commits) else self.end
         return position if position < self.end else None
 
     def committed_at(self, offset: int) -> int:
-        """The record that was committed first at an offset; 0 = none was."""
+        """The uid of the record first committed at an offset; 0 if none was."""
         known = offset >= 0 and self.first_commit(offset) is not None
         return self.folded.committed[offset] if known else 0
 
     def believed(self, follower: str, offset: int, before: int = END) -> int | None:
-        """Where a leader last recorded a position above an offset that the follower had not."""
+        """Position of the last event by which a leader recorded more than its follower had.
+
+        None if no recorded position was above `offset` while the follower lacked it.
+        """
         for position in self.latest(on.PositionRecorded, before=before, follower=follower):
             if self.event(position).position > offset >= self.log_end(follower, position):
                 return position
         return None
 
     def newest_snapshot(self, replica: str, before: int = END) -> tuple[int, int] | None:
-        """The newest snapshot that a replica had before a position."""
+        """(end offset, epoch) of a replica's newest snapshot before a position; else None."""
         kept: set[tuple[int, int]] = set()
         kinds = (on.SnapshotTaken, on.SnapshotInstalled, on.SnapshotDeleted)
         for position in self.all(*kinds, before=before, replica=replica):
@@ -390,7 +394,7 @@ def batches_of(event: Event) -> Sequence[Batch]:
 
 
 def _tail(step: Step) -> range:
-    """The offsets by which an event lowered a log end."""
+    """Offsets above a log end that an event lowered."""
     return range(step.after, step.before)
 
 
@@ -400,13 +404,13 @@ def _all(step: Step) -> range:
 
 
 def _cut(step: Step) -> range:
-    """The offsets that a truncation took: a batch may lie across its target."""
+    """Offsets that a truncation removed: a batch may lie across its target."""
     target, lowest = step.event.target, step.event.lowest
     return range(target if lowest is None else min(lowest, target), step.before)
 
 
 def _expired(step: Step) -> range:
-    """The offsets below which a log begins now."""
+    """Offsets below a log start that an event raised."""
     return range(step.start, step.event.log_start_offset)
 
 
@@ -428,7 +432,7 @@ _TOOK: Final[dict[type, tuple[Became, Callable[[Step], Collection[int]]]]] = {
     on.LogStartedAfresh: (Became.REPLACED, _all),
     on.SnapshotInstalled: (Became.REPLACED, _all),
 }
-"""Class of an event that takes something from a log -> what becomes of which offsets."""
+"""Class of an event that removes records from a log -> their fate, and their offsets."""
 _CHANGES: Final = {*_WRITES, *_TOOK}
 _NOTED: Final = {*_CHANGES, on.HighWatermarkMoved, on.LeaderElected}
 """Classes of events that change a log or what is committed."""

@@ -1,7 +1,7 @@
-"""The facts that decided a violation: the fate of its offset, or answers to other questions.
+"""The questions that explain violations, beside the fate of an offset.
 
-An invariant names its question as `explained_by`; one that names none is explained by the fate of
-the offset, and so is one whose question finds nothing.
+An invariant names its question as `explained_by`. The fate of the offset explains the violations of
+all other invariants, and those for which the question finds nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sim.protocol.log.record import Control, Record
 
 
 def deciding(case: Case) -> Facts:
-    """The facts that decided a violation, the first of all first; never empty."""
+    """The deciding facts of a violation, the first cause first; never empty."""
     discover()
     invariant = INVARIANTS.get(case.violation.invariant)
     asked = QUESTIONS.get(invariant.explained_by if invariant else "", fate.answer)
@@ -39,7 +39,7 @@ def deciding(case: Case) -> Facts:
 
 
 def _event(case: Case) -> Facts:
-    """The event that showed it decided by itself."""
+    """Explains a violation by the event that showed it."""
     for batch in getattr(case.shown_by, "batches", ()):
         if batch.base_offset == case.offset and batch.control is Control.SNAPSHOT:
             text = f"{case.fact(case.judged).text}: {batch.size_bytes:,} bytes "
@@ -51,13 +51,13 @@ def _event(case: Case) -> Facts:
 
 
 def _compaction_bound(case: Case) -> Facts:
-    """A pass went above the high watermark."""
+    """Explains a pass that went above the high watermark."""
     facts = as_context(fate.lacks(case, case.replica, case.offset))
     return [*facts, case.fact(case.judged, of.BY_UNCOMMITTED, rule="cleaner_bound")]
 
 
 def _epoch_answers(case: Case) -> Facts:
-    """Two replicas answer differently about an epoch: how each came to know what it knows."""
+    """Explains two answers about an epoch: how each replica came to know its epochs."""
     starts, facts = dict[int, int](), Facts()
     for below in (case.offset - 1, case.offset):
         for name in case.replicas:
@@ -78,7 +78,7 @@ def _epoch_answers(case: Case) -> Facts:
 
 
 def _stays_behind(case: Case) -> Facts:
-    """A follower's log end does not reach the leader's: what is left to fetch there."""
+    """Explains a follower that stays behind: what was left to fetch, and why it was not."""
     leader, led = case.leader_at(), case.last(on.LeaderElected) or 0
     if leader is None:
         return []
@@ -110,7 +110,7 @@ def _stays_behind(case: Case) -> Facts:
 
 
 def _removed_delete(case: Case) -> Facts:
-    """A tombstone or a marker went while a replica needed it."""
+    """Explains why a tombstone or a marker was removed while a replica needed it."""
     step = case.fate(case.replica, case.offset, None).step
     removal = None if step is None else removal_at(step.event, case.offset)
     if removal is None or step is None:
@@ -124,7 +124,7 @@ def _removed_delete(case: Case) -> Facts:
 
 
 def _still_there(case: Case) -> Facts:
-    """A tombstone stays: what the passes over it went by."""
+    """Explains why a tombstone stays: the clocks and horizons of the passes over it."""
     replica, offset, rule = case.replica, case.offset, case.rules.cleaner.tombstone_removal
     known, facts = case.known(case.uid_at(replica, offset)), Facts()
     what, why = case.name(case.uid_at(replica, offset)), ""
@@ -168,7 +168,7 @@ def _still_there(case: Case) -> Facts:
 
 
 def _horizon_changed(case: Case) -> Facts:
-    """Two passes, or a pass and a copy, gave a batch different horizons."""
+    """Explains why a batch got different delete horizons: each pass that set one."""
     facts = []
     for at_ms, at in case.horizons(case.replica, case.offset):
         event = case.event(at)
@@ -180,7 +180,7 @@ def _horizon_changed(case: Case) -> Facts:
 
 
 def _transaction(case: Case) -> Facts:
-    """Data of a transaction counts otherwise in a log than in committed history."""
+    """Explains why data of a transaction counts otherwise in a log than in committed history."""
     uid = case.uid_at(case.replica, case.offset) or case.committed_at(case.offset)
     return state.undecided(case, case.replica, uid)
 
@@ -189,7 +189,7 @@ def _transaction(case: Case) -> Facts:
 
 
 def _kept_both(case: Case) -> Facts:
-    """A clean section holds two records of a key: which pass kept the one that loses."""
+    """Explains why a clean section holds two records of a key: the pass that kept the loser."""
     replica, written = case.replica, case.written
     passes = case.all(on.Cleaned, replica=replica)
     last, protected = case.event(passes[-1]), {case.event(at).protected_offset for at in passes}
@@ -206,7 +206,7 @@ def _kept_both(case: Case) -> Facts:
 
 
 def _ends_on(case: Case) -> Facts:
-    """A key ends on a record that its producers did not mean to win: what the cleaner compared."""
+    """Explains why a key ends on a record that its producers did not mean to win."""
     uids = case.uids_of(case.key)
     kept = case.known(case.uid_of(case.key, case.violation.offset))
     late = kept is not None and any(
@@ -219,7 +219,7 @@ def _ends_on(case: Case) -> Facts:
 
 
 def _snapshot_content(case: Case) -> Facts:
-    """A snapshot says something else of a key than committed history."""
+    """Explains why a snapshot has another value of a key than committed history."""
     at = case.last(on.SnapshotTaken, end_offset=case.violation.offset)
     if at is None:
         return []
@@ -233,7 +233,7 @@ def _snapshot_content(case: Case) -> Facts:
 
 
 def _snapshot_fetch(case: Case) -> Facts:
-    """A snapshot's download did not get on: who had deleted what it fetched."""
+    """Explains why a snapshot's download did not proceed: the replica that deleted it."""
     dropped = case.all(on.SnapshotFetchDropped, replica=case.replica)
     facts = []
     for at in (*dropped[-1:], *dropped[:-1]):
@@ -251,7 +251,7 @@ def _snapshot_fetch(case: Case) -> Facts:
 
 
 def _read(case: Case) -> Facts:
-    """A consumer passed an offset, or two were given different records there."""
+    """Explains why a consumer passed an offset, or two got different records there."""
     event, offset = case.shown_by, case.offset
     became, _, step = case.origin(event.replica, offset, None)
     if len(case.uids_at(offset)) > 1:
@@ -278,7 +278,7 @@ def _read(case: Case) -> Facts:
 
 
 def _reader_waits(case: Case) -> Facts:
-    """A reader waits for what does not come."""
+    """Explains why a consumer waits: the log ends without records."""
     event = case.shown_by
     holes = [at for at in range(event.start, event.end) if not case.uid_at(event.replica, at)]
     facts = fate.lacks(case, event.replica, holes[-1]) if holes else []
@@ -286,7 +286,7 @@ def _reader_waits(case: Case) -> Facts:
 
 
 def _reads(case: Case, offset: int | None) -> Facts:
-    """The reads or the resets by which a consumer passed an offset, and the last one."""
+    """The facts of the last reads or resets by which a consumer passed an offset."""
     kinds = (on.Consumed, on.ConsumerReset, on.ReadingEnded)
     passed = []
     for at in case.all(*kinds, consumer=getattr(case.shown_by, "consumer", "")):
@@ -297,7 +297,7 @@ def _reads(case: Case, offset: int | None) -> Facts:
 
 
 def _reader_keeps(case: Case) -> Facts:
-    """A consumer that takes the last record it is given ends on another than committed history."""
+    """Explains why a consumer that keeps the last record ends on another than the winner."""
     by = case.order_kind()
     winner = case.history.winners.get(case.key, 0)
     kept = case.uid_of(case.key, case.violation.offset)
@@ -313,7 +313,7 @@ def _reader_keeps(case: Case) -> Facts:
 
 
 def _altered(case: Case) -> Facts:
-    """A copy or a read is not what was appended, or is taken for something else: what differs."""
+    """Explains in what a copied or read record differs from the appended one."""
     event, wrote = case.shown_by, Facts()
     for at in case.all(on.Cleaned, on.Converted):
         by = case.event(at)
@@ -341,7 +341,7 @@ def _altered(case: Case) -> Facts:
 
 
 def _differing(case: Case, record: Record, original: Record) -> Facts:
-    """In what a record that was given is not as it was appended, or what it was taken for."""
+    """The facts of the fields in which a record differs from the appended one, or is misread."""
     event = case.shown_by
     if isinstance(event, on.Understood):
         what = "a delete" if record in event.deletes else "a value"
@@ -378,4 +378,4 @@ QUESTIONS: Final[dict[str, Callable[[Case], Facts]]] = {
     "transaction": _transaction,
     "two_leaders": fate.led_twice,
 }
-"""Name that an invariant gives as `explained_by` -> what finds the deciding facts; [] = nothing."""
+"""Name that an invariant gives as `explained_by` -> the function that finds the deciding facts."""

@@ -1,4 +1,4 @@
-"""Why a cleaner removed a record: what it compared, and who needed the record still."""
+"""Explains why a cleaner removed a record: what it compared, and which replicas needed it."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from sim.protocol.events import Removal
 from sim.protocol.log.record import Control
 
 NAMED: Final = 4
-"""Of the records that a replica still held so many are named: the last ones."""
+"""How many of the last records that a replica still held are named."""
 
 BY_TIME: Final = ("horizon", "record_horizon", "last_modified", "cleaning_checkpoint")
 """Values of `tombstone_removal` that compare a clock with a time."""
 
 
 def removal_at(event: object, offset: int) -> Removal | None:
-    """Removal at an offset by a pass; None without one."""
+    """The removal of an offset by a pass; None without one."""
     removals = event.removals if isinstance(event, on.Cleaned) else ()
     return next((each for each in removals if each.offset == offset), None)
 
 
 def span(event: Any) -> str:
-    """Offsets that a pass looked at, `[2, 9)`."""
+    """The range of offsets that a pass cleaned, such as `[2, 9)`."""
     return f"[{event.first_dirty_offset}, {event.upper_bound})"
 
 
 def removed(case: Case, position: int, removal: Removal) -> Fact:
-    """The fact by which a pass removed a record."""
+    """The fact that a pass removed a record, with its reason."""
     case.lacks_marker(case.known(removal.uid))
     event, what = case.event(position), case.name(removal.uid)
     what = f"the tombstone {what}" if removal.reason == "tombstone" else what
@@ -63,7 +63,7 @@ def removed(case: Case, position: int, removal: Removal) -> Fact:
 def _superseded(
     case: Case, position: int, removal: Removal, winner_offset: int, text: str, needed: str
 ) -> Fact:
-    """A newer record of the key won, as the cleaner compares them."""
+    """The fact that another record of the key won, as the cleaner compares them."""
     event, keyed = case.event(position), removal.key is not None
     winner = case.uid_at(event.replica, winner_offset, position)
     text += f", beaten by {case.name(winner) if winner else f'the record at {winner_offset}'}"
@@ -93,7 +93,7 @@ def _superseded(
 
 
 def _unfairly(case: Case, replica: str, winner: int, position: int) -> str:
-    """Words for a winner that does not win by the topic's promise."""
+    """Words for a winner that does not win by the strategy that the topic promises."""
     text = ", which does not beat it by what the topic promises"
     horizons = case.horizons(replica, case.written[winner].batch.base_offset, position)
     if horizons and case.rules.cleaner.horizon_rebase == "deltas_kept":
@@ -107,7 +107,7 @@ def _unfairly(case: Case, replica: str, winner: int, position: int) -> str:
 
 
 def _how_lower(case: Case, evicted: Written, by: Written) -> str:
-    """In what the version that evicted a higher one could be mistaken."""
+    """The mechanism by which a lower version could evict a higher one."""
     cleaner = case.rules.cleaner
     if _settings_differ(case):
         return of.BY_OTHER_SETTINGS
@@ -131,17 +131,17 @@ def _how_lower(case: Case, evicted: Written, by: Written) -> str:
 
 
 def _settings_differ(case: Case) -> bool:
-    """Whether settings of some broker were, or became, others than it started with."""
+    """Checks that the settings of a broker changed during the run."""
     return any(case.event(one).replica in case.steps for one in case.all(on.ConfigChanged))
 
 
-# A tombstone or a marker was due, or a transaction was taken for aborted.
+# A tombstone or a marker was due, or a transaction counted as aborted.
 
 
 def _expired(case: Case, position: int, removal: Removal) -> tuple[FactKind, str, str]:
-    """A tombstone or a marker went: its horizon and the clock, or a bound, allowed it.
+    """Kind, words and mechanism of the removal of a tombstone or a marker.
 
-    Kind and words of the fact, and what it is an instance of.
+    Its horizon and a clock, or a bound, allowed it.
     """
     event, rule = case.event(position), case.rules.cleaner.tombstone_removal
     base = case.written[removal.uid].batch.base_offset
@@ -151,7 +151,7 @@ def _expired(case: Case, position: int, removal: Removal) -> tuple[FactKind, str
     if bound is not None:
         data = removal.reason == "tombstone"
         below = case.event(bound).offset if data else case.event(bound).marker_offset
-        because = f" as all below {below} may go, it was told {case.when(bound)}"
+        because = f" by the removal bound {below} that it learned {case.when(bound)}"
         return "position", because, of.COORDINATED if removal.offset < below else mechanism
     if rule == "leo_gated":
         others = (name for name in case.replicas if name != event.replica)
@@ -165,7 +165,7 @@ def _expired(case: Case, position: int, removal: Removal) -> tuple[FactKind, str
 
 
 def _by_rule(case: Case, position: int, removal: Removal, given: Horizon | None) -> str:
-    """Which clock, or none, let a tombstone or a marker go."""
+    """The mechanism by which the removal rule allowed a tombstone or a marker to be removed."""
     cleaner, rule = case.rules.cleaner, case.rules.cleaner.tombstone_removal
     data = case.written[removal.uid].batch.control is None
     if removal.reason == "tombstone" and data and not case.tombstone(removal.uid):
@@ -182,9 +182,10 @@ def _by_rule(case: Case, position: int, removal: Removal, given: Horizon | None)
 
 
 def _early(case: Case, position: int, given: Horizon) -> tuple[int, int]:
-    """By how much a pass went by another clock than that of the horizon's giver, in ms.
+    """How far two clocks are apart, and how early a pass was, in ms.
 
-    And how long it was, in simulated time, before the one that gave it plus the retention.
+    The clocks are those of the pass and of the replica that set the delete horizon; the pass was
+    early if the retention was not over by the latter.
     """
     apart_ms, (at, _) = 0, case.events[position]
     now_ms, given_ms = case.event(position).now_ms, case.event(given.position).now_ms
@@ -194,7 +195,7 @@ def _early(case: Case, position: int, given: Horizon) -> tuple[int, int]:
 
 
 def _by_time(case: Case, position: int, given: Horizon | None) -> tuple[FactKind, str]:
-    """The clock of a pass against the delete horizon, or the retention where there is none."""
+    """Kind and words: the clock of a pass and the delete horizon, or the retention without one."""
     event = case.event(position)
     clock = case.clock(event.replica, event.now_ms)
     if given is None:
@@ -213,7 +214,7 @@ def _by_time(case: Case, position: int, given: Horizon | None) -> tuple[FactKind
 
 
 def _aborted(case: Case, position: int, removal: Removal) -> str:
-    """By which markers a cleaner may have taken a transaction for aborted."""
+    """Words for a transaction that a cleaner took for aborted, with the markers next to it."""
     name, producer = case.event(position).replica, case.written[removal.uid].batch.producer_id
     ends = [one for one in case.markers(producer) if case.appended_at[one.record.uid] < position]
     below = [one for one in ends if one.offset < removal.offset]
@@ -227,11 +228,11 @@ def _aborted(case: Case, position: int, removal: Removal) -> str:
     return text + (f"; the markers next to it: {listed(markers)}" if markers else "")
 
 
-# Who needed it.
+# Replicas that needed it.
 
 
 def _decided_by(case: Case, uid: int) -> list[int]:
-    """The records that a tombstone deletes, or the data that a marker decides."""
+    """The uids of the values that a tombstone deletes, or of the data that a marker decides."""
     deciding, written = case.written[uid], case.written
     if deciding.key is not None:
         values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
@@ -251,7 +252,7 @@ def _decided_by(case: Case, uid: int) -> list[int]:
 
 
 def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]:
-    """Replicas that ended at or below a removed tombstone or marker and held what it decides."""
+    """Replica without a removed tombstone or marker -> the uids it held that this one decides."""
     decided, remover = _decided_by(case, removal.uid), case.event(position).replica
     held = {
         replica: case.holding(replica, decided, position)
@@ -262,7 +263,7 @@ def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]
 
 
 def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int) -> str:
-    """Why a replica still needed, when it went, what stood at an offset."""
+    """The mechanism by which a replica still needed the record of an offset when it was removed."""
     became = case.fate(replica, offset, uid, removed_at).became
     if became in (Became.CUT, Became.CRASHED):
         return of.HOLDER_CUT if became is Became.CUT else of.TAIL_LOST
@@ -270,7 +271,7 @@ def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int)
 
 
 def _is_new(case: Case, replica: str, before: int) -> bool:
-    """Whether a replica was added, or lost its disk, after others had begun."""
+    """Checks that a replica was added, or lost its disk, after others had written to their logs."""
     for step in case.steps_before(replica, before):
         if isinstance(step.event, on.ReplicaWiped):
             return True

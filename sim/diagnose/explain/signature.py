@@ -1,9 +1,8 @@
-"""The signature of a violation: which invariant broke, of which family, and by what mechanism.
+"""The signature of a violation: the invariant, the family of failures, and the mechanism.
 
-Two violations with one signature are one bug as far as events can tell, in a run of a thousand
-events and in its shortest witness alike. The mechanism is what the deciding facts are instances of
-(`sim.diagnose.explain.mechanisms`); where none is of a known kind, the class of the event that
-showed it.
+Two violations with the same signature are one bug as far as events show, in a run of a thousand
+events and in its smallest example alike. The mechanisms are those that the deciding facts name
+(`sim.diagnose.explain.mechanisms`); where they name none, the class of the event that showed it.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from sim.protocol import events as on
 from sim.protocol.rules import Rules
 
 AT_REST = (on.Quiesced, on.RoundsEnded, on.TombstoneProbed)
-"""Events at which what has long been so is judged."""
+"""Events at which the state of the cluster at rest is judged."""
 
 
 def so_since(events: Recorded, violation: Violation, rules: Rules, past: Past | None = None) -> int:
-    """Latest time when a violation began: ms, or a step.
+    """The time from which a violation held: ms, or a step.
 
-    Of what is judged at rest: when the last of the things it is about happened, so that from there
-    on nothing about it changed. Those are the commits of the offsets that it names, and what came
-    to, or went from, these offsets on the replica. All else is judged when it happens.
+    A violation that is judged at rest held since the last event that changed what it is about: the
+    commits of the offsets that it names, and the changes of these offsets on the replica. All other
+    violations are judged when they happen.
 
     Args:
-        events: (when, event) of the run or story, in order.
-        violation: What was found.
-        rules: What the run is judged by.
-        past: The run, where it is known already.
+        events: (time, event) of the run or story, in order.
+        violation: The violation.
+        rules: Rules that the run is judged by.
+        past: The past of the run, if it was folded before.
     """
     if violation.began is not None:
         return violation.began
@@ -48,13 +47,13 @@ def so_since(events: Recorded, violation: Violation, rules: Rules, past: Past | 
 
 
 def all_since(events: Recorded, violations: Iterable[Violation], rules: Rules) -> list[int]:
-    """When each of several violations of a run began to be so, as `so_since` has it."""
+    """The times of `so_since` for several violations of a run."""
     past = Past(events, rules)
     return [so_since(events, violation, rules, past) for violation in violations]
 
 
 def _changes(case: Case) -> list[int]:
-    """Positions of events that changed what a violation is about."""
+    """Positions of the events that changed what a violation is about."""
     replica, leader = case.violation.replica, case.leader_at()
     names = [replica] if replica else [leader[0]] if leader else []
     changed = []
@@ -87,19 +86,19 @@ def _offsets(case: Case) -> set[int]:
 
 
 FOUND_AT: Final = "found at"
-"""What a mechanism begins with that is only the class of an event, in words."""
+"""Beginning of a mechanism that is only the class of an event, in words."""
 
 
 class Signature(NamedTuple):
-    """Why a violation happened, as far as it is comparable between runs.
+    """The cause of a violation, comparable between runs.
 
     Attributes:
-        invariant: Which one broke.
-        family: What kind of thing went wrong (`sim.check.families`): that of the violation, but
-            where a value came after the delete that it outlives, a late write.
-        mechanism: What decided, most telling first; never empty.
-        marker: Of a transaction that ends otherwise: what its missing marker says, `COMMIT` or
-            `ABORT`; empty = no marker is missing. No text has it.
+        invariant: Name of the violated invariant.
+        family: Family of the violation (`sim.check.families`); a late write where a value came
+            after the delete that it outlives.
+        mechanism: Names of mechanisms, the most important first; never empty.
+        marker: Kind of the missing marker of a transaction, `COMMIT` or `ABORT`; empty if none is
+            missing. It is part of no text.
     """
 
     invariant: str
@@ -109,11 +108,11 @@ class Signature(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """Family and mechanism: what violations of different invariants by one bug share."""
+        """Family and mechanisms: the part that violations of different invariants may share."""
         return f"{self.family}: {'; '.join(self.mechanism)}"
 
     def __str__(self) -> str:
-        """Stable text, such as `no-offset-reuse: log end fell by cleaning`."""
+        """The stable text, such as `no-offset-reuse: log end fell by cleaning`."""
         return f"{self.invariant}: {'; '.join(self.mechanism)}"
 
 
@@ -123,11 +122,10 @@ def signature_of(
     """The signature of a violation.
 
     Args:
-        events: (when, event) of the run or story, in order; later ones than the violation do not
-            count.
-        violation: What was found.
-        rules: What the run is judged by.
-        past: The run, where it is known already.
+        events: (time, event) of the run or story, in order; those after the violation are ignored.
+        violation: The violation.
+        rules: Rules that the run is judged by.
+        past: The past of the run, if it was folded before.
     """
     case = Case(past or Past(events, rules), violation)
     mechanism = mechanisms_of(deciding(case))
@@ -147,16 +145,16 @@ def first_signatures(
     rules: Rules,
     past: Past | None = None,
 ) -> dict[int, Signature]:
-    """Why a run broke each invariant: of the first violation of each and of each of its families.
+    """The signatures of the first violation of each invariant and family.
 
     Args:
-        events: (when, event) of the run, in order.
-        violations: In order of detection.
-        rules: What the run is judged by.
-        past: The run, where it is known already.
+        events: (time, event) of the run, in order.
+        violations: Violations in order of detection.
+        rules: Rules that the run is judged by.
+        past: The past of the run, if it was folded before.
 
     Returns:
-        Place among the violations -> its signature.
+        Index of a violation -> its signature.
     """
     firsts: dict[tuple[str, str], int] = {}
     for place, found in enumerate(violations):

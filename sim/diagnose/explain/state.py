@@ -1,4 +1,4 @@
-"""Why the state of a key, or the end of a transaction, is not what was committed."""
+"""Explains why the state of a key, or the end of a transaction, differs from what was committed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sim.protocol.log.record import Control
 
 
 def answer(case: Case) -> Facts:
-    """A log gives a key another value than committed history: what it lacks, what it kept."""
+    """Explains why a log gives a key another value than the committed history does."""
     if case.rules.snapshots.state_machine == "deltas":
         return first_is(last_removal(case), of.INCREMENTS)
     replica, facts = case.replica, Facts()
@@ -48,10 +48,11 @@ def answer(case: Case) -> Facts:
 
 
 def _held_and_wanted(case: Case) -> tuple[int, int, int]:
-    """The values of a key by a log and by committed history (0 = nothing), and until when.
+    """The values of a key in a log and in committed history (uids, 0 for none), and a position.
 
-    Where the violation says at which offset the key was deleted, the tombstone there: it may have
-    been there for a while only, and another record wins by now.
+    Where the violation gives the offset at which the key was deleted, the second is the tombstone
+    there: another record may win by now. The position is the end of the events that count: a
+    violation that is over by now is judged at its own time.
     """
     violation, history = case.violation, case.history
     view = history.replicas.get(case.replica)
@@ -63,12 +64,11 @@ def _held_and_wanted(case: Case) -> tuple[int, int, int]:
         winner = case.committed_at(deleted_at) or winner
     if violation.began is None:
         return held, winner, END
-    # It is over now: what there was before that.
     return held, winner, bisect_left(case.events, violation.at, key=itemgetter(0))
 
 
 def _outlives(case: Case, held: int, winner: int, before: int) -> Facts:
-    """A record counts that another one beats: it is not there, or does not count, or was kept."""
+    """Explains why a record counts in a log though another one beats it."""
     known, replica = case.written[winner], case.replica
     facts: Facts = []
     if case.violation.family == TRANSACTIONS:
@@ -81,7 +81,7 @@ def _outlives(case: Case, held: int, winner: int, before: int) -> Facts:
 
 
 def _lacks_winner(case: Case, winner: int, before: int) -> Facts:
-    """The winner is not in the log, or does not count there."""
+    """Explains why the winner is not in the log, or does not count there."""
     offset, replica = case.written[winner].offset, case.replica
     if case.uid_at(replica, offset, before) != winner:
         return lacks(case, replica, offset, winner, before)
@@ -94,9 +94,9 @@ def _lacks_winner(case: Case, winner: int, before: int) -> Facts:
 
 
 def _passed_over(case: Case, held: int, winner: int) -> Facts:
-    """A pass of the replica saw a record and one that beats it, and kept the one that lost.
+    """The first pass of the replica that saw a record and its winner, and kept the record.
 
-    That it took the winner for the loser is another matter: what it compared then says why.
+    A pass that removed the winner as superseded is explained by its comparison instead.
     """
     replica, both = case.replica, [held, winner]
     low, high = (case.written[uid].offset for uid in both)
@@ -114,7 +114,7 @@ def _passed_over(case: Case, held: int, winner: int) -> Facts:
 
 
 def kept_loser(case: Case, at: int, loser: int, winner: int, *mechanisms: str) -> Fact:
-    """A pass that saw a record and one that beats it, and kept the one that lost."""
+    """The fact that a pass saw a record and its winner, and kept the record."""
     event, cleaner, low = case.event(at), case.rules.cleaner, case.written[loser].offset
     text = f"the pass of {event.replica} over {span(event)} {case.when(at)} kept "
     text += f"{case.name(loser)}, though {case.name(winner)} beats it"
@@ -134,18 +134,18 @@ def kept_loser(case: Case, at: int, loser: int, winner: int, *mechanisms: str) -
     return Fact(case.order_kind(), text, at, mechanisms)
 
 
-# A deleted key is back, or a late write stays.
+# A deleted key is back, or a late write survives.
 
 
 def undeleted(case: Case, replica: str, value: int, deciding: int, before: int = END) -> Facts:
-    """Why a log gives a key a value before a position, and not what deletes or decides it.
+    """Explains why a log has a value without the tombstone or marker that decides it.
 
     Args:
-        case: The case.
-        replica: Whose log.
-        value: The record that counts there.
-        deciding: The tombstone that beats it, or the marker that decides it.
-        before: A position.
+        case: The violation.
+        replica: Name of the replica with the log.
+        value: uid of the record that counts there.
+        deciding: uid of the tombstone that beats it, or of the marker that decides it.
+        before: Position at which it does.
     """
     known, late = case.written[deciding], case.written[value]
     offset, keyed = known.offset, known.key is not None
@@ -171,7 +171,7 @@ def undeleted(case: Case, replica: str, value: int, deciding: int, before: int =
 def _elsewhere(
     case: Case, replica: str, value: int, deciding: int, step: Step, facts: Facts
 ) -> Facts:
-    """Another log removed what decides: why this one still needed it then, or has the value."""
+    """Explains a removal in another log: why this one still needed the record, or has the value."""
     offset, value_at, at = case.written[deciding].offset, case.written[value].offset, step.position
     if not case.holding(replica, [value], at):
         text = f"{replica} has {case.name(value)} from a log that was not cleaned"
@@ -189,7 +189,7 @@ def _elsewhere(
 
 
 def _left(case: Case, replica: str, value: int, deciding: int, step: Step) -> Fact:
-    """Why the pass that took a tombstone, or a marker, left what it decides."""
+    """The fact that the pass that removed a tombstone, or a marker, left the value behind."""
     also: list[str] = []
     if case.written[deciding].batch.control is None:
         low, high = case.written[value].offset, case.written[deciding].offset
@@ -203,7 +203,7 @@ def _left(case: Case, replica: str, value: int, deciding: int, step: Step) -> Fa
 
 
 def some_aborted(case: Case, uids: list[int]) -> bool:
-    """Whether a transaction of the producers of some of these records was aborted."""
+    """Checks that a producer of some of these records aborted a transaction."""
     batches = [case.written[uid].batch for uid in uids]
     producers = {batch.producer_id for batch in batches if batch.transactional}
     ends = (one.batch for one in case.controls())
@@ -211,7 +211,7 @@ def some_aborted(case: Case, uids: list[int]) -> bool:
 
 
 def _late(case: Case, replica: str, value: int, delete: int, step: Step, went: Facts) -> Facts:
-    """Why a value that came after a delete, and loses to it, stays where a pass took the delete."""
+    """Explains why a value that came after a delete and loses to it survives the delete."""
     position, late = case.appended_at[value], case.written[value].offset
     if position > step.position:
         wiped = case.last(on.ReplicaWiped, before=position) is not None
@@ -227,7 +227,7 @@ def _late(case: Case, replica: str, value: int, delete: int, step: Step, went: F
 
 
 def _came_late(case: Case, replica: str, value: int, delete: int, *mechanisms: str) -> Fact:
-    """That a value was appended when nothing told any more that it loses."""
+    """The fact that a value was appended after the record that beats it had been removed."""
     at, by = case.appended_at[value], case.order_kind()
     text = f"{case.name(value)} was appended {case.when(at)}, when {replica} held nothing of "
     text += f"{case.name(delete)} any more: only its {by} says that it loses"
@@ -238,7 +238,7 @@ def _came_late(case: Case, replica: str, value: int, delete: int, *mechanisms: s
 
 
 def undecided(case: Case, replica: str, uid: int) -> Facts:
-    """Why a log has not got the marker that decides a record, and what decides it there."""
+    """Explains why a log lacks the marker that decides a record, and what decides it there."""
     known = case.known(uid)
     if known is None or not known.batch.transactional:
         return []
@@ -261,9 +261,9 @@ def undecided(case: Case, replica: str, uid: int) -> Facts:
 
 
 def last_removal(case: Case) -> Facts:
-    """The last removal of a record of the key, one that was not beaten before one that was.
+    """The last removal of a record of the key; a superseded record only if there is no other.
 
-    A tombstone of a key that ends with `*` counts for every key that begins like it.
+    A tombstone of a key that ends with `*` counts for every key with that prefix.
     """
     found = [
         (int(removal.reason != "superseded"), position, removal)

@@ -1,9 +1,9 @@
-"""Folders of failures, with what it takes to look at one, to run it again, to send it on.
+"""Folders of failures: the files with which to study a failure, run it again, and send it on.
 
-`save_failure` makes one below a folder of the user's: what was expected and missed, the scenario,
-its trace, the sentence, the explanation, pictures, the command, a `README.md` and, for machines,
-`failure.json`; of a log file its answer instead of a trace and pictures. `index.html` beside the
-folders lists all that are there; that of a suite counts what the suite counts.
+`save_failure` writes a folder with the unmet expectations, the scenario, its trace, the sentence,
+the explanation, pictures, the command, a `README.md` and, for programs, `failure.json`. A log file
+has its answer instead of a trace and pictures. `index.html` beside the folders lists them all; a
+suite's also lists its failures without a folder.
 """
 
 from sim.diagnose.failures.failure import Failure, LogFailure, RunFailure, log_failure

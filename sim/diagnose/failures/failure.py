@@ -1,4 +1,4 @@
-"""Failures: runs, and answers about log files, that are not as they should be."""
+"""Failures: runs, and answers about log files, that violate or miss what was expected."""
 
 from __future__ import annotations
 
@@ -39,17 +39,16 @@ STRIP_WIDTH = 120
 
 @dataclass(frozen=True, kw_only=True)
 class _Failure:
-    """The part that all failures have.
+    """The common part of all failures.
 
     Attributes:
-        id: What the case calls itself, or the run in a sweep.
-        title: The scenario's; may be empty.
-        file: The file it stands in, as people name it where the command was started; None = in
-            none.
-        expected: What was expected, in one line.
-        missed: Where it is not so, a line each.
-        made_by: The command that found it; None = there is none.
-        command: What runs it again, in its folder.
+        id: Id of the scenario or log file, or of the run in a sweep.
+        title: Title of the scenario; may be empty.
+        file: Path of its file, as given to the command; None without a file.
+        expected: Expectation in one line.
+        missed: Lines about unmet expectations.
+        made_by: Command that found it; None without one.
+        command: Command that runs it again, in its folder.
     """
 
     id: str
@@ -62,9 +61,9 @@ class _Failure:
 
     @property
     def name(self) -> str:
-        """The name of its folder: which file and case failed, and how.
+        """The name of its folder, made of the file, the case, and how it failed.
 
-        Files of one name in two folders have two; of a long path the end is kept.
+        The path is part of it, so that files of one name differ; of a long one the end is kept.
         """
         words = [self.id, self.about]
         if self.file is not None:
@@ -77,35 +76,35 @@ class _Failure:
 
     @property
     def about(self) -> str:
-        """Word for the failure in its folder's name."""
+        """The kind of failure, as a part of the folder's name."""
         return "not-as-expected"
 
     def rows(self) -> dict[str, str]:
-        """Facts about it by their names, as Markdown; empty ones are left out."""
+        """Further rows of the table in `README.md`, as Markdown; empty ones are left out."""
         return {}
 
     def write(self, folder: Path) -> None:
-        """Writes files into its folder that are no text at hand."""
+        """Writes further files into its folder."""
 
     @property
     def not_as_expected(self) -> list[str]:
-        """Lines of what was expected, then of what was missed."""
+        """Lines about the expectation, then about what was missed."""
         return _expected_and_missed(self.expected, self.missed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFailure(_Failure):
-    """A run that is not as it should be.
+    """A run that violates something, or misses an expectation.
 
     Attributes:
-        run: What happened, compared with what the scenario expects.
-        violation: What the folder is about; None = no invariant is violated, but something that
-            the scenario expects did not come.
-        mix: What its scenario was drawn from; None = a file, or a story.
-        changed_rules: The rules that are not the default, by name.
-        scenario: The scenario file for a folder: a file of changes is named relative to it.
-        shrunk: Makes files about the smallest run that fails in the same way, by their names; it
-            may take seconds.
+        run: The run, compared with what its scenario expects.
+        violation: Violation that the folder is about; None if only an expectation is unmet.
+        mix: Mix that its scenario was drawn from; None for a file, or a story.
+        changed_rules: Name -> value of the rules with another value than the default.
+        scenario: Function from a folder to the text of the scenario file for it, which names a
+            file of changes relative to the folder.
+        shrunk: Function that makes files about the smallest example: name -> text. It may take
+            seconds.
     """
 
     run: Run
@@ -117,14 +116,14 @@ class RunFailure(_Failure):
 
     @property
     def about(self) -> str:
-        """The invariant, or how it failed without one."""
+        """The violated invariant, or the kind of failure without one."""
         if self.violation is not None:
             return self.violation.invariant
         return "not-as-expected" if self.run.differences else self.run.verdict
 
     @property
     def sentence(self) -> str:
-        """Sentence about the failure, in one line."""
+        """The violation, or the first unmet expectation, in one line."""
         if self.violation is None:
             return one_line(self.missed[0])
         when = self.run.when(self.violation)
@@ -132,12 +131,12 @@ class RunFailure(_Failure):
 
     @cached_property
     def case(self) -> Case:
-        """The run with what to look at, folded once for the pictures and the reasons."""
+        """The run and its violation, folded once for the pictures and the explanation."""
         return Case.of(self.run, self.violation, missed=self.not_as_expected)
 
     @cached_property
     def cause(self) -> str:
-        """The signature of the violation; empty without one."""
+        """The signature of the violation as text; empty without one."""
         if self.violation is None:
             return ""
         run = self.run
@@ -145,7 +144,7 @@ class RunFailure(_Failure):
 
     @cached_property
     def explanation(self) -> list[str]:
-        """Why, a line each."""
+        """The unmet expectations, then the explanation of the violation, as lines."""
         shown = {unexpected(found.invariant) for found in self.run.violations}
         lines = [line for line in self.missed if line not in shown]
         if self.violation is not None:
@@ -153,7 +152,7 @@ class RunFailure(_Failure):
         return lines
 
     def rows(self) -> dict[str, str]:
-        """Facts about it by their names, as Markdown."""
+        """Further rows of the table in `README.md`, as Markdown."""
         rules = ", ".join(f"{name}={value}" for name, value in self.changed_rules.items())
         run, seed = self.run, self.run.content.seed
         return {
@@ -167,7 +166,7 @@ class RunFailure(_Failure):
         }
 
     def document(self) -> dict[str, Any]:
-        """Fields of `failure.json` beside those of all failures."""
+        """The fields of `failure.json` that only runs have."""
         return {
             "invariant": None if self.violation is None else self.violation.invariant,
             "cause": self.cause,
@@ -180,7 +179,7 @@ class RunFailure(_Failure):
         }
 
     def texts(self, folder: Path) -> dict[str, str]:
-        """The scenario, the pictures, and the smallest run that fails in the same way."""
+        """Name -> text of the files: the scenario, the pictures, the smallest example."""
         return {
             SCENARIO: self.scenario(folder),
             **self._pictures(),
@@ -189,35 +188,35 @@ class RunFailure(_Failure):
         }
 
     def write(self, folder: Path) -> None:
-        """Writes the trace."""
+        """Writes the trace of the run."""
         run = self.run
         write_trace(folder / TRACE, run, mix=self.mix)
 
     def shown(self, texts: Mapping[str, str]) -> list[str]:
-        """Parts of the `README.md`: pictures, reasons, and the smallest example."""
+        """The parts of `README.md` that only runs have: pictures, explanation, smallest example."""
         shrunk: list[str] = []
         if SHRUNK in texts:
-            shrunk = ["The same failure in as little as can be:", _file(texts[SHRUNK])]
-            shrunk.append(f"![what every replica held in it]({SHRUNK_PICTURE})")
+            shrunk = ["The smallest example of the same failure:", _file(texts[SHRUNK])]
+            shrunk.append(f"![the logs of its replicas]({SHRUNK_PICTURE})")
         return [
-            "What every replica held ([to step through](picture.html)):"
+            "The logs of all replicas ([to step through](picture.html)):"
             if PAGE in texts
-            else "What every replica held:",
-            f"![what every replica held, and the messages that led there]({PICTURE})",
+            else "The logs of all replicas:",
+            f"![the logs of all replicas, and the messages that led there]({PICTURE})",
             _file(texts[STRIP]),
-            f"What led there:\n\n{_file(texts[EXPLANATION])}",
+            f"Explanation:\n\n{_file(texts[EXPLANATION])}",
             *shrunk,
         ]
 
     def _pictures(self) -> dict[str, str]:
-        """The pictures by their file; the page only where there is what makes it."""
+        """Name -> text of the pictures; the page only if jinja2 is installed."""
         run, title = self.run, self.title or self.id
         found = {
             STRIP: strip(self.case, STRIP_WIDTH) + "\n",
             PICTURE: svg(self.case, title=title, unit=run.unit),
         }
         if find_spec("jinja2") is not None:
-            # The page has what was missed above, so that here only the reasons are given.
+            # The page shows unmet expectations elsewhere, so only the explanation is given here.
             reasons = [line for line in self.explanation if line not in self.missed]
             found[PAGE] = html(
                 self.case, title=title, unit=run.unit, explanation=reasons, command=self.command
@@ -226,7 +225,7 @@ class RunFailure(_Failure):
 
 
 def expectation(expect: Any) -> str:
-    """Says in one line what a story or a timed scenario expects."""
+    """Words the expectation of a story or a timed scenario in one line."""
     return "; ".join(_expected(expect))
 
 
@@ -248,7 +247,7 @@ def _claimed(at: str, claims: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def not_as_expected(run: Run) -> list[str]:
-    """Lines of what the scenario of a run expects, then of where the run differs."""
+    """Lines about the expectation of a run's scenario, then about the differences."""
     return _expected_and_missed(expectation(run.content.expect), missed(run))
 
 
@@ -257,27 +256,27 @@ def _expected_and_missed(expected: str, missed: Iterable[str]) -> list[str]:
 
 
 def missed(run: Run) -> tuple[str, ...]:
-    """Lines where a run is not as the scenario expects; first that it is inconclusive."""
+    """Lines about the differences of a run from its expectation; first that it is inconclusive."""
     unknown = run.verdict == "inconclusive" and not run.settled
     reason = [f"{run.verdict}: {run.reason}"] if unknown else []
     return tuple(map(one_line, [*reason, *run.differences]))
 
 
 def _file(content: str) -> str:
-    """Quotes a file of text."""
+    """Quotes a file of text in Markdown."""
     return block(content.rstrip().split("\n"), language="text")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogFailure(_Failure):
-    """A log file that was not answered as it expects.
+    """A log file whose answer differs from its expectation.
 
     Attributes:
-        text: The file as it stands.
-        suffix: Of its name.
-        answer: What came of it, as `--json` prints it.
-        lines: The same in words, a line each.
-        why: What became of the records that were missed, a sentence each.
+        text: Text of the file.
+        suffix: Suffix of its name.
+        answer: Answer as `--json` prints it.
+        lines: Answer in words, a line each.
+        why: Sentences about the fate of the records concerned.
     """
 
     text: str
@@ -288,16 +287,16 @@ class LogFailure(_Failure):
 
     @property
     def sentence(self) -> str:
-        """Sentence about the failure, in one line."""
+        """The first unmet expectation, in one line."""
         return self.missed[0]
 
     @property
     def explanation(self) -> list[str]:
-        """Why, a line each."""
+        """The unmet expectations, then the fates of the records concerned, as lines."""
         return [*self.missed, *map(one_line, self.why)]
 
     def document(self) -> dict[str, Any]:
-        """Fields of `failure.json` beside those of all failures."""
+        """The fields of `failure.json` that differ from those of runs."""
         return {
             "invariant": None,
             "cause": "",
@@ -306,24 +305,24 @@ class LogFailure(_Failure):
         }
 
     def texts(self, folder: Path) -> dict[str, str]:
-        """The log file and the answer."""
+        """Name -> text of the files: the log file and the answer."""
         answered = json_text(self.answer, indent=2) + "\n"
         return {f"{LOG}{self.suffix}": self.text, ANSWER: answered}
 
     def shown(self, texts: Mapping[str, str]) -> list[str]:
-        """Parts of the `README.md`: the answer, and what was missed."""
+        """The parts of `README.md` that only log files have: the answer, and what was missed."""
         return [
-            f"What came of it ([with all numbers]({ANSWER})):",
+            f"The answer ([with all numbers]({ANSWER})):",
             block(first(self.lines, ANSWER), language="text"),
             f"What was missed:\n\n{block(first(self.explanation, EXPLANATION), language='text')}",
         ]
 
 
 def log_failure(result: CaseResult, file: Path) -> LogFailure:
-    """Makes the failure of a red log file; `file` is its path as people name it.
+    """Makes the failure of a red log file; `file` is its path as given to the command.
 
     Raises:
-        BadInput: The file cannot be read any more.
+        BadInput: The file is no longer readable.
     """
     from sim.files.opening import read_text
     from sim.simulate.logfile.file import read_log_document
@@ -367,4 +366,4 @@ def _answered(document: Document) -> tuple[dict[str, Any], Iterator[str]]:
 
 
 Failure = RunFailure | LogFailure
-"""Something that is not as it should be."""
+"""A failure of a run or of a log file."""

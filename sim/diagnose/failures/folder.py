@@ -1,4 +1,4 @@
-"""The folder of a failure: written whole or not at all, and never over one that is there."""
+"""Writes the folder of a failure as a whole or not at all, and never over another one."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from sim.plugins import as_options
 FILES = {
     "sentence.txt": "what went wrong, in one line",
     "picture.html": "the run to step through, in any browser, without a network",
-    "picture.svg": "what every replica held then, and the messages that led there",
-    "strip.txt": "what every replica held then, as text",
-    "explanation.txt": "what led there",
+    "picture.svg": "the logs of all replicas, and the messages that led there",
+    "strip.txt": "the logs of all replicas, as text",
+    "explanation.txt": "the explanation: the deciding fact, and the events that led there",
     "scenario.yaml": "the scenario, with its seed and its rules; `command.txt` runs it",
     "log.yaml": "the log file; `command.txt` runs it",
     "log.json": "the log file; `command.txt` runs it",
-    "answer.json": "what came of it, with all numbers",
-    "command.txt": "runs it again, in this folder",
-    "shrunk.yaml": "the same failure in as little as can be: a story of a few steps, mostly",
-    "shrunk.svg": "what every replica held in that one",
-    "trace.ndjson": "everything that happened, a line of JSON each",
-    "failure.json": "the same facts for machines",
+    "answer.json": "the answer, with all numbers",
+    "command.txt": "the command that runs it again, in this folder",
+    "shrunk.yaml": "the smallest example of the same failure, mostly a story of a few steps",
+    "shrunk.svg": "the logs of its replicas",
+    "trace.ndjson": "all events, a line of JSON each",
+    "failure.json": "the same facts as JSON",
 }
-"""What may be in the folder of a failure beside `README.md`.
+"""Files that may be in the folder of a failure beside `README.md`, with their contents.
 
 `picture.html` needs the extra `report`; the smallest example is there where an invariant is
 violated; a log file has `answer.json`, and neither pictures nor a trace."""
@@ -48,10 +48,10 @@ INDEX = "index.html"
 
 
 def save_failure(folder: Path, failure: Failure) -> Path:
-    """Write a failure into a folder of its own below `folder`, which is made; that folder's path.
+    """Writes a failure into a folder of its own below `folder`, and returns its path.
 
-    The very same failure is not written a second time: its folder is left as it is. Another one of
-    the same name gets a number behind it.
+    `folder` is created if need be. The same failure is not written twice; another one of the same
+    name gets a number.
 
     Raises:
         BadInput: It cannot be written; nothing is left half-written.
@@ -73,7 +73,7 @@ def save_failure(folder: Path, failure: Failure) -> Path:
 
 
 def _place(folder: Path, failure: Failure) -> Path:
-    """The folder that has this failure, or the next free name for it."""
+    """The path of the folder with this failure, or the next free one."""
     for number in count(1):
         place = folder / (failure.name if number == 1 else f"{failure.name}-{number}")
         if not place.exists() or _identity(_read(place)) == _identity(_document(failure)):
@@ -98,7 +98,7 @@ def _write(folder: Path, failure: Failure) -> None:
 
 
 def readme(failure: Failure, texts: Mapping[str, str]) -> str:
-    """The `README.md` of a failure; `texts` are the other files of its folder by name."""
+    """Writes the `README.md` of a failure; `texts` are the other files of its folder by name."""
     rows = {
         "title": text(failure.title),
         "file": text(str(failure.file or "")),
@@ -123,7 +123,7 @@ def readme(failure: Failure, texts: Mapping[str, str]) -> str:
 
 
 def _document(failure: Failure) -> dict[str, Any]:
-    """The document in `failure.json`."""
+    """The content of `failure.json`."""
     return {
         "format": FAILURE_FORMAT,
         "id": failure.id,
@@ -139,13 +139,13 @@ def _document(failure: Failure) -> dict[str, Any]:
 
 
 def _identity(document: dict[str, Any]) -> tuple[object, ...]:
-    """Identity of a failure, whichever command found it."""
+    """The identity of a failure; the command that found it is no part of it."""
     same = ("file", "id", "sentence", "expected", "missed", "rules", "digest")
     return tuple(document.get(name) for name in same)
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    """The document of a folder; empty for one that is not ours."""
+    """The content of a folder's `failure.json`; empty for any other folder."""
     try:
         document = read_json(folder / DOCUMENT).data
     except BadInput:
@@ -155,12 +155,12 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def write_index(folder: Path, red: Sequence[Red] = (), *, summary: str = "") -> None:
-    """Write the page that lists the failures in a folder.
+    """Writes the page that lists the failures in a folder.
 
     Args:
-        folder: Where folders of failures are; nothing is written where there is none.
-        red: What a suite has found that is not as expected, with a folder or without.
-        summary: What the suite says of all its files; empty = no suite was run.
+        folder: Folder with the folders of failures; without one nothing is written.
+        red: Failures that a suite found, with a folder or without.
+        summary: Summary of the suite; empty if no suite was run.
 
     Raises:
         BadInput: It cannot be written.
@@ -183,7 +183,7 @@ def _write_index(folder: Path, red: Sequence[Red] = (), summary: str = "") -> No
 
 @contextmanager
 def _clear_errors(folder: Path) -> Iterator[None]:
-    """Turns a folder that cannot be written into one line of BadInput."""
+    """Turns an error of the file system into BadInput of one line."""
     try:
         yield
     except OSError as error:

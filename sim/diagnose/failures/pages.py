@@ -23,19 +23,19 @@ _STYLE = (
 
 
 LINES_MAX = 200
-"""How many lines of a file a `README.md` shows."""
+"""How many lines of a list or a file a `README.md` shows."""
 PAGE = "picture.html"
 """File in the folder of a run that a list links to."""
 
 
 class Red(NamedTuple):
-    """A file of a suite that is not as expected.
+    """A file of a suite that failed.
 
     Attributes:
-        file: Its path, as people name it.
-        how: `not as expected`, `inconclusive`, `bad input`, `error`.
-        lines: What went wrong.
-        folder: The name of its folder; empty = it has none.
+        file: Path of the file, as given to the command.
+        how: Kind of failure: `not as expected`, `inconclusive`, `bad input` or `error`.
+        lines: Lines about the failure.
+        folder: Name of its folder; empty without one.
     """
 
     file: str
@@ -45,7 +45,7 @@ class Red(NamedTuple):
 
 
 def first(lines: Sequence[str], file: str) -> list[str]:
-    """The first lines of many; a last one says which file of the folder has the others."""
+    """The first lines of many, and a last one that names the file with the others."""
     left = len(lines) - LINES_MAX
     cut = [one_line(line, longest=LONGEST) for line in lines[:LINES_MAX]]
     return [*cut, *([f"and {left:,} lines more: {file}"] if left > 0 else [])]
@@ -54,12 +54,12 @@ def first(lines: Sequence[str], file: str) -> list[str]:
 def index_page(
     documents: Mapping[str, Mapping[str, Any]], red: Sequence[Red] = (), *, summary: str = ""
 ) -> str:
-    """The page that lists failures.
+    """Writes the page that lists failures.
 
     Args:
-        documents: Those of the folders that are there, by the name of the folder.
-        red: What a suite has just found; other folders are of earlier runs.
-        summary: What the suite says of all its files; empty = there was none.
+        documents: Name of a folder -> content of its `failure.json`.
+        red: Failures that a suite just found; other folders are of earlier runs.
+        summary: Summary of the suite; empty without one.
     """
     rows, shown = [], {one.folder for one in red}
     for one in red:
@@ -80,7 +80,7 @@ def index_page(
 
 
 def _row(folder: str, document: Mapping[str, Any], name: str, said: str) -> str:
-    """A row of the list; its name leads to the page of its folder, if it has one, else there."""
+    """Writes a row of the list; the name links to the folder's page, or to the folder."""
     files = document.get("files")
     page = PAGE if isinstance(files, list) and PAGE in files else ""
     place = quote(folder, errors="surrogateescape")
@@ -97,7 +97,7 @@ def _table(rows: Sequence[str]) -> str:
 
 
 def _page(title: str, body: str) -> str:
-    """A page that needs nothing else, in light and dark, wide and narrow."""
+    """Writes a page with its style inside, for light and dark, wide and narrow screens."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -1,11 +1,11 @@
-"""The loop of every shrink: passes propose, the first smaller value that still shows it is kept.
+"""The loop of every shrink: passes propose, the first smaller value that shows the target is kept.
 
 Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002),
-with passes of more kinds than the removal of chunks. When a round of passes finds nothing any more,
-the result is a fixpoint: shrinking it again changes nothing.
+with more kinds of passes than the removal of chunks. When a round of passes finds nothing, the
+result is a fixpoint: shrinking it again changes nothing.
 
-Nothing here is left to chance, and no pass looks at the clock: a budget cuts the work short, and
-does nothing else. The best so far is a value like any other: to go on, shrink that.
+There is no randomness, and no pass looks at the clock: a budget only ends the work early. To go on
+after that, shrink the best found.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Shown(NamedTuple, Generic[V]):
 
     Attributes:
         value: A story or a scenario.
-        violation: The target, as it is in this run.
-        events: (when, event) of all that happened up to it.
+        violation: The target's violation in this run.
+        events: (time, event) up to the violation.
     """
 
     value: V
@@ -43,8 +43,8 @@ class Pass(NamedTuple, Generic[V]):
     """A way to make a value smaller.
 
     Attributes:
-        edits: What it may try, in an order of its own; by default these are smaller values.
-        made: The smaller values that come of one of them.
+        edits: Edits to try, in order; by default the smaller values themselves.
+        made: Smaller values that an edit makes.
     """
 
     edits: Callable[[Shown[V]], Iterable[Any]]
@@ -52,12 +52,12 @@ class Pass(NamedTuple, Generic[V]):
 
 
 class Place(NamedTuple):
-    """Where a shrink stands.
+    """The state of a shrink.
 
     Attributes:
-        number: Of the pass that found the best so far, from 0.
-        position: Of the edit that did, from 0; the pass goes on from there.
-        changed: Whether this round has found anything.
+        number: Index of the pass that found the best so far.
+        position: Index of its edit; the pass goes on from there.
+        changed: True if this round has found a smaller value.
     """
 
     number: int = 0
@@ -69,10 +69,10 @@ BEGINNING: Final = Place()
 
 
 class Budget:
-    """A limit of seconds and runs for one shrink, or several after each other.
+    """A limit of seconds and runs for one shrink, or several in a row.
 
     Attributes:
-        tries: How many values were run so far.
+        tries: Number of values run so far.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Budget:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Seconds from now on and runs; None = as many as it takes."""
+        """Starts the budget: seconds from now on, and runs; None for no limit."""
         self.tries = 0
         self._most_s = inf if within_s is None else within_s
         self._most_tries = inf if tries is None else tries
@@ -90,11 +90,11 @@ class Budget:
         self.renew()
 
     def renew(self) -> None:
-        """Give as many seconds again, from now on."""
+        """Restarts the seconds, from now on."""
         self._begun = self._clock()
 
     def is_over(self, share: float = 1.0) -> bool:
-        """Whether this share of the budget is spent."""
+        """Checks that this share of the budget is spent."""
         spent_s = self._clock() - self._begun
         return self.tries >= self._most_tries * share or spent_s >= self._most_s * share
 
@@ -103,9 +103,9 @@ class Kind(NamedTuple, Generic[V]):
     """The passes, size and identity of values that are shrunk in the same way.
 
     Attributes:
-        passes: In the order of a round.
-        size: What is compared, the most important first; there are no endless descents in it.
-        key: Identifies a value; a value is not tried twice.
+        passes: Passes in the order of a round.
+        size: Size of a value, the most important number first; every descent in it ends.
+        key: Identity of a value; no value is tried twice.
     """
 
     passes: Sequence[Pass[V]]
@@ -117,8 +117,8 @@ class Reducer(Generic[V]):
     """Shrinks one value.
 
     Attributes:
-        best: The smallest so far.
-        place: Where the work stands.
+        best: Smallest value so far.
+        place: State of the work.
     """
 
     def __init__(
@@ -127,12 +127,13 @@ class Reducer(Generic[V]):
         kind: Kind[V],
         shows: Callable[[V], Shown[V] | None],
     ) -> None:
-        """A shrink that has tried nothing.
+        """Starts with nothing tried.
 
         Args:
-            best: What to shrink.
-            kind: How.
-            shows: The value, or as much of it as it takes, if it shows it; None = it does not.
+            best: Value to shrink.
+            kind: Passes and size of such values.
+            shows: Function that runs a value and returns as much of it as shows the target, or
+                None.
         """
         self.best = best
         self.place = BEGINNING
@@ -142,9 +143,9 @@ class Reducer(Generic[V]):
     def run(
         self, budget: Budget, *, share: float = 1.0, report: Callable[[bool], None] = lambda _: None
     ) -> bool:
-        """Shrinks until a round finds nothing; False = that share of the budget was spent before.
+        """Shrinks until a round finds nothing; False if the share of the budget is spent before.
 
-        `report` is called after each try: whether there is a new best.
+        `report` is called after each try, with True for a new best.
         """
         while True:
             for place, value in self._proposals():
@@ -161,9 +162,9 @@ class Reducer(Generic[V]):
                     return True
 
     def _ended(self) -> bool:
-        """Whether the shrink is done; else the place is the beginning of this pass or the next.
+        """Checks that the shrink is done; else moves to the start of this pass or of the next.
 
-        What a pass left behind on its way may go now that what came after has changed.
+        A pass starts again, since edits that failed may succeed after later ones.
         """
         number, position, changed = self.place
         is_last = number + 1 == len(self._kind.passes)
@@ -174,7 +175,7 @@ class Reducer(Generic[V]):
         return is_last and not changed
 
     def _proposals(self) -> Iterator[tuple[Place, V]]:
-        """Yields the proposals of the pass where the work stands, with their places."""
+        """Yields the proposals of the current pass, with their places."""
         number, since, _ = self.place
         edits, made = self._kind.passes[number]
         for position, edit in islice(enumerate(edits(self.best)), since, None):
@@ -187,7 +188,7 @@ class Reducer(Generic[V]):
         return len(self._seen) > before
 
     def _keep(self, value: V, place: Place) -> bool:
-        """Make a value the best if it is smaller and shows what it is to show."""
+        """Makes a value the best if it is smaller and shows the target."""
         shown, size = self._shows(value), self._kind.size
         if shown is None or [*size(shown)] >= [*size(self.best)]:
             return False
@@ -197,10 +198,9 @@ class Reducer(Generic[V]):
 
 
 def chunks(count: int) -> Iterator[range]:
-    """Yields parts to leave out of so many: halves first, then ever smaller ones, from the end.
+    """Yields ranges of indices to leave out: halves first, then ever smaller ones, from the end.
 
-    What comes late depends on what came before, and not the other way round, so leaving out from
-    the end finds more.
+    Later parts depend on earlier ones, so leaving out from the end succeeds more often.
     """
     size = (count + 1) // 2
     while size:
@@ -209,17 +209,17 @@ def chunks(count: int) -> Iterator[range]:
 
 
 def without(items: Sequence[Item], *left_out: int) -> list[Item]:
-    """A sequence without some of it, by index."""
+    """Removes items of a sequence by index."""
     return [item for index, item in enumerate(items) if index not in left_out]
 
 
 def put_at(items: Sequence[Item], index: int, item: Item) -> tuple[Item, ...]:
-    """A sequence with another item at an index."""
+    """Replaces the item at an index."""
     return (*items[:index], item, *items[index + 1 :])
 
 
 def plainer(own: Any, default: Any) -> Iterator[Any]:
-    """Yields a value with one thing in it as in the default of its kind: all, then part by part."""
+    """Yields the default of a value, then the value with one part at a time as in the default."""
     if own == default:
         return
     yield default

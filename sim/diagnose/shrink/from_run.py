@@ -1,12 +1,12 @@
 """Converts a timed run to a story of single steps that violates the same invariant.
 
-The story takes the steps of the whole run; leaving out what does not matter is the work of the
-shrinker. A conversion may go wrong: running the story judges it, and where it does not violate the
-same for the same cause, a second conversion goes as far as it can. Where both fail there is no
-story: what decides may be something that stories cannot say.
+The story takes steps for the whole run; the shrinker leaves out the irrelevant ones. The story is
+run to check that it violates the same for the same cause. If it does not, a second conversion
+ignores the exact amounts of fetches and passes. If that fails, too, there is no story: stories may
+lack the steps for it.
 
-A step is taken only where the story has not got there by itself: what a fetch brings or a quorum
-decides comes out of the story's own rules.
+A step is added only if the story is not in that state already: its own rules decide what a fetch
+brings or a quorum elects.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ from sim.simulate.story.op import Step
 from sim.simulate.story.ops import OPS, REPLICA
 
 NOT_IN_STORIES: Final = {
-    of.BY_OTHER_SETTINGS: "settings do not change in the midst of a story",
+    of.BY_OTHER_SETTINGS: "settings do not change during a story",
     of.CLOCK_AHEAD: "a story has one clock",
     of.EXPIRED: "no step of a story deletes by age or size",
 }
-"""Facts of a signature that no story shows, and why."""
+"""Mechanism that no story can show -> the reason."""
 
 
 def why_no_story(signature: Signature) -> str | None:
-    """Why no story shows a violation with this signature; None = one may."""
+    """The reason why no story can show a violation with this signature; None if one may."""
     return next(filter(None, map(NOT_IN_STORIES.get, signature.mechanism)), None)
 
 
 def story_from_run(
     shown: Shown[Scenario], signature: Signature
 ) -> tuple[Target[Story], Shown[Story], str] | None:
-    """A story that violates the same invariant as a timed run, for the same cause.
+    """Converts a timed run to a story that violates the same invariant for the same cause.
 
     Args:
-        shown: What the run violates.
-        signature: Why.
+        shown: The run and its violation.
+        signature: Signature of the violation.
 
     Returns:
-        The target, with no illegal steps but those of the run; the story, whose last step shows
-        it; what of the run it was made of, in words. None = no conversion shows the same.
+        The target, which allows the illegal steps of the run; the story, whose last step shows it;
+        the part of the run it was made of, in words. None if no conversion shows the same.
     """
     invariant, rules = shown.violation.invariant, rules_of(shown.value)
     allowed = frozenset(illegal_steps(shown.events, rules))
@@ -76,7 +76,7 @@ def story_from_run(
     for exact in (True, False):
         driver = StoryDriver(_beginning(shown, rules), invariants=(invariant, *ELECTIONS))
         conversion = Conversion(driver, shown, exact=exact)
-        with suppress(ValueError):  # a log refuses what no leader would send: this is no story
+        with suppress(ValueError):  # a log refuses a batch that no leader would send
             moments = watched(driver, starmap(conversion.take, shown.events))
             found = target.found_in(driver.story, moments)
             if found is not None:
@@ -87,9 +87,9 @@ def story_from_run(
 
 
 def _beginning(shown: Shown[Scenario], rules: Rules) -> Story:
-    """The replicas there are before the first leader, whom it begins with, and what holds.
+    """The start of the story: the replicas before the first election, its voters, and the rules.
 
-    A delete is marked as such, where all agree what one is.
+    Under `tombstone_mark: null_value` deletes are marked explicitly instead.
     """
     past = shown.events
     if rules.cleaner.tombstone_mark == "null_value":
@@ -103,10 +103,10 @@ def _beginning(shown: Shown[Scenario], rules: Rules) -> Story:
 
 
 _AT_ONCE = 3
-"""So many rounds of fetching until a follower has what it is to have: to part, and to copy."""
+"""Largest number of fetches for one copy of the run."""
 _MARKERS = {Control.COMMIT: "commit", Control.ABORT: "abort"}
 _SUFFIX: Final = {kind: re.sub("([A-Z])", r"_\1", name).lower() for kind, name in NAMES.items()}
-"""Class of event -> how the names of the methods end that take it."""
+"""Class of an event -> suffix of the methods of `Conversion` that take it."""
 _READING: Final = (on.Consumed, on.ConsumerReset, on.ReadingEnded)
 
 
@@ -117,33 +117,33 @@ _SAME: Final[dict[type, tuple[str, dict[str, str]]]] = {
     on.ReplicaRemoved: ("remove_replica", {"replica": "replica"}),
     on.ReadingEnded: ("read_to_end", {n: n for n in ("consumer", "replica", "until")}),
 }
-"""Class of event -> the step that is all it needs: its op, and field -> what the event calls it."""
+"""Class of an event that needs one step -> the op, and its fields by the names of the event's."""
 
 Pair: TypeAlias = tuple[Replica, Replica]
 """A follower and its leader."""
 
 
 class Conversion:
-    """A story in the making out of the events of a run.
+    """The conversion of a run to a story, event by event.
 
-    What `_SAME` does not say of an event, a method does that ends in its name: `_at` takes the
-    replica of the event, `_of` its follower and leader, who are such in the story, too.
+    An event that `_SAME` lacks has a method that ends in its name: `_at…` takes the event's
+    replica, `_of…` its follower and leader, if they are follower and leader in the story, too.
 
     Attributes:
-        driver: The story so far.
-        replicas: Those of the story, by name.
-        steps: Those taken so far.
-        rules: Those of the run.
+        driver: Driver of the story so far.
+        replicas: Name -> replica of the story.
+        steps: Steps taken so far.
+        rules: Rules of the run.
     """
 
     def __init__(self, driver: StoryDriver, shown: Shown[Scenario], *, exact: bool) -> None:
-        """A story without steps.
+        """Starts a story without steps.
 
         Args:
-            driver: Runs it.
-            shown: The run.
-            exact: Whether a pass goes as far as in the run, and a fetch brings as much; otherwise
-                as far as it can.
+            driver: Driver of the story.
+            shown: The run and its violation.
+            exact: True to let each pass go as far, and each fetch bring as much, as in the run;
+                False for as much as possible.
         """
         self.driver, self.replicas, self.rules = driver, driver.replicas, rules_of(shown.value)
         self.steps: list[Step] = []
@@ -159,9 +159,9 @@ class Conversion:
                     self._commits.add(at)
 
     def take(self, now_ms: int, event: Any) -> None:
-        """Take the steps that an event of the run needs.
+        """Takes the steps that an event of the run needs.
 
-        Whom a high watermark waits for is a matter of time, where it moves.
+        Time passes before a high watermark moves if that depends on `replica.lag.time.max.ms`.
         """
         self._at_ms = now_ms
         if now_ms in self._commits:
@@ -182,20 +182,20 @@ class Conversion:
             self.step("quiesce" if event.synced else "check")
 
     def _same(self, event: Any, replica: Replica, op: str, names: Mapping[str, str]) -> None:
-        """Take a step with the fields of an event; of its offsets the story has its own."""
+        """Takes a step with the fields of an event, and the story's own offsets."""
         fields = {name: getattr(event, field) for name, field in names.items()}
         here = {name: held_at(replica, fields[name]) for name in OFFSETS & fields.keys()}
         self.step(op, **(fields | here))
 
     def _pair_of(self, event: Any) -> Pair | None:
-        """Follower and leader of an event; the leader of the story if the event names none."""
+        """The follower and leader of an event; the story's leader if the event names none."""
         follower = getattr(event, "follower", None)
         if follower is not None:
             return self.pair(follower, event.replica)
         return self.pair(event.replica, getattr(event, "leader", self.driver.leader))
 
     def pair(self, follower: str, leader: str | None) -> Pair | None:
-        """Both, if the leader leads in the story, too, and both are up."""
+        """The two replicas, if both are up in the story and the leader leads; else None."""
         fetcher, source = self.replicas.get(follower), self.replicas.get(leader or "")
         if fetcher is None or source is None or fetcher is source:
             return None
@@ -203,7 +203,7 @@ class Conversion:
         return (fetcher, source) if ready else None
 
     def step(self, op: str, **fields: Any) -> None:
-        """Take one step if its replicas can; fields that are None are left out."""
+        """Takes one step if its replicas can; fields that are None are left out."""
         given = {name: value for name, value in fields.items() if value is not None}
         for name, field in OPS[op].fields.items():
             if field.kind is REPLICA and field.must and field.must(self.replicas[given[name]]):
@@ -213,12 +213,12 @@ class Conversion:
         self.driver.take(step)
 
     def until(self, now_ms: int) -> None:
-        """Let time pass up to a moment, unless that is over."""
+        """Lets time pass up to a moment, if that is in the future."""
         if now_ms > self.driver.now_ms:
             self.step("advance", ms=now_ms - self.driver.now_ms)
 
     def follow(self, pair: Pair) -> None:
-        """Become a follower first, where that is a step of its own."""
+        """Takes the step by which a follower begins to follow, if the rules have one."""
         mode, leadership = self.rules.replication.truncation, pair[1].leadership
         if mode not in ("high_watermark", "epoch_kip101", "epoch_kip279") or leadership is None:
             return
@@ -228,7 +228,7 @@ class Conversion:
             self.step("follow", follower=pair[0].name, leader=pair[1].name)
 
     def fetch(self, pair: Pair, most: int | None = None) -> None:
-        """Fetches once, at most so many batches; the leader learns the follower's position."""
+        """Fetches once, `most` batches at most; the leader records the follower's position."""
         self.follow(pair)
         self.step("fetch", follower=pair[0].name, leader=pair[1].name, max=most)
 
@@ -257,7 +257,7 @@ class Conversion:
         by_isr, is_first = self.rules.replication.commit == "isr", self.driver.leader is None
         in_sync = by_isr and event.replica in self.driver.isr
         op = "elect_from_isr" if in_sync and not is_first else "elect"
-        if in_sync and self._commits:  # whom it is not to take for caught up
+        if in_sync and self._commits:  # the members that the leader waits for
             self._set_isr(event.isr)
         votes = None if by_isr or is_first else self._votes(candidate, event.epoch)
         self.step(op, leader=event.replica, epoch=event.epoch, votes=votes)
@@ -265,7 +265,7 @@ class Conversion:
             self._set_isr(event.isr)
 
     def _votes(self, candidate: Replica, epoch: int) -> tuple[str, ...] | None:
-        """A majority that votes for the candidate in the story; None = none does or has to."""
+        """A majority that votes for the candidate in the story; None if none does or need not."""
         voters = self.driver.story.voters
         asked = [self.replicas[name] for name in voters if name in self.replicas]
         rules = self.driver.rules
@@ -290,7 +290,7 @@ class Conversion:
             self.step("expand_isr", replica=event.joined)
 
     def _known(self, pair: Pair) -> int:
-        """Where the leader believes that its follower is; -1 = it has not heard of it."""
+        """The position that the leader recorded for its follower; -1 without one."""
         leadership = pair[1].leadership
         return -1 if leadership is None else leadership.positions.get(pair[0].name, -1)
 
@@ -301,7 +301,7 @@ class Conversion:
             self.fetch(pair, 0)
 
     def _of_copied(self, event: on.Copied | on.GapLearned, pair: Pair) -> None:
-        """Fetch until the follower has what its leader has below a bound of the run."""
+        """Fetches until the follower has the leader's batches below a bound of the run."""
         (fetcher, source), bound = pair, event.log_end_offset
         for _ in range(_AT_ONCE):
             end = fetcher.log.log_end_offset
@@ -319,7 +319,7 @@ class Conversion:
     def _of_truncated(self, event: on.Truncated, pair: Pair) -> None:
         target = event.target if event.lowest is None else event.lowest
         end = pair[0].log.log_end_offset
-        # What stood at the end may be cleaned away: then its place says nothing of the target.
+        # The batch at the log end may have been removed: then its offset is not comparable.
         if end <= held_at(pair[0], target) and end <= pair[1].log.log_end_offset:
             return
         by_fetch = self.rules.replication.truncation == "epoch_diverging"
@@ -350,11 +350,11 @@ class Conversion:
         self.step("compact", replica=replica.name, **fields, crash=crash)
 
     def _ripen(self, replica: Replica, offsets: set[int]) -> None:
-        """Let so much time pass that what went in the run may go in the story."""
+        """Lets time pass until the delete horizons at some offsets are over."""
         batches = [batch for batch in replica.log.batches() if batch.base_offset in offsets]
         self.until(max((batch.delete_horizon_ms or 0 for batch in batches), default=0))
 
-    # Who goes down and comes back.
+    # Crashes and restarts.
 
     def _at_fault_injected(self, event: on.FaultInjected, replica: Replica) -> None:
         moment = self._amid_passes.get((self._at_ms, replica.name))
@@ -397,9 +397,9 @@ class Conversion:
         self._consume(event, replica, upto, "read_committed" if event.committed else None)
 
     def _at_consumer_reset(self, event: on.ConsumerReset, replica: Replica) -> None:
-        """Moves the position of a reader by reading; where it stays, a new reader goes on.
+        """Moves a consumer's position by reading; if it does not move, a new consumer replaces it.
 
-        A story moves readers only as far as KIP-320 does; who is new begins where it likes.
+        In a story a position moves only as KIP-320 has it; a new consumer starts anywhere.
         """
         seen = len(self.driver.events)
         self._consume(event, replica, held_at(replica, event.position))
@@ -415,10 +415,10 @@ class Conversion:
 
 
 def _amid_passes(shown: Shown[Scenario]) -> dict[tuple[int, str], str]:
-    """(when, replica) of each crash amid a cleaning pass -> its moment, as its fault has it.
+    """(time, replica) of each crash during a cleaning pass -> its moment, as its fault has it.
 
-    Such a fault waits for the next pass of its replica. A number of operations on files is given
-    as the moment amid the swap.
+    Such a fault waits for the next pass of its replica. A number of file operations becomes the
+    moment of the swap.
     """
     crashes = [fault for fault in shown.value.faults if isinstance(fault, Crash)]
     found: dict[tuple[int, str], str] = {}
@@ -439,13 +439,13 @@ def _amid_passes(shown: Shown[Scenario]) -> dict[tuple[int, str], str]:
 
 
 def held_at(replica: Replica, bound: int) -> int:
-    """The first batch of a log that begins at an offset or above it, else the log's end."""
+    """The base offset of the first batch at or above an offset, else the log end."""
     bases = (batch.base_offset for batch in replica.log.batches())
     return next((base for base in bases if base >= bound), replica.log.log_end_offset)
 
 
 def count(replica: Replica, since: int, below: int | None = None) -> int:
-    """Batches of a log with a base offset from `since` on, below an offset or to the end."""
+    """The number of batches with a base offset from `since` on, and below a bound if given."""
     bases = [batch.base_offset for batch in replica.log.batches()]
     return sum(since <= base and (below is None or base < below) for base in bases)
 
@@ -455,8 +455,8 @@ def fields_of(record: Record, rules: Rules, story: Rules) -> dict[str, Any]:
 
     Args:
         record: The record.
-        rules: Those of the run: what is a delete there.
-        story: Those of the story: what is a delete, and which version decides.
+        rules: Rules of the run, which define its tombstones.
+        story: Rules of the story, which define tombstones and the version that decides.
     """
     fields: dict[str, Any] = {"label": f"u{record.uid}", "key": record.key}
     if story.cleaner.strategy == "timestamp":
@@ -470,7 +470,7 @@ def fields_of(record: Record, rules: Rules, story: Rules) -> dict[str, Any]:
 
 
 def _version(record: Record, rules: Rules) -> dict[str, Any]:
-    """The version headers of a record: the last one, and one before it, which some rules read."""
+    """The fields for the last two version headers of a record, as some rules read the first."""
     own = [value for name, value in record.headers if name == rules.topic.strategy_header][-2:]
     first = _number(own[0], rules.cleaner.header_form) if own else None
     number = {} if first is None else {"hdr": first}
@@ -478,7 +478,7 @@ def _version(record: Record, rules: Rules) -> dict[str, Any]:
 
 
 def _number(value: bytes, form: str) -> int | None:
-    """The number that a story would write as these bytes; None = there is none."""
+    """The number that a story would write as these bytes; None without one."""
     fixed = int.from_bytes(value[:VERSION_HEADER_BYTES], "big", signed=True)
     known = [number for number in (fixed, decode_varint(value)) if number is not None]
     return next((number for number in known if ENCODERS[form](number) == value), None)

@@ -1,9 +1,8 @@
-"""Illegal steps: what the steps of a story can do and no cluster does.
+"""Illegal steps: actions that a story can take and no cluster does.
 
-A step of a story does what it says, without asking who may: a replica outside every in-sync set
-leads, a disk that others count on is replaced. What is violated after that says nothing about the
-rules. So a story made of a run takes no illegal step of a kind that the run did not take itself, as
-in an unclean election.
+A story takes its steps without checks: a replica outside every in-sync set leads, a disk that
+others count on is replaced. A violation after that says nothing about the rules. So a story made of
+a run takes only the kinds of illegal steps that the run took, such as an unclean election.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ NO_SNAPSHOT: Final = "the beginning of a log goes without a snapshot"
 UNCOMMITTED: Final = "a snapshot has what is not committed"
 
 ELECTIONS: Final = ("election-safety", "epoch-monotonic")
-"""Invariants that only elections break which no cluster would hold."""
+"""Invariants that only illegal elections violate."""
 
 
 def illegal_steps(events: Events, rules: Rules) -> set[str]:
-    """The kinds of illegal steps that were taken; of elections the invariants that they broke.
+    """The kinds of illegal steps in a run; for elections the invariants that they violate.
 
     Args:
-        events: (when, event) of a run or a story from its beginning.
-        rules: Say who elects: a controller out of the in-sync set, or a majority.
+        events: (time, event) of a run or a story from its beginning.
+        rules: Rules of the run: a controller elects from the in-sync set, or a majority votes.
     """
     watch = _Watch(rules)
     found = set[str]()
@@ -51,7 +50,7 @@ class _Watch:
     """Compares each event with the history before it.
 
     Attributes:
-        checker: Keeps the history and judges the elections.
+        checker: Checker that keeps the history and judges the elections.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -62,11 +61,11 @@ class _Watch:
         self._acknowledged: dict[str, int] = {}
 
     def view(self, name: str) -> ReplicaView:
-        """A replica before the event; empty if it is not there."""
+        """The state of a replica before the event; an empty one if it does not exist."""
         return self._history.replicas.get(name) or ReplicaView(name)
 
     def illegal(self, event: Event, view: ReplicaView) -> Iterator[str]:
-        """Yields the illegal steps in an event; followers acknowledge what leaders record."""
+        """Yields the illegal steps in an event; a recorded position counts as acknowledged."""
         name, end, known = view.name, view.log_end_offset, self._acknowledged
         match event:
             case on.LeaderElected():
@@ -116,7 +115,7 @@ class _Watch:
         yield from self._not_admitted(event.isr)
 
     def _entry(self, view: ReplicaView) -> tuple[int, int]:
-        """The epoch of the last record that a log was given, and where the log ends."""
+        """The epoch of the last record of a log, and the log end."""
         written = self._history.written.get(view.lineage[-1] if view.lineage else 0)
         return (0 if written is None else written.batch.epoch, view.log_end_offset)
 

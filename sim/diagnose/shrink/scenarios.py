@@ -1,8 +1,7 @@
-"""Scenarios as values to shrink: parts that can be left out, defaults, and the passes.
+"""Scenarios as values to shrink: their size, parts that can be left out, and the passes.
 
-Parts that are left hang together in any case: what belongs to something that is gone goes with it,
-such as the end of a transaction without sends, a fault of a replica that is not there, or whatever
-comes after the end of the run.
+A part that depends on a removed one is removed with it: the end of a transaction without sends, a
+fault of an absent replica, and all parts after the end of the run.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ Value: TypeAlias = Send | EndTransaction | Fault | Change | Consumer
 
 
 class Part(NamedTuple):
-    """A thing that a scenario can do without.
+    """A part of a scenario that can be left out.
 
     Attributes:
-        value: What it is.
-        headers: Of a send: its headers in the place of the version header.
+        value: The part itself.
+        headers: Headers of a send that replace its version header.
     """
 
     value: Value
@@ -52,11 +51,11 @@ class Part(NamedTuple):
 
     @property
     def at_ms(self) -> int:
-        """When it happens; a consumer is there from the beginning."""
+        """Time of the part in ms; 0 for a consumer."""
         return 0 if isinstance(self.value, Consumer) else self.value.at_ms
 
     def moved(self, to: Callable[[int], int]) -> Part:
-        """Moves it to another time, with the timestamp of a send and the end of a fault."""
+        """Moves the part to another time, with the timestamp of a send and the end of a fault."""
         value = self.value
         if isinstance(value, Consumer):
             return self
@@ -71,7 +70,7 @@ class Part(NamedTuple):
 
 
 def parts_of(scenario: Scenario) -> list[Part]:
-    """All parts in order of time, consumers first."""
+    """The parts of a scenario in order of time, consumers first."""
     headers = dict(scenario.applications.headers)
     sends = [Part(s, headers.get(i, ())) for i, s in enumerate(scenario.workload.sends)]
     lists = (scenario.workload.ends, scenario.faults, scenario.changes)
@@ -81,7 +80,7 @@ def parts_of(scenario: Scenario) -> list[Part]:
 
 
 def with_parts(scenario: Scenario, parts: Iterable[Part]) -> Scenario:
-    """The scenario with these parts and no others, as far as they hang together."""
+    """Replaces the parts of a scenario; those that depend on an absent one are left out."""
     before_end = [part for part in parts if part.at_ms < scenario.duration_ms]
     kept = list(_together(scenario, sorted(before_end, key=lambda part: part.at_ms)))
     sent = [part.headers for part in kept if isinstance(part.value, Send)]
@@ -101,7 +100,7 @@ def with_parts(scenario: Scenario, parts: Iterable[Part]) -> Scenario:
 
 
 def _together(scenario: Scenario, parts: Iterable[Part]) -> Iterator[Part]:
-    """Yields the parts whose replicas, consumers and transactions are there by then."""
+    """Yields the parts whose replicas, consumers and transactions exist at their time."""
     there: set[Any] = {replica.name for replica in scenario.replicas}
     there |= {None, EVERY_REPLICA, *ROLES}
     for part in parts:
@@ -129,7 +128,7 @@ def _together(scenario: Scenario, parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def without_replica(scenario: Scenario, name: str) -> Scenario:
-    """The scenario without a replica, and without all that names it."""
+    """Removes a replica from a scenario, and all parts that name it."""
     network = scenario.network
     links = tuple(link for link in network.links if name not in (link.source, link.target))
     others = tuple(replica for replica in scenario.replicas if replica.name != name)
@@ -139,7 +138,7 @@ def without_replica(scenario: Scenario, name: str) -> Scenario:
 
 
 def by_default(scenario: Scenario) -> Scenario:
-    """The scenario with the same parts, and all else as by default."""
+    """The scenario with the same parts, and defaults for all other values."""
     workload = scenario.workload
     if workload.trace is None:  # sends of the first producer at their own times, without versions
         sends = tuple(
@@ -170,7 +169,7 @@ def by_default(scenario: Scenario) -> Scenario:
 
 
 def size_of(shown: Shown[Scenario]) -> Iterator[Any]:
-    """Yields what makes a scenario small: few events, few parts, defaults, then round numbers."""
+    """Yields the size of a scenario: events, parts, deviations from defaults, digits of times."""
     scenario, parts = shown.value, parts_of(shown.value)
     yield len(shown.events)
     yield len(parts)
@@ -182,7 +181,7 @@ def size_of(shown: Shown[Scenario]) -> Iterator[Any]:
 
 
 def _numbers(value: Value) -> Iterator[int]:
-    """The times that are to be written of a part."""
+    """Yields the times of a part that its file has to give."""
     if not isinstance(value, Consumer):
         yield value.at_ms
     if isinstance(value, Send) and value.timestamp_ms != value.at_ms:
@@ -191,16 +190,16 @@ def _numbers(value: Value) -> Iterator[int]:
         yield value.duration_ms
 
 
-# Passes.
+# The passes.
 
 ONE_BY_ONE_UP_TO = 40
-"""Parts; the times of more of them are made round all at once only."""
+"""Number of parts up to which each time is rounded on its own; else only all at once."""
 _STEPS_MS = (1000, 100, 10)
 FAST = Network((1, 1))
 
 
 def shorter(shown: Shown[Scenario]) -> Iterator[Scenario]:
-    """The run ends where the invariant is violated, or long before."""
+    """Yields scenarios that end at the violation, after the last part, or at half the time."""
     scenario, whole = shown.value, parts_of(shown.value)
     last = max((part.at_ms for part in whole), default=0) + 1
     for duration_ms in (shown.violation.at + 1, last, scenario.duration_ms // 2):
@@ -217,22 +216,22 @@ def _dropped(shown: Shown[Scenario], left_out: range) -> Iterator[Scenario]:
 
 
 def _dropped_eagerly(shown: Shown[Scenario], left_out: range) -> Iterator[Scenario]:
-    """Parts go, and the cleaner takes every record as soon as it may."""
+    """Yields scenarios without some parts, whose cleaner runs as often as it may."""
     topic = replace(shown.value.topic, segment_bytes=1, min_cleanable_dirty_ratio=0.0)
     yield from (replace(fewer, topic=topic) for fewer in _dropped(shown, left_out))
 
 
 def fewer_replicas(shown: Shown[Scenario]) -> Iterator[Scenario]:
-    """A replica goes, and all that names it."""
+    """Yields scenarios without one replica."""
     replicas = shown.value.replicas
     for replica in reversed(replicas) if len(replicas) > 1 else ():
         yield without_replica(shown.value, replica.name)
 
 
 def default_settings(shown: Shown[Scenario]) -> Iterator[Scenario]:
-    """All as by default, then one thing by itself; a fast network, a replica that never cleans.
+    """Yields scenarios with more defaults, a fast network, or a replica that never cleans.
 
-    A cleaner that is slower by default may get there only in a run of twice the length.
+    A cleaner that is slower by default may need a run of twice the length.
     """
     scenario, plain, network = shown.value, by_default(shown.value), shown.value.network
     yield replace(plain, network=FAST, rules=scenario.rules)
@@ -251,14 +250,14 @@ def _retimed(scenario: Scenario, to: Callable[[int], int]) -> Scenario:
 
 
 def _times(scenario: Scenario) -> list[int]:
-    """The moments at which something is to happen, if they are few."""
+    """The times of the parts, of the start and of the end; the latter alone if parts are many."""
     whole = parts_of(scenario)
     few = whole if len(whole) <= ONE_BY_ONE_UP_TO else []
     return sorted({part.at_ms for part in few} | {0, scenario.duration_ms})
 
 
 def earlier(shown: Shown[Scenario]) -> Iterator[Scenario]:
-    """Pauses shorter: what comes after one moves nearer to what comes before."""
+    """Yields scenarios with one pause shortened to 1 ms, or to half."""
     for before, after in pairwise(_times(shown.value)):
         for left_ms in (1, (after - before) // 2):
             if left_ms < after - before:
@@ -270,7 +269,7 @@ def _sooner(since_ms: int, gain_ms: int, time_ms: int) -> int:
 
 
 def round_times(shown: Shown[Scenario]) -> Iterator[Scenario]:
-    """All times, and then each, as multiples of 1000, 100 or 10 ms."""
+    """Yields scenarios with all times, then each time, rounded to 1000, 100 or 10 ms."""
     for step_ms in _STEPS_MS:
         yield _retimed(shown.value, partial(_rounded, step_ms, None))
     for step_ms, time_ms in product(_STEPS_MS, _times(shown.value)):
@@ -297,4 +296,4 @@ SCENARIOS = Kind(
     size=size_of,
     key=lambda scenario: scenario,
 )
-"""A round: what takes the most away comes first."""
+"""Scenarios: the passes that remove the most come first."""

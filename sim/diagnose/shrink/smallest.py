@@ -1,9 +1,8 @@
-"""The smallest example of a failure: a story where there is one, else a scenario.
+"""The smallest example of a failure: a story if there is one, else a scenario.
 
-The roads from a run are tried in this order: a story made of the run as it is; the run made small,
-and a story made of that; the small run itself. What comes out violates the same invariant with the
-same signature. It depends on the run and on the budget in tries alone; a budget in seconds cuts it
-short, and nothing else.
+Of a run these are tried in order: a story made of the run; a story made of the shrunk run; the
+shrunk run itself. The result violates the same invariant with the same signature. It depends only
+on the run and on the budget in tries; a budget in seconds ends the work early.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from sim.simulate.story.format import Story
 V = TypeVar("V", bound=Story | Scenario)
 
 FIRST_SHARE: Final = 0.6
-"""Of a budget, for making the run small before another story is made of it."""
+"""Share of a budget for shrinking the run before another story is made of it."""
 SMALL: Final = 400
-"""Events; of a longer run that gave no story before, none is made again."""
+"""Number of events up to which a story is made of a shrunk run."""
 NO_STORY: Final = "no story was found that shows it for the same cause"
 
 
@@ -37,19 +36,19 @@ class SmallestExample(NamedTuple):
 
     Attributes:
         kind: `story` of single steps, or `scenario` in simulated time.
-        invariant: What is violated.
-        signature: Why, in what was shrunk as in the example.
-        sentence: What happens in the example, with the numbers in it.
-        text: The file, which expects its violation.
-        steps: Of the story; None = it is a scenario.
-        events: How many events of the example lead to its violation.
-        events_before: How many events there were.
-        tries: How many stories and scenarios were run for it.
-        complete: Whether it is as small as it gets; False = the budget was over, or it was
+        invariant: Name of the violated invariant.
+        signature: Signature of the violation, the same as before.
+        sentence: Sentence of the violation in the example.
+        text: Text of its file, which expects the violation.
+        steps: Number of steps of the story; None for a scenario.
+        events: Number of events of the example up to its violation.
+        events_before: Number of events of the failure.
+        tries: Number of stories and scenarios that were run.
+        complete: True if no pass finds a smaller one; False if the budget was over, or the work
             interrupted.
-        interrupted: Whether it was interrupted.
-        made_of: What of a run the story was made of, or why there is none, in words; empty = it is
-            a story that was made smaller.
+        interrupted: True if the work was interrupted.
+        made_of: The part of a run that the story was made of, or why there is no story; empty for
+            a shrunk story.
     """
 
     kind: Literal["story", "scenario"]
@@ -67,22 +66,22 @@ class SmallestExample(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """Remark on its kind; empty = none."""
+        """The origin of the example in words; empty for a shrunk story."""
         if self.kind == "scenario":
             return f"as a scenario: {self.made_of}"
         return f"as a story, made of {self.made_of}" if self.made_of else ""
 
 
 class Case:
-    """Something to shrink: a story, or a run in simulated time.
+    """A story, or a run in simulated time, that is to be shrunk.
 
     Attributes:
         value: The story or scenario.
-        id: What the result is called, and its file in a folder.
-        invariant: What it violates.
-        signature: Why.
-        size: How large it is, in steps once there is a story, until then in events.
-        whole: The same for people, with its unit if that is another one.
+        id: Id of the result, and name of its file in a folder.
+        invariant: Name of the violated invariant.
+        signature: Signature of the violation.
+        size: Size of the value: steps of a story, events of a run.
+        whole: The size as text, with its unit for events.
     """
 
     def __init__(
@@ -94,17 +93,17 @@ class Case:
         source: str = "",
         where: str | None = None,
     ) -> None:
-        """Run it, and look for a story.
+        """Runs the value, and looks for a story if it is a scenario.
 
         Args:
-            value: It violates something.
-            invariant: Which one counts, as in `target_of`.
-            command: What was typed, for title and source of the result.
-            source: Where it comes from, if nothing was typed.
-            where: What messages call it.
+            value: A story or a scenario with a violation.
+            invariant: Invariant that counts, as in `target_of`.
+            command: Command of the user, for title and source of the result.
+            source: Source of the result without a command.
+            where: Name of the value in messages.
 
         Raises:
-            BadInput: It violates nothing, or not this.
+            BadInput: The value violates nothing, or not this invariant.
         """
         self._target: Target[Any]
         self._shown: Shown[Any]
@@ -123,11 +122,11 @@ class Case:
 
     @property
     def unit(self) -> str:
-        """Unit of its size: `steps` or `events`."""
+        """The unit of the current size: `steps` or `events`."""
         return "steps" if isinstance(self._shown.value, Story) else "events"
 
     def _becomes_story(self, shown: Shown[Scenario]) -> bool:
-        """Look for a story that shows the same as a scenario; it is shrunk from then on."""
+        """Looks for a story that shows the same as a scenario, to be shrunk in its place."""
         found = None if why_no_story(self.signature) else story_from_run(shown, self.signature)
         if found is not None:
             self._target, self._shown, self._made_of = found
@@ -140,13 +139,13 @@ class Case:
         report: Callable[[bool], None] = lambda _: None,
         hasty: bool = False,
     ) -> SmallestExample:
-        """Shrinks it; an interrupt ends that with the best found.
+        """Shrinks the value; an interrupt ends that with the best found.
 
         Args:
-            budget: What it may cost. Without haste, a story of what is left of a run may take as
-                many seconds again.
-            report: Called after every run: whether `best` is new.
-            hasty: Make a story also of a run that is not as small as it gets, when a share of the
+            budget: Limit of the work. Unless `hasty`, a story made of a shrunk run may take as many
+                seconds again.
+            report: Function called after every run, with True for a new `best`.
+            hasty: True to make a story of a run that is not completely shrunk, when a share of the
                 budget is spent.
         """
         self._reducer = self._target.reducer(self._shown.value)
@@ -175,8 +174,8 @@ class Case:
         complete = False
         for share in (FIRST_SHARE, 1.0) if hasty else (1.0,):
             complete = self._reducer.run(budget, share=share, report=report)
-            may_be_told = self.unit == "events" and (complete or hasty) and self.left <= SMALL
-            if may_be_told and self._becomes_story(self.best):
+            may_convert = self.unit == "events" and (complete or hasty) and self.left <= SMALL
+            if may_convert and self._becomes_story(self.best):
                 if not hasty:
                     budget.renew()
                 self._reducer = self._target.reducer(self._shown.value)
@@ -187,16 +186,16 @@ class Case:
 
     @property
     def best(self) -> Shown[Any]:
-        """The smallest that `shrink` has found."""
+        """The smallest value that `shrink` has found."""
         return self._reducer.best
 
     @property
     def left(self) -> int:
-        """How large that is."""
+        """The size of `best`."""
         return len(self.best.events) if self.unit == "events" else len(self.best.value.steps)
 
     def near_miss(self) -> NearMiss | None:
-        """Finds one rule under which nothing is violated; None = no rule heals it."""
+        """Finds one rule under which nothing is violated; None if no rule heals it."""
         return near_miss_of(self.best.value, self.invariant, self.value)
 
     def near_miss_text(self, near: NearMiss) -> str:
@@ -208,13 +207,13 @@ class Case:
         return near_miss_file(self._named(near.value, title, "_near_miss"), self.invariant)
 
     def _named(self, value: V, title: str, behind: str = "") -> V:
-        """The story or scenario under the name of the result, with where it comes from."""
+        """Gives a story or scenario the id and the title of the result, and its source."""
         name = self.id if self._command else self.id.replace("-", "_")
         source = self._command or self._source or self.value.source
         return replace(value, id=name + behind, title=title, source=source)
 
     def draft(self) -> str:
-        """Writes the file of the best so far; not run yet, it expects this invariant alone."""
+        """Writes the file of the best so far, without a run: it expects only this invariant."""
         return self._text("")
 
     def _text(self, sentence: str) -> str:
@@ -237,14 +236,14 @@ def smallest_example(
     """Finds the smallest example of a failure.
 
     Args:
-        value: What fails.
-        invariant: The invariant of which the first violation counts; None = the first violated.
-        within_s: Stop after so many seconds with the best found.
-        tries: Stop after so many runs with the best found: the same on any machine.
-        source: Where it comes from, for the file.
+        value: A story or a scenario with a violation.
+        invariant: Invariant whose first violation counts; None for the first one violated.
+        within_s: Limit in seconds; None without one.
+        tries: Limit in runs, with the same result on any machine; None without one.
+        source: Source of the failure, for the file.
 
     Raises:
-        BadInput: It violates nothing, or not this.
+        BadInput: The value violates nothing, or not this invariant.
     """
     budget = Budget(within_s, tries)
     return Case(value, invariant, source=source).shrink(budget, hasty=True)

@@ -1,8 +1,8 @@
-"""Stories as values to shrink: what is in them, which is smaller, sound edits, and the passes.
+"""Stories as values to shrink: their size, edits that keep them valid, and the passes.
 
-Smaller is as people would say: fewer steps first, then fewer replicas, rules that differ from the
-defaults, names and fields; among stories alike in all that, smaller numbers and then the order of
-the alphabet. In an edit, a step that can no longer be said is left out.
+A smaller story has fewer steps, or else fewer replicas, rules that differ from the defaults, names
+and fields; or else smaller numbers, or comes first in the alphabet. An edit leaves out steps that
+are not valid any more.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from sim.simulate.story.op import Step
 from sim.simulate.story.ops import OPS
 
 PLAIN = {"replica": "r{}", "key": "k{}", "label": "v{}", "consumer": "reader{}"}
-"""The plain names of a kind, with the numbers from 1; of pids and epochs the numbers themselves."""
+"""Plain names of a kind, with the numbers from 1; pids and epochs are the numbers themselves."""
 
 OFFSETS = {"upto", "end", "to", "high_watermark", "cleaned"}
-"""Fields with an offset."""
+"""Names of fields with an offset."""
 
 AT_THE_START = ("replicas", "isr", "voters")
-"""What a story says of replicas before its steps."""
+"""Attributes of a story with replicas at the start."""
 
 _BY_NAME = {name: name for name in PLAIN} | dict.fromkeys(OFFSETS, "offset")
 _BY_TYPE = {
@@ -43,18 +43,18 @@ KINDS = {
     op: {name: _BY_TYPE.get(kind, _BY_NAME.get(name)) for name, kind in spec.types.items()}
     for op, spec in OPS.items()
 }
-"""What each field of each op says: replica(s), key, label, consumer, pid, epoch, offset, segments,
-or None."""
+"""Op -> field -> kind of its value: replica(s), key, label, consumer, pid, epoch, offset, segments,
+or None for any other."""
 
 GONE: Final = object()
-"""In the place of a value without which its step cannot be said."""
+"""Result of a change that makes the step invalid."""
 
 Change: TypeAlias = Callable[[str | None, Any], Any]
-"""Given what a field says, and its value: what is to be there, or `GONE`."""
+"""Function of the kind and the value of a field that returns the new value, or `GONE`."""
 
 
 def names_of(story: Story) -> dict[str, list[Any]]:
-    """The names that the steps use, kind by kind, each once, in the order of their first use."""
+    """Kind -> the names that the steps use, each once, in the order of their first use."""
     kinds = ("replica", "key", "label", "consumer", "pid", "epoch")
     found: dict[str, dict[Any, None]] = {kind: {} for kind in kinds}
     for step in story.steps:
@@ -68,7 +68,7 @@ def names_of(story: Story) -> dict[str, list[Any]]:
 
 
 def plain_names(kind: str, count: int) -> list[Any]:
-    """Names as a shrunk story has them, so many."""
+    """The plain names of a kind, `count` of them."""
     return [PLAIN[kind].format(n) if kind in PLAIN else n for n in range(1, count + 1)]
 
 
@@ -77,13 +77,13 @@ def _said(story: Story) -> list[str]:
 
 
 def key_of(story: Story) -> Hashable:
-    """Identity of a story: stories with the same run alike."""
+    """The identity of a story: equal for stories with the same run."""
     lag_max_ms = story.replica_lag_max_ms
     return story.replicas, story.isr, story.voters, story.rules, lag_max_ms, *_said(story)
 
 
 def size_of(shown: Shown[Story]) -> Iterator[Any]:
-    """Yields what makes a story small, the most important first."""
+    """Yields the size of a story, the most important number first."""
     story = shown.value
     values = [value for step in story.steps for value in step.fields.values()]
     names = names_of(story)
@@ -103,12 +103,12 @@ def size_of(shown: Shown[Story]) -> Iterator[Any]:
 
 
 def step_of(op: str, fields: Mapping[str, Any]) -> Step:
-    """A step that has not got its number yet."""
+    """Makes a step without a number."""
     return Step(0, op, fields)
 
 
 def mapped(step: Step, change: Change) -> Step | None:
-    """The step with other values in its fields; None = it cannot be said any more."""
+    """Changes the values of a step's fields; None if it is not valid any more."""
     kinds = KINDS[step.op]
     fields = {name: change(kinds[name], value) for name, value in step.fields.items()}
     if GONE in fields.values():
@@ -117,10 +117,10 @@ def mapped(step: Step, change: Change) -> Step | None:
 
 
 def with_steps(story: Story, steps: Iterable[Step | None], **changes: Any) -> Story:
-    """Replaces the steps, numbered anew; those that name what is not there are left out.
+    """Replaces and renumbers the steps; those that name an absent replica are left out.
 
-    `changes` are those of other attributes. The story expects nothing any more, as what it expects
-    is that of its old steps.
+    `changes` are new values of other attributes. The expectation is removed, as it is about the old
+    steps.
     """
     known = list(changes.setdefault("replicas", story.replicas))
     kept: list[Step] = []
@@ -144,14 +144,14 @@ def with_steps(story: Story, steps: Iterable[Step | None], **changes: Any) -> St
 
 
 def _present(known: Collection[str], kind: str | None, value: Any) -> Any:
-    """Leaves out of a value the replicas that are not there."""
+    """Removes absent replicas from a value."""
     if kind == "replicas":
         return tuple(name for name in value if name in known) or GONE
     return GONE if kind == "replica" and value not in known else value
 
 
 def offsets_written(events: Iterable[tuple[int, Event]], steps: int) -> list[list[int]]:
-    """Finds the offsets that each of so many steps appended at, in the events of the story."""
+    """The base offsets that each of the steps appended, by the events of the story."""
     written: list[list[int]] = [[] for _ in range(steps)]
     for step, event in events:
         if isinstance(event, Appended | Pushed) and step:
@@ -160,10 +160,10 @@ def offsets_written(events: Iterable[tuple[int, Event]], steps: int) -> list[lis
 
 
 def without_steps(shown: Shown[Story], left_out: Collection[int]) -> Iterator[Story]:
-    """The story without some steps, by index from 0.
+    """Yields the story without some steps, by index.
 
-    Where steps that stay speak of offsets, there are two ways to leave out an append: the offsets
-    move down with what follows, or they stay. Both are given, the first one first.
+    If the other steps name offsets, there are two ways to leave out an append: first with the
+    offsets moved down, then with the offsets as they were.
     """
     story = shown.value
     kept = without(story.steps, *left_out)
@@ -180,12 +180,12 @@ def without_steps(shown: Shown[Story], left_out: Collection[int]) -> Iterator[St
 
 
 def speaks_of_offsets(step: Step) -> bool:
-    """Whether a step names an offset."""
+    """Checks that a step names an offset."""
     return any(KINDS[step.op][field] in ("offset", "segments") for field in step.fields)
 
 
 def with_offsets(step: Step, moved: Callable[[int], int]) -> Step | None:
-    """The step with other offsets in it."""
+    """Moves the offsets that a step names; None if it is not valid any more."""
 
     def change(kind: str | None, value: Any) -> Any:
         if kind == "segments":
@@ -200,9 +200,9 @@ def renamed(story: Story, kind: str, names: Mapping[Any, Any], *, since: int = 0
 
     Args:
         story: The story.
-        kind: Of what the names are.
-        names: Old name -> new name; what is not in it stays.
-        since: Index of the first step that changes; from 0 on, so does what stands before them.
+        kind: Kind of the names, such as `replica`.
+        names: Old name -> new name; other names stay.
+        since: Index of the first step to change; 0 to change the start of the story, too.
     """
 
     def change(found: str | None, value: Any) -> Any:
@@ -217,20 +217,20 @@ def renamed(story: Story, kind: str, names: Mapping[Any, Any], *, since: int = 0
     return with_steps(story, [*story.steps[:since], *later], **start)
 
 
-# Passes: steps go.
+# Passes that remove steps.
 
 STRETCH = 12
-"""Most steps of a stretch."""
+"""Largest number of steps that are left out in a row, beside chunks."""
 MERGES_UP_TO, NEAREST = 40, 6
-"""Steps; in longer stories so near neighbours only are merged."""
+"""Steps of a story above which only the `NEAREST` neighbours of a step are merged with it."""
 ROUND = (0, 1, 2, 5, 10, 100, 101, 1000)
-"""Numbers that are plainer than what lies between them."""
+"""Numbers that are plainer than those between them."""
 NUMBERED = ("epoch", "epochs", "pid")
-"""Numbers that are names: they change everywhere at once, and epochs keep their order."""
+"""Fields whose numbers are names: they change in all steps at once, and epochs keep their order."""
 
 
 def drop_replicas(shown: Shown[Story]) -> Iterator[Story]:
-    """A replica goes with all steps that name it."""
+    """Yields stories without one replica and the steps that name it."""
     story = shown.value
     for name in reversed(story.replicas) if len(story.replicas) > 1 else ():
         others = tuple(other for other in story.replicas if other != name)
@@ -238,9 +238,9 @@ def drop_replicas(shown: Shown[Story]) -> Iterator[Story]:
 
 
 def drop_and_swap(shown: Shown[Story]) -> Iterator[Story]:
-    """A step goes, and from there on two replicas, or two keys, are each other.
+    """Yields stories without one step and with two replicas, or two keys, swapped after it.
 
-    So an election goes whose winner did no more than the leader before could have done.
+    This removes an election whose winner did only what the leader before could have done.
     """
     story, names = shown.value, names_of(shown.value)
     for index in range(len(story.steps) - 1, -1, -1):
@@ -250,13 +250,13 @@ def drop_and_swap(shown: Shown[Story]) -> Iterator[Story]:
                 yield renamed(shorter, kind, {one: other, other: one}, since=index)
 
 
-# One step, or the state at the start, does what several steps did.
+# Passes that let one step, or the start of the story, do the work of several steps.
 
 
 def begin_with(shown: Shown[Story]) -> Iterator[Story]:
-    """Yields stories that start with what a step sets up: the in-sync set, a replica.
+    """Yields stories that start with the result of a step: an in-sync set, a replica.
 
-    A leader that is alone in the in-sync set needs no step to commit.
+    A leader that is alone in the in-sync set commits without a further step.
     """
     story = shown.value
     leader = next((step["leader"] for step in story.steps if step.op.startswith("elect")), None)
@@ -274,9 +274,9 @@ def begin_with(shown: Shown[Story]) -> Iterator[Story]:
 
 
 def fewer_names(shown: Shown[Story]) -> Iterator[Story]:
-    """Two keys become one; so do consumers, producers, and replicas.
+    """Yields stories with two keys, consumers, producers or replicas merged into one.
 
-    One replica does what two did, and no longer fetches from itself.
+    Fetches of a merged replica from itself are left out.
     """
     story = shown.value
     names = names_of(story) | {"replica": list(story.replicas)}
@@ -288,7 +288,7 @@ def fewer_names(shown: Shown[Story]) -> Iterator[Story]:
 
 
 def merge(shown: Shown[Story]) -> Iterator[Story]:
-    """Yields stories where one step does more, as `sync` for `fetch`, and another goes."""
+    """Yields stories where one step does more, as `sync` for `fetch`, and another is left out."""
     story, steps, count = shown.value, shown.value.steps, len(shown.value.steps)
     far = NEAREST if count > MERGES_UP_TO else count
     for index, step in enumerate(steps):
@@ -304,7 +304,7 @@ def merge(shown: Shown[Story]) -> Iterator[Story]:
 
 
 def _wider(step: Step) -> Iterator[Step]:
-    """Steps that do at least as much as this one, or nearly the same in another way."""
+    """Yields steps that do at least as much as this one, or nearly the same in another way."""
     pair = {name: step.fields[name] for name in ("follower", "leader") if name in step.fields}
     fetches = "follower" in OPS[step.op].required and step.op != "push"
     for op in ("sync", "fetch") if fetches else ():
@@ -314,18 +314,18 @@ def _wider(step: Step) -> Iterator[Step]:
         yield step_of("quiesce", {})
 
 
-# What the steps say gets plainer.
+# Passes that make the steps plainer.
 
 
 def plain_start(shown: Shown[Story]) -> Iterator[Story]:
-    """Rules and timers by default; everybody is in the in-sync set at first, everybody votes."""
+    """Yields stories with default rules and timers, and all replicas in sync and voting."""
     story, everybody = shown.value, shown.value.replicas
     default = replace(story, rules=STORY_DEFAULTS, isr=everybody, voters=everybody)
     yield from plainer(story, replace(default, replica_lag_max_ms=REPLICA_LAG_MAX_MS))
 
 
 def plain_fields(shown: Shown[Story]) -> Iterator[Story]:
-    """Optional fields go, names in lists go, and numbers get lower."""
+    """Yields stories with one optional field or listed name less, or one number lower."""
     for index, step in enumerate(shown.value.steps):
         for field, value in step.fields.items():
             for lower in _plainer(step, field, value):
@@ -337,7 +337,7 @@ def plain_fields(shown: Shown[Story]) -> Iterator[Story]:
 
 
 def _plainer(step: Step, field: str, value: Any) -> Iterator[Any]:
-    """Plainer values of a field; None = it goes."""
+    """Yields plainer values of a field; None to leave it out."""
     if _may_go(step, field):
         yield None
     if KINDS[step.op][field] == "replicas":
@@ -353,14 +353,14 @@ def _plainer(step: Step, field: str, value: Any) -> Iterator[Any]:
 
 def _may_go(step: Step, field: str) -> bool:
     if field in OPS[step.op].required or field == "votes":
-        return False  # an election that asks nobody is not an election by votes made shorter
+        return False  # an election without voters is another kind of election
     if step.op != "append":
         return True
     return field not in (("marker", "pid") if "marker" in step.fields else ("label", "key"))
 
 
 def plain_order(shown: Shown[Story]) -> Iterator[Story]:
-    """Names with numbers from 1 in the order of their first use; epochs in their own order."""
+    """Yields stories with plain names in the order of first use, and epochs in their own order."""
     story = shown.value
     used = names_of(story)
     used["epoch"].sort()
@@ -373,7 +373,7 @@ def plain_order(shown: Shown[Story]) -> Iterator[Story]:
 
 
 def _as_used(story: Story, names: list[str]) -> Story:
-    """Replicas are created in the order in which the steps use them, and named in that order."""
+    """Creates replicas in the order in which the steps use them, and names them in that order."""
     ordered = {
         part: tuple(name for name in names if name in getattr(story, part)) for part in AT_THE_START
     }
@@ -385,7 +385,7 @@ def _plain(kind: str, names: list[Any]) -> dict[Any, Any]:
 
 
 def _stretches(shown: Shown[Story]) -> Iterator[range]:
-    """Steps in a row, wherever they begin: chunks have fixed places, and may cut through them."""
+    """Yields ranges of steps in a row at any place; chunks have fixed places."""
     count = len(shown.value.steps)
     for size in range(min(STRETCH, count), 2, -1):
         yield from (range(end - size, end) for end in range(count, size - 1, -1))
@@ -407,4 +407,4 @@ STORIES = Kind(
     size=size_of,
     key=key_of,
 )
-"""A round: what takes the most away comes first."""
+"""Stories: the passes that remove the most come first."""

@@ -1,4 +1,4 @@
-"""The target of a shrink: the same invariant is violated for the same cause."""
+"""The target of a shrink: a violation of the same invariant for the same cause."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from sim.simulate.story.format import Story
 V = TypeVar("V", bound=Story | Scenario)
 
 Moments: TypeAlias = Iterator[tuple[Sequence[Violation], Events]]
-"""Moment by moment what is violated, and all that has happened so far."""
+"""For each moment with violations: these, and the events so far."""
 
 
 def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
-    """Runs a story or a scenario and yields what it violates of these invariants."""
+    """Runs a story or a scenario and yields its violations of some invariants."""
     if isinstance(value, Story):
         driver = StoryDriver(value, invariants=tuple(invariants))
         return watched(driver, map(driver.take, value.steps))
@@ -44,7 +44,7 @@ def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
 
 
 def watched(driver: StoryDriver, steps: Iterable[None]) -> Moments:
-    """Takes steps and yields what the story violates."""
+    """Takes steps of a story and yields the violations."""
     seen = 0
     for _ in steps:
         found = driver.checker.violations[seen:]
@@ -54,20 +54,20 @@ def watched(driver: StoryDriver, steps: Iterable[None]) -> Moments:
 
 
 def rules_of(value: Story | Scenario) -> Rules:
-    """Rules that a story or a scenario is judged by."""
+    """The rules that a story or a scenario is judged by."""
     return value.rules if isinstance(value, Story) else promise_of(value).rules
 
 
 @dataclass(frozen=True, slots=True)
 class Target(Generic[V]):
-    """The violation that a value has to show to count as the same.
+    """The violation that a smaller value has to show.
 
     Attributes:
-        invariant: What is violated.
-        signature: Why.
-        allowed: Kinds of illegal steps that a story may take (`sim.diagnose.shrink.illegal`), as
-            what is shrunk took them.
-        from_run: Whether all kinds count, as in a story made of a run; otherwise elections alone.
+        invariant: Name of the violated invariant.
+        signature: Signature of the violation.
+        allowed: Kinds of illegal steps that a story may take (`sim.diagnose.shrink.illegal`): those
+            of the value that is shrunk.
+        from_run: True to compare all kinds, for a story made of a run; False for elections only.
     """
 
     invariant: str
@@ -76,11 +76,11 @@ class Target(Generic[V]):
     from_run: bool = False
 
     def found_in(self, value: V, moments: Moments | None = None) -> Shown[V] | None:
-        """The first violation for this cause.
+        """Finds the first violation with this signature; None without one.
 
         Args:
             value: A story or a scenario.
-            moments: What it violates while it is run, if it is run already.
+            moments: Its violations, moment by moment; None to run it.
         """
         rules, elections = rules_of(value), set[str]()
         counted = {*ELECTIONS} if isinstance(value, Story) else set()
@@ -97,9 +97,9 @@ class Target(Generic[V]):
         return None
 
     def shown_by(self, value: V) -> Shown[V] | None:
-        """A story up to the step that shows it, a scenario that a file can say; None = neither.
+        """Runs a value: the story up to the step that shows the target, or the scenario; else None.
 
-        What the simulator itself refuses in the midst of a run is no smaller case of the target.
+        A value that the simulator refuses, or that no file can express, does not count.
         """
         try:
             found = self.found_in(value)
@@ -113,10 +113,10 @@ class Target(Generic[V]):
         return found
 
     def reducer(self, value: V) -> Reducer[V]:
-        """Shrinks a value that shows it.
+        """Makes the reducer of a value that shows the target.
 
         Raises:
-            BadInput: It does not show it.
+            BadInput: The value does not show it.
         """
         shown = self.shown_by(value)
         if shown is None:
@@ -130,7 +130,7 @@ def _past(events: Events, violation: Violation) -> Events:
 
 
 def _up_to(value: Any, violation: Violation) -> Any:
-    """A story up to the step that shows it; a scenario as its file would say it."""
+    """The story up to the step that shows the violation; the scenario as its file expresses it."""
     if isinstance(value, Story):
         return with_steps(value, value.steps[: violation.at])
     return replace(as_said(value), expect=Expect())
@@ -139,16 +139,16 @@ def _up_to(value: Any, violation: Violation) -> Any:
 def target_of(
     value: V, invariant: str | None = None, *, where: str | None = None
 ) -> tuple[Target[V], Shown[V], int]:
-    """Finds the target of a shrink, its beginning, and the number of events of the run.
+    """Finds the target of a shrink, the value as it shows it, and the number of events of the run.
 
     Args:
-        value: It violates something.
-        invariant: Of which the first violation counts. None = of the first one violated, of those
-            that it expects to be if it expects any.
-        where: What messages call the value; None = its id.
+        value: A story or a scenario with a violation.
+        invariant: Invariant whose first violation counts; None for the first one violated, if
+            possible of those that the value expects.
+        where: Name of the value in messages; None for its id.
 
     Raises:
-        BadInput: It violates nothing, or not this.
+        BadInput: The value violates nothing, or not this invariant.
     """
     where = where or value.id
     if invariant is not None and invariant not in known_invariants():

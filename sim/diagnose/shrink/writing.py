@@ -1,4 +1,4 @@
-"""Writes stories as files that a person would have written: a step per line, nothing in vain."""
+"""Writes stories as files like those written by hand: a step per line, no useless field."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def story_text(
     checked: Iterable[str] | None = None,
     remark: str = "",
 ) -> str:
-    """The file of a story: it loads to the same story and expects what is given here.
+    """Writes the file of a story, which loads to the same story with the given expectation.
 
     Args:
-        story: The story; what it expects is not looked at.
-        violated: The invariants that it violates.
-        checked: The invariants that judge it; None = those of the format.
-        remark: A comment behind the last step.
+        story: The story; its expectation is ignored.
+        violated: Invariants that it violates.
+        checked: Invariants that judge it; None for those of the format.
+        remark: Comment after the last step.
     """
     rules, scope = story.rules.differing_from(STORY_DEFAULTS), Scope(list(story.replicas))
     steps = [_meant(step, story.rules) for step in story.steps]
@@ -64,13 +64,13 @@ def story_text(
 
 
 def file_of(value: Story | Scenario, invariant: str, sentence: str) -> str:
-    """Writes the file of a violation; it expects all that it violates.
+    """Writes the file of a violation; it expects all that the value violates.
 
     Args:
         value: A story or a scenario.
-        invariant: It counts even if nothing judges it unless it is asked for.
-        sentence: What happens, a comment behind the last step of a story. Empty = the story is not
-            run, and expects nothing else.
+        invariant: Invariant to judge in any case.
+        sentence: Comment after the last step of a story; empty to expect only the invariant,
+            without a run.
     """
     if isinstance(value, Scenario):
         run = judge_scenario(value, (*judging(value), invariant))
@@ -85,7 +85,7 @@ def file_of(value: Story | Scenario, invariant: str, sentence: str) -> str:
 
 
 def near_miss_file(value: Story | Scenario, invariant: str) -> str:
-    """Writes the file of a near miss; it expects all that it violates.
+    """Writes the file of a near miss; it expects all that the value violates.
 
     A scenario violates nothing; a story under other rules may violate something else.
     """
@@ -99,14 +99,14 @@ def near_miss_file(value: Story | Scenario, invariant: str) -> str:
 
 
 def _meant(step: Step, rules: Rules) -> Step:
-    """The step without the fields that mean nothing under the rules, which no file may give."""
+    """Removes the fields of a step that have no meaning under the rules; no file may have them."""
     vain = OPS[step.op].in_vain(step.fields, rules)
     fields = {name: value for name, value in step.fields.items() if name not in vain}
     return replace(step, fields=fields) if vain else step
 
 
 def _step(step: Step, scope: Scope) -> str:
-    """The step as a line if that is read as the same step, else as a mapping."""
+    """Writes a step as a line if that is read as the same step, else as a mapping."""
     line = line_of(step.op, step.fields)
     with suppress(BadInput):
         read = step_at(line, step.number, scope, Document("", None).top)
@@ -117,7 +117,7 @@ def _step(step: Step, scope: Scope) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value of a field as JSON has it."""
+    """Converts the value of a field for JSON."""
     if isinstance(value, bytes):
         return value.hex()
     return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -1,6 +1,6 @@
-"""The future of a run drawn anew from a moment on, its past as it was.
+"""Futures of a run: other random choices from a moment on, after the same past.
 
-Chance decides anew when and where faults strike, when producers send, the latency and the loss of
+Chance decides again when and where faults strike, when producers send, the latency and the loss of
 every message, and election timeouts. What people decide stays: what is sent, settings and their
 changes, consumers, the cluster.
 """
@@ -16,13 +16,13 @@ from sim.simulate.scenario.generate.streams import Draws
 from sim.simulate.scenario.model import Scenario, Workload
 
 LEVEL = 0.05
-"""Of 20 intervals at most one misses the true share, on average."""
+"""Share of intervals that miss the true share, at most, on average."""
 
 _HALVINGS = 40
 
 
 class Interval(NamedTuple):
-    """Where a share lies with confidence 1 - `LEVEL`."""
+    """The ends of a confidence interval of a share, at confidence 1 - `LEVEL`."""
 
     low: float
     high: float
@@ -37,7 +37,7 @@ def clopper_pearson(events: int, tries: int) -> Interval:
 
 
 def _low_end(events: int, tries: int) -> float:
-    """Finds the share at which so many events or more have a chance of `LEVEL` / 2."""
+    """The share at which `events` or more of `tries` have a probability of `LEVEL` / 2."""
     low, high = 0.0, 1.0 if events else 0.0
     for _ in range(_HALVINGS):
         share = (low + high) / 2
@@ -50,7 +50,7 @@ _BY_ROLE = ("leader", "follower")
 
 
 def seed_of(scenario: Scenario, at_ms: int, number: int) -> int:
-    """The seed of one future; the same for the same scenario, moment and number everywhere."""
+    """The seed of one future, by scenario, moment and number; the same on every machine."""
     text = f"{scenario.seed}/future/{at_ms}/{number}".encode()
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big") >> 1
 

@@ -1,8 +1,8 @@
 """Single changes that heal a story or a scenario: one rule, one fault or one step.
 
-The near miss of a story or scenario is the same under one other rule, where nothing is violated.
-What was shrunk may be healed by what would not heal what it was made of: shrinking may have made a
-tombstone the log end, so that a fix for log ends keeps it. So the rule is tried there, too.
+A near miss is the same story or scenario with another value of one rule, where nothing is violated.
+A rule may heal a shrunk failure and not the original: shrinking may have made a tombstone the log
+end, so that a fix for log ends keeps it. So the rule is tried on the original, too.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from sim.simulate.story.format import STORY_DEFAULTS, Story
 V = TypeVar("V", bound=Story | Scenario)
 
 FIXES = ("fix", "tombstone_removal", "lag_guard", "truncation")
-"""The rules that were made against what is violated; their values are tried first."""
+"""Rules whose values were proposed as fixes; they are tried first."""
 
 MOST_TRIED = 40
-"""So many rules that heal what is small are tried where it came from: that run may be long."""
+"""How many healing rules are tried on the original, whose run may be long."""
 
 IN_STORIES_ALONE = {("offset_assignment", "follower_assigned"), ("tombstone_mark", "explicit")}
-"""Values of rules that a step of a story gives a meaning to: in a timed run nobody takes it."""
+"""Values of rules that have a meaning only with steps of a story."""
 
 
 def rule_changes(value: Story | Scenario) -> Iterator[tuple[str, RuleValue]]:
-    """Each other value of each rule, once: fixes, then defaults, then as `replog list rules`.
+    """Yields each other value of each rule: fixes, then defaults, then as in `replog list rules`.
 
-    Of a timed scenario values that have a meaning in stories alone are left out.
+    For a timed scenario, values with a meaning only in stories are left out.
     """
     default = (STORY_DEFAULTS if isinstance(value, Story) else Rules()).as_dict()
     own = value.rules.as_dict()
@@ -62,7 +62,9 @@ def with_rule(value: V, name: str, setting: RuleValue) -> V:
 
 
 def violated_by(value: Story | Scenario, invariant: str) -> list[str]:
-    """Runs a story or a scenario: what it violates of this invariant and those of safety, in order.
+    """Runs a story or a scenario and lists the violated invariants, in order.
+
+    Liveness invariants other than `invariant` do not count.
 
     Raises:
         Inconclusive: It took too long or too much memory.
@@ -83,9 +85,9 @@ class Healing(NamedTuple):
 
     Attributes:
         kind: `rule`, `fault` or `step`.
-        change: What is changed: `fix: empty_batch`, `without fault 2, partition r3 at 1,000 ms`,
+        change: Change in words: `fix: empty_batch`, `without fault 2, partition r3 at 1,000 ms`,
             `without step 4, crash r1`.
-        still: Other invariants that are violated with it, liveness left out; empty = it passes.
+        still: Other invariants violated with it, liveness left out; empty if there are none.
     """
 
     kind: str
@@ -94,7 +96,7 @@ class Healing(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A single change with which the case ends in an error, so that nothing can be said of it.
+    """A single change with which the run ends in an error, so that its effect is unknown.
 
     Attributes:
         kind: As in `Healing`.
@@ -111,10 +113,10 @@ class Healings(NamedTuple):
     """All single changes that heal.
 
     Attributes:
-        found: Those after which nothing is violated before the others; else in the order tried.
-        failed: Those that ended in an error, in the order tried.
-        tried: How many changes were tried.
-        complete: False = the budget was over before all were tried.
+        found: Healing changes in the order tried, those with nothing violated first.
+        failed: Changes that ended in an error, in the order tried.
+        tried: Number of changes tried.
+        complete: False if the budget was over before all were tried.
     """
 
     found: tuple[Healing, ...]
@@ -124,9 +126,14 @@ class Healings(NamedTuple):
 
 
 def heals(value: Story | Scenario, invariant: str, *, within_s: float | None = None) -> Healings:
-    """Which single change of a rule, or step or fault less, avoids a violation of an invariant.
+    """Finds the single changes that avoid a violation: a rule's value, or a step or fault less.
 
-    A step that adds a replica is not left out: later ones could name it.
+    A step that adds a replica is never left out: later steps could name it.
+
+    Args:
+        value: A story or a scenario that violates the invariant.
+        invariant: Name of the invariant.
+        within_s: Limit in seconds; None without one.
     """
     discover()
     until = time.monotonic() + (inf if within_s is None else within_s)
@@ -152,7 +159,7 @@ def heals(value: Story | Scenario, invariant: str, *, within_s: float | None = N
 def _changes(
     value: Story | Scenario,
 ) -> Iterator[tuple[str, str, Callable[[], Story | Scenario]]]:
-    """Kind and words of each change, and what makes it."""
+    """Yields kind and words of each change, and the function that makes it."""
     for name, setting in rule_changes(value):
         yield "rule", f"{name}: {setting}", partial(with_rule, value, name, setting)
     if isinstance(value, Scenario):
@@ -169,13 +176,13 @@ def _changes(
 
 
 class NearMiss(NamedTuple):
-    """A story or scenario that violates nothing, and the one rule it differs in from one that does.
+    """A story or scenario without violations that differs from a failing one in one rule.
 
     Attributes:
-        value: The story or scenario under the other rule.
-        rule: The rule.
-        setting: Its value here.
-        heals_origin: Whether what was shrunk does not violate the invariant under it, either.
+        value: Story or scenario with the other value of the rule.
+        rule: Name of the rule.
+        setting: Value of the rule.
+        heals_origin: True if the original does not violate the invariant with it, either.
     """
 
     value: Story | Scenario
@@ -192,17 +199,17 @@ class NearMiss(NamedTuple):
 def near_miss_of(
     small: Story | Scenario, invariant: str, origin: Story | Scenario | None = None
 ) -> NearMiss | None:
-    """Finds the first change of one rule under which nothing is violated; None = no such rule.
+    """Finds the first change of one rule under which nothing is violated; None without one.
 
     Tried first are the fixes, then the defaults of the rules that differ from them, then all other
     values in the order of `replog list rules`. A change that heals by making steps do nothing, such
-    as `cleanup: compact` where a snapshot is taken, is given only if there is no other; and one
-    that does not heal the origin only if none of the first `MOST_TRIED` does.
+    as `cleanup: compact` for a step that takes a snapshot, is returned only if there is no other;
+    and one that does not heal the origin only if none of the first `MOST_TRIED` does.
 
     Args:
-        small: It violates the invariant.
-        invariant: Which; liveness does not count but for this one.
-        origin: What it was shrunk from; None = it was not.
+        small: A story or a scenario that violates the invariant.
+        invariant: Name of the invariant; other liveness invariants do not count.
+        origin: The failure that it was shrunk from; None if it was not shrunk.
     """
     tried: list[tuple[tuple[bool, bool], NearMiss]] = []
     holding = (each for each in rule_changes(small) if not _violated(small, each, invariant))
@@ -219,15 +226,15 @@ def near_miss_of(
 def _violated(
     value: Story | Scenario, change: tuple[str, RuleValue], invariant: str
 ) -> Sequence[str]:
-    """Finds what is violated under a change; what cannot run under it is not healed."""
+    """Lists the violated invariants under a change; one that ends in an error heals nothing."""
     try:
         return violated_by(with_rule(value, *change), invariant)
-    except Exception:  # noqa: BLE001 - whatever a run ends in is no cure
+    except Exception:  # noqa: BLE001 - an error is no cure
         return (invariant,)
 
 
 def _is_idle(story: Story | Scenario, changed: Story | Scenario) -> bool:
-    """Whether a step of a story does something, and nothing under the other rules."""
+    """Checks that a step of a story has an effect, and none under the other rules."""
     if not isinstance(story, Story) or not isinstance(changed, Story):
         return False
     before, after = ({step for step, _ in run_story(one).events} for one in (story, changed))

@@ -1,14 +1,12 @@
-"""The point of no return: the first moment after which a violation could not be avoided any more.
+"""The point of no return: the first moment after which a violation is unavoidable.
 
-From a moment on the future is drawn anew, again and again; how often the same invariant is violated
-then is an estimate of P(violation | the run up to that moment). At the start it is the base rate of
-such runs; after the violation it is 1. In between it rises as the conditions come about; halving
-finds where it reaches 1, as far as so many tries can tell: with 20 of 20 futures violated it is at
-least 83 % with confidence 95 %. While it looks, one future without the violation is enough to go on
-later; what time is left then goes into the shares.
+Many futures are drawn from a moment on; the share of them that violate the same invariant estimates
+P(violation | the run up to that moment). At the start it is the base rate; after the violation it
+is 1. In between it rises as the conditions come about. Bisection finds where it reaches 1: with 20
+of 20 futures violated it is at least 83 % with confidence 95 %. The bisection leaves a moment after
+the first future without the violation; the remaining time goes into the shares.
 
-For stories there is no such thing: what chance could decide otherwise is written down in a story
-step by step, and each of its futures is a choice of its author.
+A story has no such point: it has no randomness.
 """
 
 from __future__ import annotations
@@ -32,19 +30,19 @@ from sim.simulate.run.timed import judge_scenario
 from sim.simulate.scenario.model import Scenario
 
 TRIES = 20
-"""So many futures from each moment."""
+"""Number of futures from each moment, by default."""
 
 
 class Point(NamedTuple):
     """The share of futures with the violation after a moment.
 
     Attributes:
-        at_ms: The moment: all that happened up to it (inclusive) is as it was. -1 = nothing is.
-        position: The last event then, of those that led to the violation; None = at the start.
-        sentence: What that event is.
-        tries: So many futures were tried.
-        violated: In so many of them the same invariant was violated.
-        interval: Where the share lies with confidence 95 %.
+        at_ms: Moment up to which (inclusive) the run stays the same; -1 for the start.
+        position: Position of the last event then that led to the violation; None at the start.
+        sentence: Sentence of that event.
+        tries: Number of futures tried.
+        violated: Number of futures with the same invariant violated.
+        interval: Confidence interval of the share, 95 %.
     """
 
     at_ms: int
@@ -56,12 +54,12 @@ class Point(NamedTuple):
 
 
 class NoReturn(NamedTuple):
-    """The point of no return of a violation, as far as it is known.
+    """The point of no return of a violation.
 
     Attributes:
         points: P(violation | prefix) at the moments with all their tries, in order of time.
-        first: The first moment after which every future tried was violated.
-        complete: False = the budget was over before `first` was found: it may be earlier.
+        first: First moment after which every future tried was violated.
+        complete: False if the budget was over before `first` was found: it may be earlier.
     """
 
     points: tuple[Point, ...]
@@ -77,14 +75,14 @@ def point_of_no_return(
     tries: int = TRIES,
     within_s: float | None = None,
 ) -> NoReturn:
-    """Finds after which event a violation of a run could not be avoided any more.
+    """Finds the event after which a violation of a run is unavoidable.
 
     Args:
-        scenario: What was run.
-        events: (ms, event) of all that happened in it.
+        scenario: The scenario of the run.
+        events: (ms, event) of the whole run.
         violation: One of its violations.
-        tries: So many futures from each moment. The same number gives the same answer.
-        within_s: Stop after so many seconds with what is known then; None = no limit.
+        tries: Number of futures from each moment. The same number gives the same answer.
+        within_s: Limit in seconds; None without one.
     """
     until = time.monotonic() + (inf if within_s is None else within_s)
     futures = _Futures(scenario, violation.invariant, tries, until)
@@ -103,7 +101,7 @@ def point_of_no_return(
 
 
 def _first_sealed(futures: _Futures, moments: Sequence[int]) -> tuple[int, bool]:
-    """The first moment after which every future violates, by halving; whether time sufficed."""
+    """The first moment after which every future violates, and False if time was too short."""
     low, high = 0, len(moments) - 1
     try:
         while high - low > 1:
@@ -129,7 +127,7 @@ def _point(
 
 
 class _OutOfTimeError(Exception):
-    """The budget is over."""
+    """Raised when the budget is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +135,11 @@ class _Futures:
     """Runs futures of one scenario.
 
     Attributes:
-        scenario: What was run.
-        invariant: What is violated.
-        tries: So many futures from each moment.
-        until: When the budget is over, by `time.monotonic`.
-        outcomes: Moment in ms -> of each future tried from after it whether it violates.
+        scenario: Scenario of the run.
+        invariant: Name of the violated invariant.
+        tries: Number of futures from each moment.
+        until: End of the budget, by `time.monotonic`.
+        outcomes: Moment in ms -> for each future tried after it, True if it violates.
     """
 
     scenario: Scenario
@@ -151,9 +149,9 @@ class _Futures:
     outcomes: dict[int, list[bool]] = field(default_factory=dict)
 
     def tried(self, at_ms: int, *, until_one_holds: bool = False) -> list[bool]:
-        """Of the futures from after a moment whether they violate.
+        """The outcomes of the futures after a moment, True for a violation.
 
-        The first that does not may be enough.
+        With `until_one_holds`, the first future without the violation is the last one tried.
         """
         known = self.outcomes.setdefault(at_ms, [])
         while len(known) < self.tries and (all(known) or not until_one_holds):

@@ -1,4 +1,4 @@
-"""Explains a violation: what decided, what is committed beside what is there, what led to it."""
+"""Explains a violation: the deciding facts, the committed history, the logs, the causal chain."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ from sim.protocol.events.sentences import About, describe
 from sim.protocol.rules import Rules
 
 RECORDS_NAMED = 4
-"""Of the records of a key that a replica holds, so many of the last are named."""
+"""How many of the last records of a key that a replica holds are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why an invariant was broken.
+    """The explanation of a violation.
 
     Attributes:
-        violation: What is explained.
-        facts: What decided, the first of all first; the others followed from it.
-        truth: What was committed at the offset, or for the key; empty where it is about neither.
-        now: What the replicas had instead when the violation was found, a line each.
-        rules: Those by which the run was judged that are not the default; empty = none.
-        chain: What led to it, newest first, each line with its time before it.
-        cone: Positions of the events behind `chain`, ascending.
+        violation: The violation.
+        facts: Deciding facts; the first one caused the others.
+        truth: Lines about the record committed at the offset, and the winner of the key; empty for
+            a violation of neither.
+        now: Lines about each replica's log when the violation was found.
+        rules: Rules of the run with another value than the default; empty without any.
+        chain: Lines about the events that led there, newest first, each with its time before it.
+        cone: Positions of these events, ascending.
         judged: Position of the event that showed the violation.
-        since: Since when it was so: ms, or a step; what is judged at rest was there before.
+        since: Time from which it held, in ms or steps: earlier than `violation.at` for a violation
+            that is judged at rest.
     """
 
     violation: Violation
@@ -59,7 +61,7 @@ class Explanation:
 
     @property
     def lines(self) -> list[str]:
-        """All of it as text: what decided, the truth, what there is, what led to it."""
+        """The whole explanation as lines of text."""
         violation = self.violation
         return [
             f"{violation.at:>6}  {violation.invariant}: {violation.sentence}",
@@ -73,7 +75,7 @@ class Explanation:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """The same as data."""
+        """The whole explanation as JSON takes it."""
         violation = self.violation
         return {
             "invariant": violation.invariant,
@@ -98,20 +100,20 @@ def explanation(
     skews: Mapping[str, int] | None = None,
     past: Past | None = None,
 ) -> Explanation:
-    """Why an invariant was broken.
+    """Explains a violation.
 
     Args:
-        events: (when, event) as a run or a story recorded them.
-        violation: What to explain.
-        rules: By which the run was judged; None = the defaults.
-        skews: How far each replica's clock is ahead of simulated time in ms; of a run in simulated
-            time. None = the times of events are steps of a story.
-        past: The run, where it is known already; its rules count.
+        events: (time, event) as a run or a story records them.
+        violation: The violation.
+        rules: Rules that the run was judged by; None for the defaults.
+        skews: Replica -> how far its clock is ahead of simulated time in ms; None for a story,
+            whose times are steps.
+        past: The past of the run, if it was folded before; then its rules count.
     """
     case = Case(past or Past(events, rules), violation, skews)
     cone = causal_cone(case, violation)
     once: dict[tuple[str, int | None], Fact] = {}
-    for fact in deciding(case):  # another question may have come upon it again
+    for fact in deciding(case):  # two questions may have found the same fact
         once.setdefault((fact.text, fact.position), fact)
     return Explanation(
         violation,
@@ -127,12 +129,12 @@ def explanation(
 
 
 def _shown(line: str) -> str:
-    """A line that names keys and values, which may be anything."""
+    """Escapes a line that names keys and values, which may be any text."""
     return one_line(line, longest=LONGEST)
 
 
 def _truth(case: Case) -> list[str]:
-    """What was committed at the offset and for the key."""
+    """Lines about the record committed at the offset, and the winner of the key."""
     offset, key, found = case.violation.offset, case.violation.key, []
     commit = None if offset is None else case.first_commit(offset)
     if offset is not None:
@@ -150,7 +152,7 @@ def _truth(case: Case) -> list[str]:
 
 
 def _now(case: Case) -> list[str]:
-    """What every replica has at the offset or of the key, and where its log begins and ends."""
+    """Lines about each replica: its content of the offset or key, and the ends of its log."""
     views = sorted(case.history.replicas.values(), key=lambda v: v.name != case.violation.replica)
     return [
         f"{view.name} has {_held(case, view)}log start {view.log_start_offset}, high watermark "
@@ -184,18 +186,18 @@ def _held(case: Case, view: ReplicaView) -> str:
 # What led to it.
 
 NAMED_OF_KEY = 8
-"""So many of the last records of a violation's key are named."""
+"""How many of the last records of a violation's key are named."""
 
 
 def chain(case: Case, cone: Sequence[int]) -> list[str]:
-    """Every event of the cone in some line, the newest first.
+    """The events of the cone as lines, the newest first.
 
-    Neighbours are folded into one line: copies from one leader, positions that one leader
-    recorded, high watermarks, reads of one consumer. The records named are those the violation
-    hangs on, with their versions; the others are counted.
+    Neighbours share a line: copies from one leader, positions that one leader recorded, high
+    watermarks, reads of one consumer. Records of the violation's offset or key are named with their
+    versions; the others are counted.
 
     Args:
-        case: What is explained.
+        case: The violation.
         cone: Positions of events, ascending.
     """
     about = _about(case, cone)
@@ -207,7 +209,7 @@ def chain(case: Case, cone: Sequence[int]) -> list[str]:
 
 
 def _grouped(case: Case, cone: Sequence[int]) -> Iterator[list[int]]:
-    """Positions of the cone, newest first, those that are folded together in one list."""
+    """Positions of the cone, newest first, in groups that share a line."""
     kinds = {position: _folded(case.event(position)) for position in cone}
     for _, stretch in groupby(reversed(cone), lambda position: bool(kinds[position])):
         groups: defaultdict[object, list[int]] = defaultdict(list)
@@ -217,7 +219,7 @@ def _grouped(case: Case, cone: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _folded(event: Event) -> tuple[object, ...]:
-    """Neighbours of replication with the same value share a line; () = no event shares it."""
+    """The group of an event; neighbours of one group share a line. () for an event on its own."""
     match event:
         case on.Copied(_, leader) | on.GapLearned(_, leader):
             return "copied", leader
@@ -233,7 +235,7 @@ def _folded(event: Event) -> tuple[object, ...]:
 
 
 def _about(case: Case, cone: Iterable[int]) -> About:
-    """The records to be named: those at the offset of the violation, of its key, and who won."""
+    """Selects the records to name: at the violation's offset, of its key, and their winners."""
     violation, written = case.violation, case.written
     offsets = set() if violation.offset is None else {violation.offset}
     for event in map(case.event, cone):
@@ -246,7 +248,7 @@ def _about(case: Case, cone: Iterable[int]) -> About:
 
 
 def _sentence(case: Case, about: About, events: list[Any]) -> str:
-    """Some events of one kind, in order, in one line."""
+    """Describes events of one group, in order, in one line."""
     match events[-1]:
         case on.Copied(_, leader) | on.GapLearned(_, leader):
             return f"{_copies(events)} from {leader}"
@@ -294,7 +296,7 @@ def _copies(copies: list[on.Copied | on.GapLearned]) -> str:
 
 
 def _cleaned(case: Case, about: About, event: on.Cleaned) -> str:
-    """Which records a pass removed, and what beat them; `r1 cleaned [0, 3), …`."""
+    """Describes a pass: the records it removed, and their winners; `r1 cleaned [0, 3), …`."""
     gone = []
     for removal in (each for each in event.removals if about(each.offset, each.key)):
         at = removal.winner_offset
