@@ -97,7 +97,7 @@ def test_the_violation_is_in_view_and_nothing_sticks_out(
 def test_a_narrow_page_shows_whole_sentences_with_four_replicas_too(opened: Open) -> None:
     with opened("four", "narrow") as page:
         assert page.locator(".spacetime svg").count() == 1
-        told = page.locator(".told li, #why li, .missed li, #now, .subject")
+        told = page.locator(".sentences li, #why li, .missed li, #now, .subject")
         boxes = told.evaluate_all(
             "all => all.map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right,"
             " e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight])"
@@ -106,8 +106,8 @@ def test_a_narrow_page_shows_whole_sentences_with_four_replicas_too(opened: Open
         for left, right, hidden, below in boxes:
             assert 0 <= left <= right <= SIZES["narrow"]["width"]
             assert (hidden, below) == (0, 0)
-        assert max(map(len, page.locator(".told").inner_text().split("\n"))) > 100
-        page.locator(".told li").nth(1).click()
+        assert max(map(len, page.locator(".sentences").inner_text().split("\n"))) > 100
+        page.locator(".sentences li").nth(1).click()
         assert place(page) == 2
 
 
@@ -172,7 +172,7 @@ def test_the_other_fix_is_beside_it_or_below_and_goes_along(opened: Open) -> Non
 
 
 def test_light_and_dark_by_the_system_and_by_the_button(opened: Open) -> None:
-    ground, ink = ("body", "backgroundColor"), (".told li", "color")
+    ground, ink = ("body", "backgroundColor"), (".sentences li", "color")
     white, black = "rgb(255, 255, 255)", "rgb(21, 24, 28)"
     with opened("two") as page:
 

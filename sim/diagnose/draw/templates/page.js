@@ -92,10 +92,10 @@
       const svg = this.section.querySelector(".spacetime svg");
       const { head, step, frames, violations } = this.data;
       const violated = new Set(violations.map((one) => one.f));
-      const list = this.section.querySelector(".told");
+      const list = this.section.querySelector(".sentences");
       list.style.setProperty("--head", `${head}px`);
       list.style.setProperty("--step", `${step}px`);
-      this.told = frames.map((frame, row) => {
+      this.sentences = frames.map((frame, row) => {
         const line = element("li", "", violated.has(row) ? "alarm" : "");
         line.append(element("span", String(frame.a), "at"), frame.s);
         list.append(line);
@@ -161,7 +161,7 @@
       this.tell(cells);
       const { head, step } = this.data;
       this.here.setAttribute("y", head + this.index * step + 0.5);
-      this.told.forEach((line, row) => line.classList.toggle("here", row === this.index));
+      this.sentences.forEach((line, row) => line.classList.toggle("here", row === this.index));
       if (scroll) this.bringIntoView(head + this.index * step);
       if (first) this.centre();
     }
@@ -172,8 +172,8 @@
         const box = this.section.querySelector(name);
         box.scrollTop = Math.max(0, top - box.clientHeight / 2);
       }
-      const list = this.section.querySelector(".told");
-      list.scrollTop = Math.max(0, this.told[this.index].offsetTop - list.clientHeight / 2);
+      const list = this.section.querySelector(".sentences");
+      list.scrollTop = Math.max(0, this.sentences[this.index].offsetTop - list.clientHeight / 2);
     }
 
     paint(td, row, offset, number) {
@@ -301,7 +301,7 @@
       if (row < 0 || row >= view.data.frames.length) return;
       go(number === 0 ? row : main.indexAt(view.data.frames[row].a));
     });
-    view.told.forEach((line, row) => {
+    view.sentences.forEach((line, row) => {
       line.addEventListener("click", () => go(number === 0 ? row : main.indexAt(view.data.frames[row].a)));
     });
   });
