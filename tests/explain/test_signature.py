@@ -168,7 +168,7 @@ A_HIDDEN_TAIL = (
     [
         (A_LATE_ABORT, ["r1"], "txn-marker-safety: horizon passed; holder behind"),
         (A_DEPOSED_ABORT, None, "txn-marker-safety: horizon passed; holder behind"),
-        (A_HIDDEN_TAIL, None, "committed-replicated: uncommitted tail that its leader cannot tell"),
+        (A_HIDDEN_TAIL, None, "committed-replicated: leader cannot detect the divergence"),
     ],
 )
 def test_what_stories_of_a_few_steps_come_from(

@@ -228,7 +228,7 @@ class Case(Past):
             stood.append(f"epoch {f'from {was} to ' if was != event.epoch else ''}{event.epoch}")
             rule = "epoch_storage" if event.epoch < was else rule
             if self.all(on.EpochCacheChanged, after=at, before=at + 2, replica=name):
-                stood.append(f"its file of epochs {self.epochs_of(name, at + 2)}")
+                stood.append(f"its epoch checkpoint {self.epochs_of(name, at + 2)}")
                 rule = rule or "epoch_recovery"
         elif isinstance(event, (on.LogEmptied, on.SnapshotInstalled)):
             which, rule = {"end_offset": event.end_offset, "epoch": event.epoch}, "snapshot_install"

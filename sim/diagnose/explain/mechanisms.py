@@ -64,7 +64,7 @@ CUT_BY_EPOCH = _known(
 )
 """A follower truncated what its leader has, by epochs that one of the two did not know."""
 CUT_BY_EPOCH_FILE = _known(
-    "cut by a file of epochs not that of the log", "KIP-101; files_01", "truncation epoch_recovery"
+    "truncated by a stale epoch checkpoint", "KIP-101; files_01", "truncation epoch_recovery"
 )
 """A crash left an epoch checkpoint behind or ahead of the log, and a follower truncated by it."""
 CUT_BY_CLEANED_EPOCH = _known(
@@ -79,7 +79,7 @@ OFFERED_AGAIN = _known(
 """A leader offers a snapshot that the follower cannot use, so the follower stays behind."""
 SNAPSHOT_LACKS = _known("snapshot lacks what it stands for", "finding_11; snap_08")
 """A snapshot replaced records that it does not contain."""
-EPOCHS_ON_FILE = _known("file of epochs not that of the log", "files_08", "epoch_recovery")
+EPOCHS_ON_FILE = _known("stale epoch checkpoint", "files_08", "epoch_recovery")
 """A replica restarted with an epoch checkpoint that does not fit its log."""
 EPOCHS_CLEANED = _known(
     "epochs copied from a compacted log", "KAFKA-17076; epochcache_05", "epoch_cache"
@@ -101,9 +101,7 @@ NUMBERED_ITSELF = _known(
 """A follower gave a copy the next offset of its own log."""
 TAIL_KEPT = _known("uncommitted tail not cut", "KIP-279", "truncation")
 """A record that was never committed stayed where the leader has another."""
-TAIL_UNKNOWN = _known(
-    "uncommitted tail that its leader cannot tell", "finding_09; finding_16", "truncation"
-)
+TAIL_UNKNOWN = _known("leader cannot detect the divergence", "finding_09; finding_16", "truncation")
 """The leader has neither the record that belongs there nor the start of its epoch: a pass or a
 snapshot removed them, so it cannot detect that the follower has another record.
 """
