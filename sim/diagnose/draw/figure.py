@@ -225,8 +225,11 @@ class Grid:
         self._columns: list[_Column] = []
         self._left_out: list[float] = []
         self._borders: dict[int, float] = {}
-        names = [_name_width(lane) for frame in frames for lane in frame.lanes]
-        x, before = max([*names, text_width("committed", "tf")]) + 8 + _BORDER, -1
+        lanes = [lane for frame in frames for lane in frame.lanes]
+        names = [text_width(printable(lane.name), "tb") for lane in lanes]
+        names += [text_width(lane.role, "te") for lane in lanes]
+        widest = max([min(max(names, default=0), _NAME), text_width("committed", "tf")])
+        x, before = widest + 8 + _BORDER, -1
         for offset, width in scene.columns(Room(self._width, room, _BORDER, _LEFT_OUT)).items():
             if offset - before > 1:
                 self._left_out.append(x - (_BORDER - _LEFT_OUT) / 2)
@@ -307,11 +310,6 @@ class Grid:
             if offset in borders:
                 x = borders[offset]
                 yield Path(((x, y - 1), (x, y + _ROW + 1)), look)
-
-
-def _name_width(lane: Lane) -> float:
-    name, does = printable(lane.name), lane.role
-    return min(max(text_width(name, "tb"), text_width(does, "te")), _NAME)
 
 
 def _beside(cell: Cell) -> float:

@@ -23,17 +23,14 @@ from sim.diagnose.draw.cells import (
     not_copied,
     removal_of,
 )
-from sim.diagnose.explain.past import Became, Change, Past
+from sim.diagnose.explain.past import Became, Change, Past, Recorded
 from sim.protocol import events as on
 from sim.protocol.events import Event
 from sim.protocol.log.record import Control
 from sim.protocol.rules import Rules
 
-Events = Sequence[tuple[int, Event]]
-"""(time, event) in order; time: ms, or the step of a story."""
 
-
-def replicas_of(events: Events) -> list[str]:
+def replicas_of(events: Recorded) -> list[str]:
     """Names of all replicas of a run, removed ones too, in order of creation."""
     added = [event.replica for _, event in events if isinstance(event, on.ReplicaAdded)]
     return list(dict.fromkeys(added))
@@ -135,7 +132,7 @@ class _State(NamedTuple):
 class Logs(Past):
     """The past of a run with the state of every replica after each event, for pictures."""
 
-    def __init__(self, events: Events, rules: Rules | None = None) -> None:
+    def __init__(self, events: Recorded, rules: Rules | None = None) -> None:
         """Folds no event yet; `rules` define tombstones and which version wins."""
         super().__init__(events, rules)
         self._states: dict[str, list[_State]] = defaultdict(list)
@@ -151,7 +148,8 @@ class Logs(Past):
         there = sorted((lane for lane in lanes if lane is not None), key=itemgetter(0))
         place = bisect_right(self._commits, position, key=itemgetter(1))
         count = self._commits[place - 1][0] if place else 0
-        committed = [self._committed(uid) for uid in self.folded.committed[:count]]
+        known = self.folded.committed[:count]
+        committed = [Spot(self._kind(uid), uid) if uid > 0 else NOT_COMMITTED for uid in known]
         return Frame(tuple(lane for _, lane in there), tuple(committed))
 
     def changes(self, offset: int) -> set[int]:
@@ -236,10 +234,6 @@ class Logs(Past):
         if known is None or known.batch.control is not None:
             return Kind.MARKER
         return Kind.TOMBSTONE if known.tombstone else Kind.RECORD
-
-    def _committed(self, uid: int) -> Spot:
-        """Spot of the committed history."""
-        return Spot(self._kind(uid), uid) if uid > 0 else NOT_COMMITTED
 
     def _reason(
         self, name: str, offset: int, kind: Kind, changes: Sequence[Change]

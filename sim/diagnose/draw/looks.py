@@ -180,15 +180,14 @@ def css(paint: Callable[[Colour], str], within: str = "", *, cells: bool = False
     for name, look in LOOKS.items():
         colours = {inside: look.fill} if look.size else {inside: look.fill, outline: look.stroke}
         given = [f"{what}:{paint(one) if one else 'transparent'}" for what, one in colours.items()]
-        rules.append(f"{within}.{name}{{{';'.join([*given, _measures(look)])}}}")
+        if look.size:
+            weight, family = "bold " if look.bold else "", MONO if look.mono else SANS
+            given.append(f"font:{weight}{look.size:g}px {family}")
+        else:
+            given.append(f"stroke-width:{look.width:g}")
+            given += [f"stroke-dasharray:{look.dash}"] * bool(look.dash)
+        rules.append(f"{within}.{name}{{{';'.join(given)}}}")
     return "".join(rules)
-
-
-def _measures(look: Look) -> str:
-    if look.size:
-        weight, family = "bold " if look.bold else "", MONO if look.mono else SANS
-        return f"font:{weight}{look.size:g}px {family}"
-    return f"stroke-width:{look.width:g}" + f";stroke-dasharray:{look.dash}" * bool(look.dash)
 
 
 def variables() -> str:

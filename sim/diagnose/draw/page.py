@@ -23,7 +23,7 @@ from sim.diagnose.draw.shapes import inline_of, sample
 from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
 from sim.diagnose.explain import Explanation
 from sim.errors import BadInput
-from sim.files.extras import install
+from sim.files.extras import check_extra
 from sim.files.foreign.documents import json_text
 from sim.files.foreign.lines import shown
 from sim.protocol import events as on
@@ -68,6 +68,7 @@ def html(
     Raises:
         BadInput: Jinja2 is not installed, or even the last event alone takes more than 1 MB.
     """
+    check_extra("an HTML page needs", "report", "jinja2")
     cases = [_whole(each) for each in (case, against) if each is not None]
     reasons = [explained(each) for each in cases]
     template = _template()
@@ -86,7 +87,8 @@ def html(
             films=films,
             chosen=_chosen(contents[0], explanation),
             missed=[printable(line, longest=LINE_MAX) for line in case.missed],
-            data=_as_script(contents),
+            # A script element: nothing in it may end the element, or begin a comment.
+            data=json_text(contents, separators=(",", ":")).replace("<", "\\u003c"),
             legend=_legend(),
             style=f"{style}\n{_own('page.css')}",
             script=_own("page.js"),
@@ -130,21 +132,8 @@ def _own(name: str) -> str:
     return (files("sim.diagnose.draw") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _as_script(value: Any) -> str:
-    """Writes JSON for a script element: nothing in it ends the element, or begins a comment."""
-    return json_text(value, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _template() -> jinja2.Template:
-    try:
-        import jinja2  # noqa: F401
-    except ModuleNotFoundError:
-        raise BadInput(f"an HTML page needs jinja2: {install('report')}") from None
-    return _compiled()
-
-
 @cache
-def _compiled() -> jinja2.Template:
+def _template() -> jinja2.Template:
     import jinja2
 
     environment = jinja2.Environment(

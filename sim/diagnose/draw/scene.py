@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from sim.check import Violation
 from sim.check.violation import RecordSeen
 from sim.diagnose.draw.cells import Cell, Cells
-from sim.diagnose.draw.frames import Events, Frame, Lane, Logs
+from sim.diagnose.draw.frames import Frame, Lane, Logs
 from sim.diagnose.explain import Explanation, explanation
 from sim.diagnose.explain.case import judged_at
+from sim.diagnose.explain.past import Recorded
 from sim.protocol.events.sentences import About
 from sim.protocol.rules import Rules
 from sim.simulate.run import Run
@@ -42,7 +43,7 @@ class Case:
         missed: Lines about unmet expectations, which a page begins with.
     """
 
-    events: Events
+    events: Recorded
     violation: Violation | None = None
     rules: Rules | None = None
     labels: Mapping[int, str] | None = None
@@ -104,7 +105,7 @@ def verdict_of(violations: Sequence[Violation]) -> str:
     return f"Violated: {', '.join(names[:_NAMED])}{more}."
 
 
-def position_of(events: Events, violation: Violation | None) -> int:
+def position_of(events: Recorded, violation: Violation | None) -> int:
     """The position of the event that showed a violation; of the last event without one."""
     return len(events) - 1 if violation is None else judged_at(events, violation)
 

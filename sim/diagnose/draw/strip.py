@@ -70,7 +70,12 @@ class _Strip:
         if self._left + right + 2 + 2 * _COLUMN_MAX > width:
             self._tails, right = [""] * len(lanes), 0
         room = width - self._left - right - 4
-        found = scene.columns(Room(self._column_width, room, 2, 2))
+
+        def width_of(offset: int) -> int:
+            lines = [cell.line for cell in scene.column(offset, scene.frame)]
+            return min(max(map(cell_len, [str(offset), *lines])), _COLUMN_MAX)
+
+        found = scene.columns(Room(width_of, room, 2, 2))
         self._columns = {offset: int(wide) for offset, wide in found.items()}
 
     def lines(self) -> Iterable[str]:
@@ -97,11 +102,6 @@ class _Strip:
 
     def _wrapped(self, text: str) -> list[str]:
         return textwrap.wrap(text, self._width, subsequent_indent="  ", break_on_hyphens=False)
-
-    def _column_width(self, offset: int) -> int:
-        cells = self._scene.column(offset, self._scene.frame)
-        widest = max(map(cell_len, [str(offset), *[cell.line for cell in cells]]))
-        return min(widest, _COLUMN_MAX)
 
     def _name(self, lane: Lane) -> str:
         violation, leads = self._scene.violation, ""

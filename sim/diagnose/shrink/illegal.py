@@ -7,16 +7,15 @@ a run takes only the kinds of illegal steps that the run took, such as an unclea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Collection, Iterator
+from typing import Final
 
 from sim.check import Checker
 from sim.check.facts import ReplicaView
+from sim.diagnose.explain.past import Recorded
 from sim.protocol import events as on
 from sim.protocol.events import Event
 from sim.protocol.rules import Rules
-
-Events: TypeAlias = Sequence[tuple[int, Event]]
 
 OUT_OF_SYNC: Final = "a replica leads that is not in sync"
 NO_MAJORITY: Final = "a replica leads that no majority would elect"
@@ -31,7 +30,7 @@ ELECTIONS: Final = ("election-safety", "epoch-monotonic")
 """Invariants that only illegal elections violate."""
 
 
-def illegal_steps(events: Events, rules: Rules) -> set[str]:
+def illegal_steps(events: Recorded, rules: Rules) -> set[str]:
     """The kinds of illegal steps in a run; for elections the invariants that they violate.
 
     Args:

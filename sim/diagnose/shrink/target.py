@@ -9,9 +9,10 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from sim.check import Violation
 from sim.check.checker import known_invariants, story_invariants
+from sim.diagnose.explain.past import Recorded
 from sim.diagnose.explain.signature import Signature, signature_of
 from sim.diagnose.shrink.engine import Kind, Reducer, Shown
-from sim.diagnose.shrink.illegal import ELECTIONS, Events, illegal_steps
+from sim.diagnose.shrink.illegal import ELECTIONS, illegal_steps
 from sim.diagnose.shrink.scenarios import SCENARIOS
 from sim.diagnose.shrink.stories import STORIES, with_steps
 from sim.errors import BadInput
@@ -26,7 +27,7 @@ from sim.simulate.story.format import Story
 
 V = TypeVar("V", bound=Story | Scenario)
 
-Moments: TypeAlias = Iterator[tuple[Sequence[Violation], Events]]
+Moments: TypeAlias = Iterator[tuple[Sequence[Violation], Recorded]]
 """For each moment with violations: these, and the events so far."""
 
 
@@ -125,7 +126,7 @@ class Target(Generic[V]):
         return Reducer(shown, kind, self.shown_by)
 
 
-def _past(events: Events, violation: Violation) -> Events:
+def _past(events: Recorded, violation: Violation) -> Recorded:
     return [pair for pair in events if pair[0] <= violation.at]
 
 
