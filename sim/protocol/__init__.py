@@ -1,4 +1,4 @@
-"""What a replica does: the log, its compaction, the rules, replication, and the events of it.
+"""The protocol of one replica: its log, compaction, rules, replication, and their events.
 
 Pure: no clock, no chance, no input or output.
 """

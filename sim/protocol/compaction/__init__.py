@@ -1,4 +1,4 @@
-"""What one cleaning pass does to the segments of one log; knows nothing of clusters.
+"""The cleaning pass over the segments of a single log, without a cluster.
 
 Pure: the standard library and msgspec, no clock, no randomness, no input or output.
 """

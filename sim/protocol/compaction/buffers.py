@@ -1,4 +1,4 @@
-"""What a cleaner writes in one call: what it kept of the batches that it read into its buffer.
+"""The write calls of a cleaner: one for each buffer of batches that it has read.
 
 It matters where a call gets one entry of the offset index at most (`index_entries: per_append`).
 Source: Cleaner.cleanInto, Cleaner.growBuffersOrFail, MemoryRecords.filterTo.
@@ -27,10 +27,10 @@ def grown(buffer_bytes: int, batch_bytes: int) -> int:
 def calls_written(
     sources: Sequence[Batch], written: Sequence[Batch], *, buffer_bytes: int = BUFFER_BYTES
 ) -> list[Call]:
-    """The calls that wrote `written`, in order, which is what is left of a segment's batches.
+    """The calls that wrote `written`, the remaining batches of a segment, in order.
 
     A buffer holds whole batches; one that is too large for it makes it grow until the segment is
-    read. A batch that was written anew counts with the last record that it has, any other with its
+    read. A rewritten batch counts with the last record that it has, any other with its
     last offset.
     """
     calls: list[Call] = []

@@ -72,7 +72,7 @@ def groups_of(
     """Cut `segments` into runs that become one segment each, left to right.
 
     Sizes are those before cleaning, so what shrinks now is merged in a later pass. A segment over
-    the limit stays alone; an empty one joins whatever the range of offsets, unless `exempt_empty`
+    the limit stays alone; an empty one joins for any range of offsets, unless `exempt_empty`
     is false, as it was before KAFKA-12889. `upper_bound` is where the last segment ends
     (exclusive). Index sizes are not modelled.
     """

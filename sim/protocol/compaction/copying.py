@@ -37,16 +37,16 @@ MARKER_KEYS: Final = {
 each (ControlRecordType); from 3.0 on a change of the leader has type 2."""
 
 MAX_HORIZON_MS: Final = 2**63 - 1
-"""A horizon beyond it, or below 0, is none; the batch is written anew without it."""
+"""A horizon beyond it, or below 0, is not written; the batch is rewritten without one."""
 
 _NOTHING: Final = Batch(-1, -1, -1, (), -1, 0)
-"""What is left of a batch that goes; making its empty header would be for nothing."""
+"""Stands for a removed batch, whose empty header is not needed."""
 
 _NO_OFFSET: Final = -1
 
 
 class Fate(Enum):
-    """What becomes of a record that no other one of its key beats."""
+    """The decision about a record that no other record of its key supersedes."""
 
     GOES = "goes"
     STAYS = "stays"
@@ -113,7 +113,7 @@ class Copier:
         self.source = 0
 
     def copy_group(self, group: Sequence[Segment]) -> Segment:
-        """One segment in the place of the next ones, which are `group`."""
+        """Copies the next source segments, `group`, into one segment."""
         batches: list[Batch] = []
         calls: list[Call] = []
         first_ms: int | None = None
@@ -248,9 +248,9 @@ class Copier:
         return strategy.version(record) < strategy.version(winner)
 
     def _fate(self, record: Record, batch: Batch, *, mapped: bool) -> Fate:
-        """What becomes of a record that no other one of its key beats.
+        """Decides about a record that no other record of its key supersedes.
 
-        It may be protected, unkeyed, below no version, or a tombstone whose time has come.
+        The record may be protected, unkeyed, below every version, or a tombstone that is due.
         """
         policy, removed = self.policy, self.result.removed
         tombstone = policy.is_tombstone(record)
@@ -302,7 +302,7 @@ class Copier:
         return asked
 
     def _is_a_producers_last(self, batch: Batch) -> bool:
-        """It is the last batch of an active producer, which stays, empty if need be."""
+        """Recognises the last batch of an active producer, which stays, empty if necessary."""
         last = self.last_records.get(batch.producer_id)
         if last is None:
             return False
@@ -312,7 +312,7 @@ class Copier:
         return batch.control is not None and batch.producer_epoch == last.epoch
 
     def _copy_transactional(self, batch: Batch, *, discardable: bool) -> Batch:
-        """Aborted data goes at once, whatever its key and beyond the map, too; markers wait.
+        """Removes aborted data at once, also beyond the map; markers wait for their horizon.
 
         A marker is stamped when nothing of its transaction is left, and goes at its horizon.
         Records of what goes whole do not count as read, unless its header stays.
@@ -343,10 +343,10 @@ class Copier:
         return horizon is not None and plan.now_ms >= horizon
 
     def _evicted(self, batch: Batch) -> bool:
-        """Another record counts as a newer one of the marker's key.
+        """Decides whether a newer record evicts a marker by its key.
 
-        A user record with its very bytes, as before KAFKA-14055, or the last ABORT marker, whoever
-        wrote it; then the index forgets the transaction, too.
+        A user record with the same bytes, as before KAFKA-14055, or the last ABORT marker of any
+        producer; then the index forgets the transaction, too.
         """
         offset = batch.base_offset
         if offset < self.last_abort and batch.control is Control.ABORT:
@@ -410,7 +410,7 @@ class Copier:
     def _with_record_horizons(
         self, batch: Batch, records: tuple[Record, ...]
     ) -> tuple[Record, ...]:
-        """Give each kept tombstone that has none a horizon of its own (KIP-534, rejected)."""
+        """Gives each kept tombstone without a horizon one of its own (KIP-534, rejected)."""
         is_tombstone, horizon = self.policy.is_tombstone, self.plan.now_ms
         horizon += self.plan.delete_retention_ms
         stamped = tuple(
@@ -431,7 +431,7 @@ class Copier:
         return self._noted(batch.rebuilt(records, batch.delete_horizon_ms), batch)
 
     def _noted(self, rebuilt: Batch, source: Batch) -> Batch:
-        """Report a batch that was written anew, and whether it is larger than a batch may be.
+        """Reports a rewritten batch, and whether it is larger than `max.message.bytes` allows.
 
         A horizon can make it so (KIP-534).
         """
@@ -445,7 +445,7 @@ class Copier:
 
 
 def check_producer_state(batch: Batch) -> None:
-    """Raise PassFailed where a producer's batch says too little of it to be written anew."""
+    """Raises PassFailed for a producer's batch that lacks what a rewritten batch needs."""
     if batch.producer_epoch < 0:
         raise NoSuchProducerState(batch.base_offset, "producer epoch")
     if batch.base_sequence < 0 and batch.control is None:
@@ -463,11 +463,11 @@ def _time_of(offset: int, ranges: Sequence[tuple[int, int, int]]) -> int | None:
 def with_horizon(
     batch: Batch, records: tuple[Record, ...], horizon_ms: int, *, keeps_deltas: bool
 ) -> Batch:
-    """The batch with those of its `records` that stay, and a delete horizon in ms.
+    """The batch with the remaining `records` and a delete horizon in ms.
 
     KIP-534 found no room for the horizon in the header of a batch, so it took the base timestamp's.
-    The timestamps of the records are stored as distances to the base: a cleaner has to write them
-    anew, or every timestamp moves (rule `horizon_rebase`).
+    The timestamps of the records are stored as distances to the base: a cleaner has to rewrite
+    them, or every timestamp moves (rule `horizon_rebase`).
 
     Args:
         batch: As it was before the pass; not empty.
@@ -488,7 +488,7 @@ def with_horizon(
 
 
 def base_timestamp(batch: Batch) -> int:
-    """What the deltas of a batch count from, in ms: its horizon, or else its first record's time.
+    """The base of a batch's timestamp deltas in ms: its horizon, else its first record's time.
 
     A batch that has records; a cleaner that sets no horizon takes the first one it keeps
     (MemoryRecordsBuilder, DefaultRecord.readFrom).

@@ -1,4 +1,4 @@
-"""Is it time to clean, from where, and up to where? Dirty ratio and compaction lags.
+"""When a log is cleaned, from where and up to where: dirty ratio and compaction lags.
 
 Pure functions over what is known of a log's segments: KIP-58, KIP-354. Source:
 LogCleanerManager.cleanableOffsets, .calculateCleanableBytes, .maxCompactionDelay,
@@ -73,7 +73,7 @@ def first_dirty(
 
 
 class Limit(Enum):
-    """What may keep the cleaner from going further."""
+    """The limits that may stop a cleaner."""
 
     ACTIVE_SEGMENT = "active segment"
     MIN_LAG = "min.compaction.lag.ms"
@@ -210,7 +210,7 @@ def _written_ms(segments: Sequence[Segment], index: int, config: EligibilityConf
 
 
 class Eligibility(NamedTuple):
-    """Whether a log is eligible, and the numbers behind it.
+    """The decision whether a log is cleaned now, and the numbers behind it.
 
     Attributes:
         eligible: True when a pass should run.

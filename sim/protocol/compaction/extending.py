@@ -1,9 +1,8 @@
-"""Registering strategies, fixes and tombstone removal rules that live in other people's modules.
+"""The registration of strategies, fixes and tombstone removal rules of plugins.
 
-Each is checked against the contract of its kind on a few samples, so that what gets in can be
-relied on; the tests hold the built-in ones to it, too. The functions that check answer with the
-first problem, None when there is none, and accept an answer of any type. What a run asks them
-later is guarded: an exception, or an answer of a wrong type, is reported as the plugin's
+Each is checked against the contract of its kind on a few samples; the tests hold the built-in ones
+to it, too. The functions that check return the first problem, None without one. Calls in a run are
+guarded: an exception, or an answer of a wrong type, is reported as the plugin's
 (`sim.files.plugin_calls`).
 """
 
@@ -59,10 +58,10 @@ _S = TypeVar("_S")
 
 
 def register_strategy(strategy: _S) -> _S:
-    """Make a strategy a value of the `strategy` rule; also a decorator of a class without fields.
+    """Makes a strategy a value of the `strategy` rule; also a decorator of a class without fields.
 
     It has `name`, `source`, `latest_wins` and `version(record)`, see `Strategy`; its docstring, or
-    a text `means`, is what people are told about it.
+    a text `means`, is what reports say about it.
 
     Raises:
         BadInput: The name is taken, an attribute is missing, or the contract is not kept.
@@ -73,10 +72,10 @@ def register_strategy(strategy: _S) -> _S:
 
 
 def register_fix(fix: _S) -> _S:
-    """Make a fix a value of the `fix` rule: a `Fix`, or a class without fields as a decorator.
+    """Makes a fix a value of the `fix` rule: a `Fix`, or a class without fields as a decorator.
 
     It has `name`, `source` and `keeps(tail)`, and may have `persists_log_end` and `announces_gaps`,
-    see `Fix`; its docstring, or a text `means`, is what people are told about it.
+    see `Fix`; its docstring, or a text `means`, is what reports say about it.
 
     Raises:
         BadInput: The name is taken, an attribute is missing, or the contract is not kept.
@@ -148,7 +147,7 @@ def _register(
 
 
 def _guarded(value: Any, label: str) -> Any:
-    """The same, with what it is asked in a run looked after."""
+    """The registered value with every call in a run checked."""
     if isinstance(value, TombstoneRemoval):
         return value._replace(may_remove=Guarded(label, value.may_remove, _removal_problem))
     if hasattr(value, "keeps"):
@@ -180,13 +179,13 @@ class _GuardedStrategy:
         self._version = Guarded(label, strategy.version, _version_problem)
 
     def version(self, record: Record) -> Version:
-        """Its version of a record. Raises PluginError."""
+        """The plugin's version of a record. Raises PluginError."""
         version: Version = self._version(record)
         return version
 
 
 def meaning_of(described: object) -> str:
-    """What a strategy, a fix or the like says of itself: `means`, or its docstring's beginning.
+    """The meaning of a strategy, a fix or a rule: its `means`, or its docstring's first paragraph.
 
     Empty when it says nothing.
     """
@@ -255,7 +254,7 @@ def _removal_problem(case: object, answer: object) -> str | None:
 
 
 def strategy_problem(strategy: Strategy) -> str | None:
-    """The version order is total, the same at each call, and equals go to the higher offset."""
+    """Checks that a version order is total and repeatable, and that later equals win."""
     if not isinstance(strategy.latest_wins, bool):
         return f"latest_wins is {strategy.latest_wins!r}; allowed: True, False"
     version_of: Callable[[Record], Any] = strategy.version
@@ -292,7 +291,7 @@ def _tails() -> list[Tail]:
 
 
 def fix_problem(fix: Fix) -> str | None:
-    """It answers with offsets to keep inside the log, the same at each call."""
+    """Checks that a fix returns offsets inside the log, the same at each call; None = it does."""
     for name in ("persists_log_end", "announces_gaps"):
         mark: Any = getattr(fix, name)
         if not isinstance(mark, bool):
@@ -309,9 +308,9 @@ def fix_problem(fix: Fix) -> str | None:
 
 
 def removal_problem(rule: TombstoneRemoval) -> str | None:
-    """The condition answers True or False, the same at each call, and time never takes a yes back.
+    """Checks that a condition returns the same bool at each call, and stays True once it is True.
 
-    Raises whatever the condition raises.
+    An exception of the condition is not caught.
     """
     if not isinstance(rule.stamps, Stamp):
         return f"stamps is {rule.stamps!r}; allowed: {', '.join(map(str, Stamp))}"
@@ -334,7 +333,7 @@ def removal_problem(rule: TombstoneRemoval) -> str | None:
 
 
 def registered_order(strategy: str) -> Callable[[Record], Version]:
-    """The version order of a strategy that a plugin registered, for whoever judges by it.
+    """The version order of a strategy that a plugin registered, by which invariants judge.
 
     Raises:
         KeyError: No plugin registered a strategy of that name.

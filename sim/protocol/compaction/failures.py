@@ -1,4 +1,4 @@
-"""What stops a cleaning pass: the log is not cleaned again before a restart (KAFKA-7215)."""
+"""Failures of a cleaning pass: the log is not cleaned again before a restart (KAFKA-7215)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ class PassFailed(ValueError):
     """A pass cannot go on.
 
     Attributes:
-        offset: What it could not deal with begins there, or is the record there.
+        offset: Offset of the record, or base offset of the batch, that the pass could not clean.
     """
 
     def __init__(self, offset: int, why: str) -> None:
-        """It failed at `offset`; `why` is a clause for people that names the offset."""
+        """Fails at `offset`; `why` is a clause of the message that names the offset."""
         super().__init__(why)
         self.offset = offset
 
 
 class UnreadableVersion(PassFailed):
-    """A version header that nobody expected."""
+    """A version header without a readable number."""
 
     def __init__(self, offset: int) -> None:
         """The header of the record at `offset` cannot be read."""
@@ -42,9 +42,9 @@ class NoEmptyOldBatch(PassFailed):
 
 
 class NoSuchProducerState(PassFailed):
-    """A batch of a producer without a sequence, or without an epoch, that is to be written anew.
+    """A producer's batch without a sequence or an epoch that has to be rewritten.
 
-    Nobody is let append one, but a log may have it, and a header that stays empty is not checked.
+    Leaders refuse such a batch, but a log may have it; a header that stays empty is not checked.
     Source: MemoryRecordsBuilder.validateProducerState, IllegalArgumentException.
     """
 

@@ -12,7 +12,7 @@ from sim.protocol.log import Batch
 
 
 class Tail(NamedTuple):
-    """What a fix may look at.
+    """The end of a log as a fix sees it.
 
     Attributes:
         last_batch: The batch with the highest offsets of the whole log; None in an empty log.
@@ -26,7 +26,7 @@ class Tail(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What a fix keeps.
+    """The record and the batch that a fix keeps.
 
     Attributes:
         record_offset: The record at this offset stays whatever it is; None for no record.
@@ -38,16 +38,16 @@ class Kept(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """An answer to "what stays of the last offset?".
+    """A rule for what stays of the last offset of a round or of a log.
 
     Attributes:
         name: Value of the `fix` rule.
         source: The document that proposes it.
         means: What it does, for people.
-        keeps: What has to stay, given the end of the log and of the round.
-        persists_log_end: True when the log end is never below what was cleaned, whatever the
-            records say. It keeps a replica from counting back after a restart; nobody else learns
-            of it.
+        keeps: Returns what has to stay, given the end of the log and of the round.
+        persists_log_end: True when the log end is never below what was cleaned, for any
+            surviving records. A replica then does not count back after a restart; other replicas
+            do not learn of it.
         announces_gaps: True when a leader without records from an offset on says up to where there
             are none. The follower moves its log end there, and takes over the epochs that began in
             between; the leader believes what the next fetch says.

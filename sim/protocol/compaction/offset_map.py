@@ -61,7 +61,7 @@ def build_map(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
 
 
 class _Reading(NamedTuple):
-    """What is read for a map.
+    """The batches that are read to build a map.
 
     Attributes:
         segments: One after the other.
@@ -77,7 +77,7 @@ class _Reading(NamedTuple):
     misses_markers: bool = False
 
     def batches_of(self, index: int) -> Sequence[Batch]:
-        """What is read of the segment at `index`."""
+        """The batches to read of the segment at `index`."""
         batches = self.segments[index].batches
         return batches[self.first_batch :] if index == 0 and self.first_batch else batches
 

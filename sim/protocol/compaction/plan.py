@@ -1,4 +1,4 @@
-"""What a cleaner goes by, what one pass is given, and what it answers."""
+"""The policy of a cleaner, the input of one pass, and its result."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sim.protocol.log import LastRecord, Record, Segment
 from sim.protocol.log.producers import NOBODY
 
 REASONS = ("superseded", "tombstone", "aborted", "marker", "no key", "unmapped")
-"""Why a pass takes a record away."""
+"""The reasons for which a pass removes a record."""
 
 
 class Reason(NamedTuple):
-    """Why a pass took a record away, or why it let it stay.
+    """The reason why a pass removed or kept a record.
 
     Attributes:
         why: Of one that went a word of `REASONS`; else `protected` (the fix keeps it), `waits` (the
@@ -41,7 +41,7 @@ NO_STUBS: Final[Mapping[str, Record]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanerPolicy:
-    """How a cleaner decides, whichever log it is given.
+    """The decisions of a cleaner that are the same for every log.
 
     Attributes:
         strategy: Which record of a key wins.
@@ -110,7 +110,7 @@ class OffsetMap:
 
 
 class CleaningPass(NamedTuple):
-    """Everything one pass depends on beside the segments.
+    """The input of one pass, apart from the segments.
 
     Attributes:
         policy: How the cleaner decides.
@@ -168,13 +168,13 @@ def _nothing_removed() -> dict[str, list[Record]]:
 
 @dataclass(slots=True)
 class Cleaning:
-    """What a pass did: the new segments for the `replaced` first ones, and why each record went.
+    """The result of a pass: new segments for the first `replaced` ones, and removals by reason.
 
     Attributes:
         segments: What takes the place of the covered segments.
         replaced: How many segments were covered.
         next_dirty_offset: The cleaner checkpoint after the pass (exclusive end of what was mapped).
-        protected_offset: The record that the fix keeps whatever it is; None = none below the bound.
+        protected_offset: Offset of the record that the fix keeps; None without one below the bound.
         removed: Reason -> the records that went for it, in offset order.
         winners: The offset map of the pass: key -> the record that beat the superseded ones.
         evicted_markers: Offset of a marker -> offset of the user record whose key has its bytes, or
@@ -215,7 +215,7 @@ class Cleaning:
     def stopped(
         self, failure: PassFailed, *, below: int, replaced: int, next_dirty_offset: int
     ) -> Cleaning:
-        """What is left of it when the group that begins at `below` cannot be cleaned.
+        """The result up to the group of segments at `below`, which cannot be cleaned.
 
         `replaced` segments were in finished groups. Nothing counts as read or written: Kafka keeps
         no statistics of such a pass.
@@ -238,7 +238,7 @@ class Cleaning:
 
     @property
     def changed(self) -> bool:
-        """Whether the log is another one after the pass, be it by a horizon alone."""
+        """True when the pass changed the log, if only by a delete horizon."""
         return bool(self.emptied or self.dropped or self.horizons or any(self.removed.values()))
 
     @property

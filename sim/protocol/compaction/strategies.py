@@ -24,7 +24,7 @@ class Strategy(Protocol):
 
     @property
     def name(self) -> str:
-        """Value of `compaction.strategy`."""
+        """Name of the strategy: a value of `compaction.strategy`."""
 
     @property
     def source(self) -> str:
@@ -47,7 +47,7 @@ class OffsetStrategy(NamedTuple):
     latest_wins: bool = True
 
     def version(self, record: Record) -> Version:
-        """The offset alone."""
+        """A version of one part: the record's offset."""
         return (record.offset,)
 
 
@@ -201,12 +201,12 @@ class EarlierOfEquals(NamedTuple):
 
     @property
     def name(self) -> str:
-        """That of the strategy."""
+        """Name of the underlying strategy."""
         return self.order.name
 
     @property
     def source(self) -> str:
-        """That of the strategy."""
+        """Source of the underlying strategy."""
         return self.order.source
 
     def version(self, record: Record) -> Version:
@@ -274,7 +274,7 @@ _UNMAPPED: dict[str, Version] = {"unchecked_varint": (-1, -1)}
 
 
 def unmapped_version(name: str, header_form: str) -> Version | None:
-    """What a record must not be below whose key is not in the map; None = it stays in any case.
+    """The lowest version that keeps a record whose key is not in the map; None = any version.
 
     The fork takes -1 for the version of a key that it does not find (SkimpyOffsetMap.getVersion).
     """
@@ -301,10 +301,10 @@ def strategy_for(
 def promised_strategy(
     name: str, *, header: str | None = None, header_form: str = "last_long"
 ) -> Strategy:
-    """The strategy that cleaning is judged by.
+    """The strategy by which invariants judge cleaning.
 
-    What `header_form` cannot read counts, too, and ties go to the later offset, as ever. Whoever
-    compares bytes is judged by KIP-280's numbers.
+    Versions that `header_form` cannot read count, too, and ties go to the later offset. A cleaner
+    that compares bytes is judged by KIP-280's numbers.
     """
     if name == "header" and header_form not in ("last_long", "last_bytes"):
         return MeantHeaderStrategy(header or "version")

@@ -21,12 +21,12 @@ def null_value(record: Record) -> bool:
 
 
 def flag(record: Record) -> bool:
-    """A record with the tombstone attribute, whatever its value (KIP-87)."""
+    """A record with the tombstone attribute, with or without a value (KIP-87)."""
     return record.flagged is True
 
 
 def magic(record: Record) -> bool:
-    """What the record's own format says (KIP-87, Migration Plan).
+    """A tombstone by the record's own format (KIP-87, Migration Plan).
 
     Before magic 2 the null value marks a delete, from magic 2 on the attribute.
     """
@@ -54,7 +54,7 @@ TOMBSTONE_MARKS: dict[str, TombstoneMark] = {
 
 
 class Circumstances(NamedTuple):
-    """What a removal rule may look at when a pass meets a winning tombstone.
+    """A winning tombstone and its pass, as a removal rule sees them.
 
     Attributes:
         offset: Offset of the tombstone.
@@ -65,8 +65,8 @@ class Circumstances(NamedTuple):
         legacy_horizon_ms: One horizon for the pass in ms (before KIP-534); None = none.
         last_cleaning: (end offset exclusive, time in ms) of the last finished pass; None = none.
         delete_retention_ms: `delete.retention.ms`.
-        without_horizon: The times of segments decide: its batch has no place for a horizon (magic 0
-            and 1), or it has none yet and the rule `unstamped_tombstones` says so.
+        without_horizon: True when the times of segments decide: its batch has no place for a
+            horizon (magic 0 and 1), or none yet and the rule `unstamped_tombstones` says so.
     """
 
     offset: int

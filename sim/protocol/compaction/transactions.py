@@ -1,7 +1,7 @@
 """Transactions as the cleaner sees them: what is open, what was aborted, when a marker may go.
 
-The cleaner asks the segments' indexes of aborted transactions, as Kafka's does; whoever folds a log
-into a table derives the same from the batches. Source: CleanedTransactionMetadata,
+The cleaner reads the segments' indexes of aborted transactions, as Kafka's does; folding a log into
+a table derives the same from the batches. Source: CleanedTransactionMetadata,
 TransactionIndex.collectAbortedTxns.
 """
 
@@ -19,10 +19,10 @@ _ABORT, _COMMIT = Control.ABORT, Control.COMMIT
 
 
 class Transaction(NamedTuple):
-    """One transaction in a log.
+    """A transaction in a log.
 
     Attributes:
-        producer_id: Who wrote it.
+        producer_id: Id of its producer.
         first_offset: Base offset of its first surviving batch (an empty batch counts).
         marker_offset: Offset of its marker; None while it is open.
         control: COMMIT or ABORT; None while it is open.
@@ -124,7 +124,7 @@ class TransactionWatch:
     def __init__(
         self, aborted: Iterable[AbortedTransaction] = (), *, writes_index: bool = False
     ) -> None:
-        """Nothing is seen yet; `aborted` as in `add`. Only who copies writes an index."""
+        """Starts before the first batch; `aborted` as in `add`. Only copying writes an index."""
         self._writes_index = writes_index
         self._waiting: list[tuple[int, AbortedTransaction]] = []
         self._active: dict[int, AbortedTransaction] = {}

@@ -1,4 +1,4 @@
-"""The one vocabulary of events: what happened, as the core tells it.
+"""The vocabulary of events: everything that the core reports.
 
 Checks, counters, timelines, saved traces and digests all read these and nothing else. Every event
 names its replica first. Times are not part of an event: whoever records it adds them.

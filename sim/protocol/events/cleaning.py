@@ -1,4 +1,4 @@
-"""Cleaners look, clean, and are told how far; old segments are deleted."""
+"""Events of cleaners, of coordinated removal, and of the deletion of old segments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Removal(Struct, frozen=True, gc=False, array_like=True):
-    """One record that a cleaning pass took away, and why.
+    """A record that a cleaning pass removed, and the reason.
 
     Attributes:
         offset: Offset of the record.
@@ -34,15 +34,15 @@ class Cleaned(Struct, frozen=True, gc=False, array_like=True):
         emptied: Last offsets of batches whose header was kept without records.
         dropped: Last offsets of batches that were already empty and are gone now.
         horizons: (base offset, delete horizon in ms) of the batches that got one in this pass.
-        protected_offset: The record the fix keeps whatever it is, or None.
+        protected_offset: Offset of the record that the fix keeps; None without one.
         log_end_offset: After the pass.
         high_watermark: Before the pass.
         size_bytes: (before, after) of the whole log.
         oversized: (base offset, bytes) of batches that cleaning made larger than allowed.
         partial: True when the pass ended below its bound, since its offset map was full.
-        stubs: So many removed tombstones the cleaner remembers after the pass.
-        rewritten: (base offset, bytes) of the batches that were written anew, since they lost some
-            of their records or got a horizon; all others are what they were, or empty, or gone.
+        stubs: Number of removed tombstones that the cleaner remembers after the pass.
+        rewritten: (base offset, bytes) of the batches that were rewritten, since they lost some of
+            their records or got a horizon; all others are unchanged, empty or gone.
         now_ms: The replica's own clock when the pass began; horizons at or below it are reached.
     """
 
@@ -93,7 +93,7 @@ class CleanerLooked(Struct, frozen=True, gc=False, array_like=True):
         eligible: True when a pass follows, up to `upper_bound` (exclusive).
         first_dirty_offset: Where the clean section ends.
         upper_bound: Up to where it would clean.
-        stable_offset: Above it nothing may be cleaned whatever its age (exclusive).
+        stable_offset: Above it nothing may be cleaned at any age (exclusive).
         delay_ms: How long the oldest uncleaned closed segment is overdue; 0 = it is not.
         metric_secs: `max-compaction-delay-secs` after the look.
         max_lag_ms: `max.compaction.lag.ms`.

@@ -1,4 +1,4 @@
-"""Replicas come and go, lead and follow."""
+"""Events of replicas and their roles, of faults and of settings."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class LeaderElected(Struct, frozen=True, gc=False, array_like=True):
 
 
 class UncleanElection(Struct, frozen=True, gc=False, array_like=True):
-    """A controller makes a leader of a replica that need not have all that is committed.
+    """A controller elects a replica that may lack committed records.
 
     It comes before `LeaderElected`, or without: the replica may be down by then. In Kafka the
     partition is RECOVERING until that leader marks it as RECOVERED, which it does at once
-    (PartitionChangeBuilder.tryElection; Partition.makeLeader). `because`: whom the controller fell
-    back on, with nobody in sync or eligible to lead.
+    (PartitionChangeBuilder.tryElection; Partition.makeLeader). `because` says which replica the
+    controller chose, with none in sync or eligible to lead.
     """
 
     replica: str
@@ -112,7 +112,7 @@ class IsrChanged(Struct, frozen=True, gc=False, array_like=True):
 
 
 class FaultInjected(Struct, frozen=True, gc=False, array_like=True):
-    """The world did something to a replica or a link; `detail` is for people."""
+    """A fault was injected at a replica or a link; `detail` describes it."""
 
     replica: str
     fault: str
@@ -120,7 +120,7 @@ class FaultInjected(Struct, frozen=True, gc=False, array_like=True):
 
 
 class FaultEnded(Struct, frozen=True, gc=False, array_like=True):
-    """What a fault did to a replica or its links is over: that of kind `fault` injected first."""
+    """The end of a fault at a replica or its links: the first injected one of kind `fault`."""
 
     replica: str
     fault: str

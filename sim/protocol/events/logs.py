@@ -1,4 +1,4 @@
-"""Records are appended, copied, cut, committed and read."""
+"""Events of logs and their readers: appends, copies, truncation, commits, reads."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Appended(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Acknowledged(Struct, frozen=True, gc=False, array_like=True):
-    """A leader told a producer that its batch is written; a repeated request is told so again.
+    """A leader acknowledged a batch of a producer; a repeated request is acknowledged again.
 
-    The answer is on its way, and may be lost there. Ends of transactions are not told of.
+    The answer may still be lost on its way. Ends of transactions have no such event.
 
     Attributes:
         replica: The leader.
@@ -31,7 +31,7 @@ class Acknowledged(Struct, frozen=True, gc=False, array_like=True):
         base_sequence: Sequence number of its first record, as the request says; -1 = none.
         first_offset: Offset of its first record (inclusive), as the answer says.
         last_offset: Offset of its last record (inclusive), as the answer says.
-        epoch: The epoch of the leader that tells it; a repeated batch may be of an earlier one.
+        epoch: The epoch of the leader that answers; a repeated batch may be of an earlier one.
         acks: What the producer waited for: `all` = it is committed, `1` = the leader has it.
     """
 
@@ -45,10 +45,10 @@ class Acknowledged(Struct, frozen=True, gc=False, array_like=True):
 
 
 class AppendRefused(Struct, frozen=True, gc=False, array_like=True):
-    """A leader refused a batch for the sake of a record of `key`; None = of all of it.
+    """A leader refused a batch because of a record with `key`; None = because of the whole batch.
 
-    `reason`: `late_version` (below that of a removed delete) and `unreadable_version` (nobody can
-    say whether it is below), or of KIP-87 `null_value` (without the flag in a format that has one)
+    `reason`: `late_version` (below that of a removed delete) and `unreadable_version` (it cannot be
+    compared), or of KIP-87 `null_value` (without the flag in a format that has one)
     and `client_version` (of the producer, unknown to it);
     `not_enough_replicas`: fewer than `min.insync.replicas` are in sync; `producer_fenced`: a later
     instance of the producer has a newer epoch of its id (KIP-98).
@@ -70,7 +70,7 @@ class ProducersForgotten(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Converted(Struct, frozen=True, gc=False, array_like=True):
-    """A replica wrote records anew in an older format, for its own log or for a reader (KIP-87).
+    """A replica converted records to an older format, for its own log or for a reader (KIP-87).
 
     `reader` is a consumer, a follower, or the replica itself, which stores what a producer sent;
     `size_bytes` is that of the stored batches which could not be sent as they are, 0 for its own
@@ -111,7 +111,7 @@ class FetchingFailed(Struct, frozen=True, gc=False, array_like=True):
 
 
 class GapLearned(Struct, frozen=True, gc=False, array_like=True):
-    """A follower was told that its leader holds nothing from its log end on up to another offset.
+    """A follower learned that its leader holds nothing from its log end up to another offset.
 
     `fetch_offset` is its log end offset before, `log_end_offset` the one after. `epochs` are those
     that started in between, which the leader tells with it.
@@ -125,7 +125,7 @@ class GapLearned(Struct, frozen=True, gc=False, array_like=True):
 
 
 class EpochCacheChanged(Struct, frozen=True, gc=False, array_like=True):
-    """A replica's leader epoch cache is now `epochs`, which batches and elections do not tell.
+    """A replica's leader epoch cache is now `epochs`, which does not follow from other events.
 
     A leader handed epochs on of which a copy has no batch (`epoch_cache: copied`), a restart found
     a file of epochs that was behind or ahead of the log, or a cut took no record and yet the epochs
@@ -201,17 +201,17 @@ class ConsumerReset(Struct, frozen=True, gc=False, array_like=True):
 
 
 class ReadingEnded(Struct, frozen=True, gc=False, array_like=True):
-    """A reader that wanted to read to the end did so, or nothing more is to come and it waits.
+    """A reader that reads to the end has done so, or waits although no more records come.
 
     Attributes:
-        replica: Whom it read last.
+        replica: Name of the replica that it read last.
         consumer: Its name.
         until: How it tells the end: `position`, `last_offset` or `count`.
         start: Its position when it began (inclusive).
         end: What it took for the end then (exclusive).
         position: Its position now.
         last_offset: Offset of the last record it was given; -1 = none.
-        given: So many records it was given.
+        given: Number of records it was given.
     """
 
     replica: str
@@ -225,7 +225,7 @@ class ReadingEnded(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Understood(Struct, frozen=True, gc=False, array_like=True):
-    """What a consumer of a declared version (KIP-87) took the keyed records for that it was given.
+    """A consumer of a declared version (KIP-87) took its keyed records for values and deletes.
 
     `values` are those it keeps as the state of their keys, `deletes` those it removes keys for.
     """

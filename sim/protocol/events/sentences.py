@@ -63,7 +63,7 @@ from sim.protocol.events import (
 from sim.protocol.log import Batch, Record
 
 About = Callable[[int, str | None], bool]
-"""Whether the record of that key at that offset is to be named."""
+"""Decides whether the record at that offset, of that key, is named."""
 
 _REFUSED = {
     "late_version": "its version is below that of a removed tombstone",
@@ -85,11 +85,11 @@ NAMED = 4
 
 
 def describe(event: Event, *, about: About | None = None) -> str:
-    """One event as one sentence in one line, whatever its keys and values are.
+    """An event as one sentence in one line, for any keys and values.
 
     Args:
         event: What happened.
-        about: Tells by offset and key which records to name; the others are counted.
+        about: Decides by offset and key which records are named; the others are counted.
     """
     kind = type(event)
     fields = {name: _shown(value, about) for name, value in asdict(event).items()}
@@ -115,7 +115,7 @@ def _joined(values: Iterable[object]) -> str:
 
 
 def _plainly(kind: type, fields: Mapping[str, object]) -> str:
-    """An event that nobody has found words for."""
+    """An event without a sentence of its own: its kind and its fields."""
     return f"{kind.__name__}: {', '.join(f'{name} {value}' for name, value in fields.items())}"
 
 
@@ -162,7 +162,7 @@ _SAID: Final[dict[type, str]] = {
 
 
 def _of_a_log(event: Event, about: About | None) -> str:
-    """What needs more words than its fields; empty = it does not happen to a log."""
+    """The sentence of an event of a log that is more than its fields; empty for other events."""
     name, said = event.replica, ""
     match event:
         case Appended(_, batch):
@@ -199,7 +199,7 @@ def _of_a_log(event: Event, about: About | None) -> str:
 
 
 def _of_others(event: Event) -> str:
-    """The same of clients, settings and the cluster."""
+    """The sentence of an event of clients, settings or the cluster; empty for other events."""
     name, said = event.replica, ""
     match event:
         case Acknowledged(_, producer, sequence, first, last, _, acks):

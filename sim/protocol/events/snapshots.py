@@ -1,4 +1,4 @@
-"""Snapshots are taken, fetched and installed; the prefix they cover goes (KIP-630)."""
+"""Events of snapshots, and of the prefix of the log that they cover (KIP-630)."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ class SnapshotChunkFetched(Struct, frozen=True, gc=False, array_like=True):
 
 
 class SnapshotFetched(Struct, frozen=True, gc=False, array_like=True):
-    """A fetched snapshot is whole on disk and has its name; the log is as it was.
+    """A follower has a whole snapshot on disk under its final name; its log is unchanged.
 
-    Installing it goes at once, unless a crash comes in between: only then this is told.
+    The snapshot is installed at once, unless a crash comes in between: only then there is this
+    event.
     """
 
     replica: str

@@ -1,4 +1,4 @@
-"""How a written trace shows an event, see `FORMAT.md` beside this module."""
+"""The form of an event in a written trace, see `FORMAT.md` in this folder."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.log.record import Record
 
 IsTombstone = Callable[[Record], bool]
-"""Whether a keyed record is a tombstone under the mark of the run."""
+"""Decides whether a keyed record is a tombstone under the mark of the run."""
 
 
 def as_row(at: int, event: Event, is_tombstone: IsTombstone) -> dict[str, Any]:
     """An event as a mapping with `at`, `event` and its fields; what is in it as mappings, too.
 
-    Every record says whether it is a `tombstone`, as `isTombstone` of KIP-87 tells a reader.
+    Every record says whether it is a `tombstone`, as `isTombstone` of KIP-87 does for a reader.
     """
     return {"at": at, "event": event.__class__.__name__, **_plain(event, is_tombstone)}
 

@@ -1,4 +1,4 @@
-"""What one replica stores: records, batches, segments, the log and its leader epochs.
+"""The storage of one replica: records, batches, segments, the log and its leader epochs.
 
 Pure: the standard library and msgspec, no clock, no randomness, no input or output.
 """

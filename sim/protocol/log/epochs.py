@@ -28,7 +28,7 @@ class LeaderEpochCache:
     __slots__ = ("entries",)
 
     def __init__(self, entries: list[EpochEntry] | None = None) -> None:
-        """A cache with the given entries, or an empty one."""
+        """Starts with the given entries, or empty."""
         self.entries: list[EpochEntry] = list(entries or [])
 
     @property
@@ -37,7 +37,7 @@ class LeaderEpochCache:
         return self.entries[-1].epoch if self.entries else -1
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that `epoch` starts at `start_offset`, unless that is already known.
+        """Notes that `epoch` starts at `start_offset`, unless that is already known.
 
         Entries that contradict the new one are dropped (LeaderEpochFileCache.assign).
         """
@@ -71,7 +71,7 @@ class LeaderEpochCache:
         raise AssertionError("unreachable: the first entry is at or below the epoch")
 
     def start_above(self, epoch: int) -> int | None:
-        """Where the first epoch above `epoch` starts (inclusive); None = nowhere (KIP-101)."""
+        """Start offset (inclusive) of the first epoch above `epoch`; None without one (KIP-101)."""
         for entry in self.entries:
             if entry.epoch > epoch:
                 return entry.start_offset
@@ -85,12 +85,12 @@ class LeaderEpochCache:
         return -1
 
     def truncate_from(self, offset: int) -> None:
-        """Drop the entries that start at or above `offset`."""
+        """Drops the entries that start at or above `offset`."""
         while self.entries and self.entries[-1].start_offset >= offset:
             self.entries.pop()
 
     def truncate_to_start(self, offset: int) -> None:
-        """Let the log begin at `offset`: of the epochs that started before, the last one does now.
+        """Moves the start to `offset`: the last epoch that started before starts there now.
 
         Source: LeaderEpochFileCache.truncateFromStart.
         """

@@ -1,4 +1,4 @@
-"""KIP-87's message formats and its rolling upgrade: what marks a delete at each stage.
+"""KIP-87's message formats and its rolling upgrade: the mark of a delete at each stage.
 
 | format       | magic | clients       | a delete is      | a null value is       |
 |--------------|-------|---------------|------------------|-----------------------|
@@ -17,11 +17,11 @@ and Migration Plan.
 | inter.broker.protocol.version | fetches in version 2, no flag  | fetches in version 3           |
 | log.message.format.version    | stores magic 1, without flag   | stores magic 2                 |
 
-A setting that is not given is as new as the software, so whoever does not pin the two lower ones
-has all three at once. Sources: KIP-87, Migration Plan (the versions and their order); KafkaConfig,
+A setting that is not given is as new as the software: without pinning the two lower ones, all three
+change at once. Sources: KIP-87, Migration Plan (the versions and their order); KafkaConfig,
 which refuses a message format above the protocol; Kafka's upgrade notes (the pinning);
 ReplicaFetcherThread (the fetch version goes by the protocol). KIP-97's negotiation of versions came
-later: who speaks a version that a broker does not know gets no answer.
+later: a request in a version that a broker does not know gets no answer.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ FIRST_WITH_FLAG: Final = 3
 
 
 class Served(Struct, frozen=True, gc=False):
-    """What a reader is given of stored batches.
+    """Stored batches in the form in which a reader gets them.
 
     Attributes:
-        batches: In offset order, in a format the reader understands.
-        converted_bytes: Size of the batches that had to be read and written anew; 0 = zero copy.
+        batches: Batches in offset order, in a format that the reader understands.
+        converted_bytes: Size of the batches that had to be read and rewritten; 0 = zero copy.
         values_lost: Offsets of deletes whose value the reader does not get.
     """
 
@@ -67,7 +67,7 @@ def magic_of(record: Record) -> int:
 
 
 def is_allowed(record: Record, *, magic: int) -> bool:
-    """Whether a producer may send it: at magic 2 a null value has to be a delete.
+    """Decides whether a producer may send a record: at magic 2 a null value has to be a delete.
 
     A reader of an older format would take it for one (KIP-87, Migration Plan, NOTE).
     """
@@ -75,7 +75,7 @@ def is_allowed(record: Record, *, magic: int) -> bool:
 
 
 def down_convert(record: Record) -> Record:
-    """A record of magic 2 as magic 1 can say it: a delete has no value, whatever it said.
+    """A record of magic 2 in magic 1, in which a delete has no value.
 
     A value that is not a delete is left as it is.
     """
@@ -83,7 +83,7 @@ def down_convert(record: Record) -> Record:
 
 
 def up_convert(record: Record) -> Record:
-    """A record of magic 0 or 1 as magic 2 says it: what is null is flagged.
+    """A record of magic 0 or 1 in magic 2: a null value is flagged as a delete.
 
     The KIP does not say it; a delete of an old producer would be lost otherwise. A value that was
     lost on the way down does not come back.
@@ -92,15 +92,15 @@ def up_convert(record: Record) -> Record:
 
 
 def produced(record: Record, *, client: int) -> Record:
-    """What a producer of a version sends for a record: version 2 has no flag, and a null for it."""
+    """A record as a producer of a version sends it: version 2 has a null value for the flag."""
     return record if MAGIC_OF_CLIENT[client] == MAGIC_FLAG else down_convert(record)
 
 
 def stored(record: Record, *, produced: int, message_format: int) -> Record:
-    """What a broker writes of a record produced at magic `produced`.
+    """A record as a broker writes it that was produced at magic `produced`.
 
     `message_format` is the magic of `log.message.format.version`: until it is raised, the deletes
-    of new producers lose their values here, for everybody. The record is one that is allowed.
+    of new producers lose their values here, for all readers. The record is one that is allowed.
     """
     if message_format < MAGIC_FLAG:
         return down_convert(record)
@@ -108,10 +108,10 @@ def stored(record: Record, *, produced: int, message_format: int) -> Record:
 
 
 def serve(batches: Sequence[Batch], *, understood: int, client: int) -> Served:
-    """What a client or a follower is given of data batches.
+    """Data batches in the form in which a client or a follower gets them.
 
     A reader that does not understand the format of a batch costs the broker its zero copy: the
-    whole batch is read and written anew, not only its deletes.
+    whole batch is read and rewritten, not only its deletes.
 
     Args:
         batches: In offset order, perhaps of different formats.
@@ -137,7 +137,7 @@ def values_lost(records: Iterable[Record]) -> list[int]:
 
 
 def _is_newer(batch: Batch) -> bool:
-    """It has a record of magic 2; markers and empty batches are alike in every format."""
+    """Recognises a record of magic 2; markers and empty batches are alike in every format."""
     return batch.control is None and any(magic_of(record) > 1 for record in batch.records)
 
 
@@ -163,10 +163,10 @@ VERSION_SETTINGS = (SOFTWARE, PROTOCOL, MESSAGE_FORMAT)
 
 
 class Versions(NamedTuple):
-    """The settings of one broker; None = as new as the software.
+    """The version settings of one broker; None = as new as the software.
 
     Attributes:
-        software: Its code.
+        software: Release of its code.
         protocol: `inter.broker.protocol.version`.
         message_format: `log.message.format.version`.
     """
@@ -201,7 +201,7 @@ class Versions(NamedTuple):
         return Versions(*given)  # type: ignore[arg-type]
 
     def contradiction(self) -> str | None:
-        """Why a broker would not start with these settings, in one clause; None = it would."""
+        """The reason, a clause, why a broker does not start with these settings; None = it does."""
         protocol = self.protocol or self.software
         message_format = self.message_format or self.software
         if protocol > self.software:

@@ -40,12 +40,12 @@ class LogConfig:
         keeps_high_watermark: True = the high watermark is not lowered to a log end that moved
             below it (`high_watermark_cut: kept`).
         keeps_empty_epochs: True = a cut that takes no record takes no epoch (`epoch_cut: kept`).
-        always_rereads: True = a cut looks for producers also where nobody was known
+        always_rereads: True = a cut looks for producers also where no producer was known
             (`producers_after_cut: always`).
         indexes_calls: True = all that is appended in one call gets one entry of the offset index at
             most (`index_entries: per_append`).
-        time_index_bytes: `index.interval.bytes`, where it matters how old segments are; None = it
-            does not, and nobody asks their time indexes.
+        time_index_bytes: `index.interval.bytes`, where the age of segments matters; None = time
+            indexes are not read.
     """
 
     segment_bytes: int | None = None
@@ -71,12 +71,12 @@ class Log:
         log_start_offset: First offset the log answers for (inclusive).
         log_end_offset: Next offset to be given (exclusive end).
         high_watermark: Everything below is committed as far as this replica knows (exclusive).
-        flushed_end: What is below is on disk, whatever happens to the machine (exclusive; Kafka's
+        flushed_end: Everything below is on disk and survives a loss of power (exclusive; Kafka's
             recovery point).
-        acknowledged_end: What is below the replica has told a leader it has (exclusive).
+        acknowledged_end: Everything below has been acknowledged to a leader (exclusive).
         epochs: The leader epoch cache.
-        producers: What is known of producers and of open transactions.
-        snapshots: What was known of them where segments began.
+        producers: State of producers and of open transactions.
+        snapshots: Snapshots of that state at the bases of segments.
         aborted_ever: Every aborted transaction whose marker was appended, cleaned away or not.
         config: When to roll.
     """
@@ -109,14 +109,14 @@ class Log:
             yield from segment.batches
 
     def last_batch(self) -> Batch | None:
-        """The batch with the highest offsets, wherever it is; None for a log without batches."""
+        """The batch with the highest offsets; None for a log without batches."""
         for segment in reversed(self.segments):
             if segment.batches:
                 return segment.batches[-1]
         return None
 
     def append(self, batch: Batch, now_ms: int) -> None:
-        """Add a batch at or above the log end offset; a gap is accepted, going back is not.
+        """Adds a batch at or above the log end offset; a gap is accepted, going back is not.
 
         Raises:
             ValueError: The batch starts below the log end offset
@@ -147,7 +147,7 @@ class Log:
             self.flushed_end = end
 
     def note_call(self, first_offset: int) -> None:
-        """What is in the log from `first_offset` on was appended in one call, as a follower does.
+        """Notes that the batches from `first_offset` on came in one call, as at a follower.
 
         Simplification: Kafka rolls before such a call, never within it.
         """
@@ -163,11 +163,11 @@ class Log:
                 return
 
     def reopen(self, *, recovered_from: int | None = None) -> None:
-        """Forget what only memory knows of indexes and timestamps, as a restart does.
+        """Forgets the in-memory state of indexes and timestamps, as a restart does.
 
         Args:
-            recovered_from: The log was not closed: indexes are written anew from the segment that
-                holds this offset on (LogLoader.recoverLog); None = it was.
+            recovered_from: Indexes are rebuilt from the segment that holds this offset on
+                (LogLoader.recoverLog), as after an unclean shutdown; None = a clean one.
         """
         if self.config.time_index_bytes is not None:
             for segment in self.segments:
@@ -195,9 +195,9 @@ class Log:
         return limit_ms is not None and segment.waited_ms(batch.timestamp_ms, now_ms) > limit_ms
 
     def roll_if_waited(self, *, now_ms: int) -> bool:
-        """Close the active segment when its first record is older than `segment_ms`; True if so.
+        """Closes the active segment when its first record is older than `segment_ms`; True if so.
 
-        What KIP-354 reads like; Kafka asks only when something is appended (`roll: on_append`).
+        KIP-354 describes it so; Kafka checks only when something is appended (`roll: on_append`).
         """
         segment, limit = self.segments[-1], self.config.segment_ms
         if limit is None or not segment.batches:
@@ -208,7 +208,7 @@ class Log:
         return True
 
     def roll(self, base_offset: int | None = None, *, now_ms: int) -> None:
-        """Start a new active segment at `base_offset` or at the log end offset.
+        """Starts a new active segment at `base_offset` or at the log end offset.
 
         What is below is flushed with it, and what is known of producers is kept (UnifiedLog.roll).
         """
@@ -239,18 +239,18 @@ class Log:
         return found if max_batches is None else found[:max_batches]
 
     def read_below(self, offset: int, end: int, *, max_batches: int | None = None) -> list[Batch]:
-        """Those of `read` that end below `end` (exclusive); one that straddles it stays out."""
+        """The batches of `read` that end below `end` (exclusive), without one that straddles it."""
         found = self.read(offset, max_batches=max_batches)
         while found and found[-1].last_offset >= end:
             found.pop()
         return found
 
     def truncate_to(self, offset: int) -> int:
-        """Remove everything at or above `offset`; the log end offset becomes `offset`.
+        """Removes everything at or above `offset`; the log end offset becomes `offset`.
 
         A batch that straddles `offset` goes whole (LogSegment.truncateTo); the result is the lowest
         offset that went, at most `offset`. A segment that begins at `offset` stays, empty
-        (LocalLog.truncateTo); below the first segment the log begins anew. A log start above the
+        (LocalLog.truncateTo); below the first segment the whole log goes. A log start above the
         log end comes down to it. Epochs that start at or above `offset` or the log end are
         forgotten even when nothing is removed (UnifiedLog.truncateTo).
         """
@@ -290,7 +290,7 @@ class Log:
         return lowest
 
     def _lower_to_log_end(self) -> None:
-        """Nothing above the log end is committed, flushed, acknowledged (UnifiedLog.truncateTo)."""
+        """Lowers high watermark, flushed and acknowledged end to the log end (truncateTo)."""
         end = self.log_end_offset
         if not self.config.keeps_high_watermark:
             self.high_watermark = min(self.high_watermark, end)
@@ -298,21 +298,21 @@ class Log:
         self.acknowledged_end = min(self.acknowledged_end, end)
 
     def flush(self) -> None:
-        """Everything is on disk now."""
+        """Notes that the whole log is on disk."""
         self.flushed_end = self.log_end_offset
 
     def reload_producers(self) -> None:
-        """Derive the producers' state from the batches, as after a restart (UnifiedLog.loadLog).
+        """Derives the producers' state from the batches, as after a restart (UnifiedLog.loadLog).
 
-        The indexes of aborted transactions live in the segments and stay as they are.
+        The indexes of aborted transactions belong to the segments and do not change.
         """
         if self.producers.producers or any(segment.transactional for segment in self.segments):
             self.producers.rebuild(self.batches())
 
     def rescan_producers(self) -> None:
-        """Forget the producers and all snapshots of them, and read the log again from its start.
+        """Forgets the producers and all snapshots of them, and reads the log again from its start.
 
-        So does a broker that finds no snapshot; batches below the log start are not read.
+        A broker that finds no snapshot does the same; batches below the log start are not read.
         """
         self.snapshots = ProducerSnapshots(self.log_start_offset)
         self.producers = ProducerStates()
@@ -320,22 +320,22 @@ class Log:
         self.snapshots.take(self.log_end_offset, self.producers)
 
     def _restore_producers(self) -> None:
-        """Go back to a snapshot of the producers and read on from there (after a truncation).
+        """Restores a snapshot of the producers and reads the log from there (after a truncation).
 
-        Where nobody was known, and no decision above the high watermark, nobody is looked for
+        With no known producer, and no decision above the high watermark, the log is not read
         (UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty; as a bug of Kafka's:
         reports/kafka_cut_marker.md) unless the rules say so.
         """
-        nobody = not self.producers.producers and not self.producers.ended
+        unknown = not self.producers.producers and not self.producers.ended
         end = self.log_end_offset
         restored = self.snapshots.restored(self.log_start_offset, end)
         self.producers = restored.producers
-        if not nobody or self.config.always_rereads:
+        if not unknown or self.config.always_rereads:
             self._read_producers(restored.offset)
         self.snapshots.take(end, self.producers)
 
     def _read_producers(self, start: int) -> None:
-        """Add what the batches from `start` on (inclusive) say of producers.
+        """Adds the producers of the batches from `start` on (inclusive).
 
         Snapshots are taken where the last two segments begin.
         """
@@ -351,13 +351,13 @@ class Log:
                 self.producers.note(batch)
 
     def lose_tail(self, batches: int) -> None:
-        """Lose the last `batches` batches, as a crash before a flush does."""
+        """Loses the last `batches` batches, as a crash before a flush does."""
         surviving = list(self.batches())
         if batches and surviving:
             self.truncate_to(surviving[-min(batches, len(surviving))].base_offset)
 
     def replace_segments(self, replaced: int, cleaned: list[Segment]) -> None:
-        """Swap the first `replaced` segments for `cleaned` ones (UnifiedLog.replaceSegments)."""
+        """Swaps the first `replaced` segments for `cleaned` ones (UnifiedLog.replaceSegments)."""
         left = [segment.base_offset for segment in cleaned]
         gone = [s.base_offset for s in self.segments[:replaced] if s.base_offset not in left]
         self.snapshots.forget(gone)
@@ -369,7 +369,7 @@ class Log:
             self.segments.append(Segment(self.log_end_offset))
 
     def delete_prefix(self, offset: int) -> None:
-        """Move the log start offset up to `offset` (at most the log end); batches below it go."""
+        """Moves the log start offset up to `offset` (at most the log end); batches below it go."""
         offset = min(offset, self.log_end_offset)
         self.log_start_offset = max(self.log_start_offset, offset)
         while len(self.segments) > 1 and self.segments[1].base_offset <= offset:
@@ -384,7 +384,7 @@ class Log:
             first.aborted = [entry for entry in first.aborted if entry.last_offset >= offset]
 
     def reset_to(self, offset: int, epoch: int | None = None) -> None:
-        """Empty the log; start, end and high watermark become `offset`.
+        """Empties the log; start, end and high watermark become `offset`.
 
         With an `epoch` the epoch cache holds just (epoch, offset), as after installing a snapshot
         (KafkaMetadataLog.truncateToLatestSnapshot).
@@ -395,7 +395,7 @@ class Log:
             self.epochs.assign(epoch, offset)
 
     def _begin_anew(self, offset: int) -> None:
-        """Nothing is left; the log starts and ends at `offset`."""
+        """Empties the log, which starts and ends at `offset` then."""
         self.segments = [Segment(offset)]
         self.log_start_offset = self.log_end_offset = offset
         self.producers = ProducerStates()
@@ -404,7 +404,7 @@ class Log:
         self.epochs = LeaderEpochCache()
 
     def advance_to(self, offset: int) -> None:
-        """Move the log end up to `offset`: there is nothing in between.
+        """Moves the log end up to `offset`, with no record in between.
 
         A new active segment starts there, so that a restart finds the log end again.
         """
@@ -415,9 +415,9 @@ class Log:
             self.segments[-1] = Segment(offset, last_modified_ms=self.active.last_modified_ms)
 
     def recompute_log_end_offset(self, *, at_least: int = 0) -> None:
-        """Derive the log end offset from the last surviving batch (`leo_source: last_record`).
+        """Derives the log end offset from the last surviving batch (`leo_source: last_record`).
 
-        It is not below `at_least`, for what is written down beside the records. The active segment
+        It is at least `at_least`, the log end that is stored elsewhere. The active segment
         begins there at the latest, since a segment holds nothing below its base offset.
         """
         last = self.last_batch()

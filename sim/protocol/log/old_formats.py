@@ -1,4 +1,4 @@
-"""Batches of the message formats before magic 2, and what becomes of one that is written anew.
+"""Batches of the message formats before magic 2, and their conversion to magic 2.
 
 | magic | since          | has not got                                                          |
 |-------|----------------|----------------------------------------------------------------------|
@@ -27,13 +27,13 @@ class OldBatch(Batch, frozen=True, gc=False, array_like=True):
     """A batch of magic 0 or 1: data, of no producer, with at least one record.
 
     Attributes:
-        magic: Its format.
+        magic: Number of its format, 0 or 1.
     """
 
     magic: ClassVar[int]
 
     def rebuilt(self, records: tuple[Record, ...], delete_horizon_ms: int | None) -> Batch:
-        """The same with fewer records, in its own format, which has no place for a horizon.
+        """The batch with fewer records in its own format, which has no place for a horizon.
 
         It begins at the first record and ends at the last one that are left.
         """
@@ -67,7 +67,7 @@ def old_batch(magic: int, records: tuple[Record, ...]) -> OldBatch:
 
 
 def size_of_old(records: Iterable[Record], magic: int) -> int:
-    """Bytes of a batch before compression; what holds several records is a message itself."""
+    """Bytes of a batch before compression; several records are inside a message of their own."""
     sizes = [
         OVERHEAD_BYTES[magic]
         + sum(

@@ -1,9 +1,9 @@
-"""What a log knows of its producers: last batches, sequence numbers, open transactions (KIP-98).
+"""The producer state of a log: last batches, sequence numbers, open transactions (KIP-98).
 
 Every replica keeps it as it appends, leader or follower, and derives it again from its log after a
 restart or a truncation. Source: ProducerStateManager, ProducerStateEntry, ProducerAppendInfo.
 
-A truncation goes back to the newest one that is left and reads the log from there. So it remembers
+A truncation goes back to the newest remaining snapshot and reads the log on, so it remembers
 batches that the cleaner has taken away since, and forgets all but the last batch of each producer.
 Source: ProducerStateManager.takeSnapshot, .truncateAndReload; UnifiedLog.rebuildProducerState.
 """
@@ -31,10 +31,10 @@ NO_EPOCH: Final = -1
 
 
 class AbortedTransaction(Struct, frozen=True, gc=False, order=True):
-    """One entry of a segment's index of aborted transactions (AbortedTxn).
+    """An entry of a segment's index of aborted transactions (AbortedTxn).
 
     Attributes:
-        producer_id: Who wrote it.
+        producer_id: Id of its producer.
         first_offset: Base offset of its first batch.
         last_offset: Offset of its ABORT marker (inclusive).
         last_stable_offset: First offset of the oldest other open transaction when the marker came,
@@ -57,7 +57,7 @@ class SentBatch(Struct, frozen=True, gc=False):
 
 
 class LastRecord(Struct, frozen=True, gc=False):
-    """What the cleaner keeps of an active producer (UnifiedLog.lastRecordsOfActiveProducers).
+    """The last batch of an active producer (UnifiedLog.lastRecordsOfActiveProducers).
 
     Attributes:
         offset: Last offset of its newest data batch; None when only markers came in its epoch.
@@ -70,10 +70,10 @@ class LastRecord(Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class Producer:
-    """One producer.
+    """The state of one producer id in a log.
 
     Attributes:
-        epoch: Its newest epoch.
+        epoch: Newest epoch of the producer.
         last_timestamp_ms: Timestamp of its newest batch or marker in ms; expiry counts from it.
         batches: Its newest data batches of this epoch, oldest first.
         open_since: Base offset of its open transaction; None without one.
@@ -85,19 +85,19 @@ class Producer:
     open_since: int | None = None
 
     def sees(self, epoch: int) -> None:
-        """Another epoch starts without batches (ProducerStateEntry.maybeUpdateProducerEpoch)."""
+        """Starts another epoch, without batches (ProducerStateEntry.maybeUpdateProducerEpoch)."""
         self.epoch = epoch
         self.batches.clear()
 
 
 class SnapshotEntry(Struct, frozen=True, gc=False):
-    """What a snapshot holds of one producer (ProducerStateManager.writeSnapshot).
+    """The snapshot of one producer's state (ProducerStateManager.writeSnapshot).
 
     Attributes:
-        epoch: Its newest epoch.
-        last_timestamp_ms: As `Producer` has it.
-        newest: Its newest data batch of this epoch; None without one.
-        open_since: As `Producer` has it.
+        epoch: Newest epoch of the producer.
+        last_timestamp_ms: See `Producer`.
+        newest: Newest data batch of this epoch; None without one.
+        open_since: See `Producer`.
     """
 
     epoch: int
@@ -120,9 +120,9 @@ class ProducerStates:
     ended: list[tuple[int, int]] = field(default_factory=list)
 
     def note(self, batch: Batch) -> AbortedTransaction | None:
-        """Take in a batch that was appended; an ABORT that closes a transaction is returned.
+        """Notes an appended batch; returns the aborted transaction if its ABORT marker ends one.
 
-        An empty control batch says that there was a producer and no more, not even its epoch
+        An empty control batch shows that there was a producer, but not its epoch
         (ProducerAppendInfo.append). A data batch without sequence numbers is its producer's newest,
         too.
         """
@@ -177,13 +177,13 @@ class ProducerStates:
         return self.first_undecided_offset(below)
 
     def first_undecided_offset(self, below: int) -> int | None:
-        """The same for who may read up to another place than the high watermark; nobody forgets."""
+        """First unstable offset below a bound other than the high watermark; forgets none."""
         since = [producer.open_since for producer in self.producers.values()]
         since += [first for first, marker in self.ended if marker >= below]
         return min([first for first in since if first is not None], default=None)
 
     def forget_decided(self, *, below: int) -> None:
-        """Forget transactions whose marker is below `below`, to which the high watermark has come.
+        """Forgets transactions whose marker is below `below`, to which the high watermark has come.
 
         Source: ProducerStateManager.removeUnreplicatedTransactions.
         """
@@ -191,7 +191,7 @@ class ProducerStates:
             self.ended = [pair for pair in self.ended if pair[1] >= below]
 
     def last_records(self) -> dict[int, LastRecord]:
-        """What to keep of each producer."""
+        """The last batch of each producer, by producer id."""
         return {
             producer_id: LastRecord(
                 producer.batches[-1].last_offset if producer.batches else None, producer.epoch
@@ -212,7 +212,7 @@ class ProducerStates:
     def overtaken(self, producer_id: int, epoch: int, first_sequence: int) -> SentBatch | None:
         """The newest batch of a producer, if that or an older one has this sequence number.
 
-        For a producer with one batch in flight, whatever is not above the newest is a repetition.
+        For a producer with one batch in flight, every number not above the newest is a repetition.
         In another epoch it counts from 0 again (ProducerAppendInfo.checkSequence).
         """
         producer = self.producers.get(producer_id)
@@ -227,12 +227,12 @@ class ProducerStates:
         return producer is not None and producer.open_since is not None
 
     def epoch_of(self, producer_id: int) -> int:
-        """Its newest epoch; NO_EPOCH = nobody knows it."""
+        """Newest epoch of a producer; NO_EPOCH for an unknown one."""
         producer = self.producers.get(producer_id)
         return NO_EPOCH if producer is None else producer.epoch
 
     def fences(self, producer_id: int, epoch: int) -> bool:
-        """True when it has a newer epoch by now (ProducerAppendInfo.checkProducerEpoch)."""
+        """True when the producer has a newer epoch (ProducerAppendInfo.checkProducerEpoch)."""
         return epoch < self.epoch_of(producer_id)
 
     def repeated(
@@ -248,7 +248,7 @@ class ProducerStates:
         return None
 
     def expire(self, *, now_ms: int, after_ms: int) -> tuple[int, ...]:
-        """Forget producers that were silent for `after_ms` and have no open transaction.
+        """Forgets producers that were silent for `after_ms` and have no open transaction.
 
         Returns their ids. Source: ProducerStateManager.isProducerExpired.
         """
@@ -262,7 +262,7 @@ class ProducerStates:
         return silent
 
     def snapshot(self) -> dict[int, SnapshotEntry]:
-        """What a snapshot holds of each producer: the newest batch, and its transaction."""
+        """The snapshot of each producer: its newest batch, and its open transaction."""
         return {
             producer_id: SnapshotEntry(
                 epoch=producer.epoch,
@@ -275,7 +275,7 @@ class ProducerStates:
 
     @classmethod
     def read(cls, snapshot: Mapping[int, SnapshotEntry]) -> ProducerStates:
-        """What is known after reading a snapshot (ProducerStateManager.readSnapshot)."""
+        """The producer states that a snapshot holds (ProducerStateManager.readSnapshot)."""
         states = cls()
         for producer_id, entry in snapshot.items():
             producer = Producer(entry.epoch, entry.last_timestamp_ms)
@@ -286,9 +286,9 @@ class ProducerStates:
         return states
 
     def rebuild(self, batches: Iterable[Batch]) -> list[AbortedTransaction]:
-        """Forget everything and read a log again; returns the aborted transactions it holds.
+        """Forgets everything and reads a log again; returns the aborted transactions it holds.
 
-        What a cleaner has taken away is not seen; a batch that it kept empty still counts.
+        Removed batches are not seen; a batch that it kept empty still counts.
         """
         self.producers = {}
         self.ended = []
@@ -305,7 +305,7 @@ NOBODY: Mapping[int, LastRecord] = {}
 
 
 class Restored(Struct, frozen=True, gc=False):
-    """What was known at an offset (exclusive end)."""
+    """Producer states that were restored, and the offset (exclusive) that they cover."""
 
     offset: int
     producers: ProducerStates
@@ -315,41 +315,41 @@ class ProducerSnapshots:
     """The snapshots of one log, by the offset (exclusive end) that each of them covers.
 
     Attributes:
-        newest: Offset of the one that was taken last, whether or not it is still there; no other is
-            taken at or below it.
+        newest: Offset of the snapshot that was taken last, still there or not; no other is taken at
+            or below it.
     """
 
     __slots__ = ("_taken", "newest")
 
     def __init__(self, offset: int = 0) -> None:
-        """None yet, for a log that starts at `offset`."""
+        """Starts without snapshots, for a log that starts at `offset`."""
         self._taken: dict[int, dict[int, SnapshotEntry]] = {}
         self.newest = offset
 
     @property
     def offsets(self) -> list[int]:
-        """The offsets of those that are left, in ascending order."""
+        """The offsets of the remaining snapshots, in ascending order."""
         return sorted(self._taken)
 
     def take(self, offset: int, producers: ProducerStates) -> None:
-        """Keep what is known now, unless there was one of that offset or a higher one."""
+        """Takes a snapshot, unless there was one of that offset or a higher one."""
         if offset > self.newest:
             self._taken[offset] = producers.snapshot()
             self.newest = offset
 
     def forget(self, bases: Iterable[int]) -> None:
-        """The segments that begin at `bases` are gone, and their snapshots with them."""
+        """Drops the snapshots of the segments that began at `bases`, which are gone."""
         for base in bases:
             self._taken.pop(base, None)
 
     def start_at(self, offset: int) -> None:
-        """The log start moved up to `offset` (ProducerStateManager.onLogStartOffsetIncremented)."""
+        """Notes a higher log start, `offset` (ProducerStateManager.onLogStartOffsetIncremented)."""
         self.newest = max(self._taken, default=offset)
 
     def restored(self, log_start_offset: int, end: int) -> Restored:
-        """What the newest one at or below `end` and above the log start says, else nothing.
+        """The states of the newest snapshot at or below `end` and above the log start; else none.
 
-        The others are removed.
+        Snapshots outside of that range are removed.
         """
         for offset in self.offsets:
             if not log_start_offset < offset <= end:

@@ -24,11 +24,11 @@ A delete horizon makes it larger: its timestamp is then stored as the distance t
 
 
 STRAY_BYTES: Final = "surrogateescape"
-"""How bytes that are no UTF-8 stand in a key or a value: a lone surrogate for each (PEP 383)."""
+"""Encoding of bytes in a key or a value that are no UTF-8: lone surrogates (PEP 383)."""
 
 
 class Control(StrEnum):
-    """What a control batch says; it takes an offset but holds nothing a consumer is given."""
+    """The kinds of control batches, which take an offset but hold no record for consumers."""
 
     COMMIT = "COMMIT"
     ABORT = "ABORT"
@@ -38,10 +38,10 @@ class Control(StrEnum):
 
 
 class Record(Struct, frozen=True, gc=False, array_like=True):
-    """One record at its offset.
+    """A record at its offset.
 
     Attributes:
-        offset: Its position in the log; never reused and never renumbered.
+        offset: Position in the log; never reused and never renumbered.
         key: The key it is compacted by; None for an unkeyed record and for control records.
         value: The value; None is a tombstone under `tombstone_mark: null_value`.
         timestamp_ms: Create time in ms; -1 when there is none.
@@ -75,8 +75,9 @@ class Batch(Struct, frozen=True, gc=False, array_like=True):
         producer_epoch: Epoch of that producer; -1 when there is none.
         base_sequence: Sequence number of the first record; -1 when there is none.
         transactional: True for data and markers of a transaction.
-        control: None for data; otherwise what the control record says.
-        delete_horizon_ms: From when on its tombstones, or its marker, may go (KIP-534).
+        control: Kind of a control batch; None for data.
+        delete_horizon_ms: Time in ms from which on its tombstones, or its marker, may go (KIP-534);
+            None without one.
     """
 
     base_offset: int
@@ -100,7 +101,7 @@ class Batch(Struct, frozen=True, gc=False, array_like=True):
         return replace(self, records=(), size_bytes=BATCH_HEADER_BYTES, delete_horizon_ms=None)
 
     def rebuilt(self, records: tuple[Record, ...], delete_horizon_ms: int | None) -> Batch:
-        """The same batch with fewer records or another horizon (buildRetainedRecordsInto).
+        """The batch with fewer records or another horizon (buildRetainedRecordsInto).
 
         The horizon takes the place of the base timestamp, and the records' deltas count from it:
         timestamps read back unchanged, but a batch may grow (KIP-534).

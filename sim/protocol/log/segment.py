@@ -1,10 +1,10 @@
-"""A segment: a run of batches that is rolled, cleaned and deleted as one, with its offset index.
+"""Segments: runs of batches that are rolled, cleaned and deleted together; offset indexes.
 
 The index is sparse. Before a batch is written, it gets an entry if more than `index.interval.bytes`
 were written since the last entry began: its last offset, and where it begins. Entries depend on the
-sizes of the batches alone, so none are kept: they are worked out when somebody asks. What is kept
-is what the batches do not tell: where counting started anew, and which of them were written in one
-call by a release that adds one entry a call at most.
+sizes of the batches alone, so they are computed when they are needed. Only what does not follow
+from the batches is kept: where counting restarted, and which batches were written in one call by a
+release that adds one entry a call at most.
 
 Source: LogSegment.append and .recover, OffsetIndex.lookup. Before KAFKA-806 an append adds at most
 one entry, with the largest offset of all its batches; since then (3.9.1, 4.0.1, 4.1.0) one for each
@@ -40,7 +40,7 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class OffsetIndex:
-    """What the batches of a segment do not tell of its offset index.
+    """The part of a segment's offset index that does not follow from its batches.
 
     Attributes:
         restarts: Offsets, ascending: nothing counts as written before the first batch from there
@@ -59,11 +59,11 @@ class OffsetIndex:
     dangling: tuple[int, int] | None = None
 
     def restart(self, offset: int) -> None:
-        """The segment was opened to append to it, and ends at `offset`."""
+        """Restarts counting at `offset`, where the segment ends that was opened to append to it."""
         self.restarts.append(offset)
 
     def truncate(self, offset: int) -> None:
-        """Entries from `offset` on go, and counting starts anew (LogSegment.truncateTo)."""
+        """Drops the entries from `offset` on, and restarts counting (LogSegment.truncateTo)."""
         if self.dangling is not None and self.dangling[0] >= offset:
             self.dangling = None
         self.restarts = [restart for restart in self.restarts if restart < offset]
@@ -73,7 +73,7 @@ class OffsetIndex:
         self.restart(offset)
 
     def rebuild(self) -> None:
-        """The index is written anew, batch by batch (LogSegment.recover)."""
+        """Rebuilds the index, batch by batch (LogSegment.recover)."""
         self.restarts, self.calls, self.dangling = [], [], None
 
     def left_by_cut(
@@ -98,9 +98,9 @@ class OffsetIndex:
         return None
 
     def read_from(self, batches: Sequence[Batch], offset: int, *, interval_bytes: int) -> int:
-        """Position in `batches` of the first one that is read by who looks for `offset`.
+        """Position in `batches` of the first one that is read in a search for `offset`.
 
-        It is that of the last entry at or below `offset`, else 0.
+        It is the position of the last entry at or below `offset`, else 0.
 
         Args:
             batches: All batches of the segment.
@@ -119,7 +119,7 @@ class OffsetIndex:
         return max(found - len(self.below_start), 0)
 
     def entry_ends(self, batches: Sequence[Batch], *, interval_bytes: int) -> list[int]:
-        """Last offset (inclusive) of what was written up to each entry, in order."""
+        """Last offset (inclusive) of the batches up to each entry, in order."""
         return [end for _, _, end in self._entries(self._written(batches), interval_bytes)]
 
     def _written(self, batches: Sequence[Batch]) -> list[tuple[int, int, int]]:
@@ -130,7 +130,7 @@ class OffsetIndex:
     def _entries(
         self, written: Sequence[tuple[int, int, int]], interval_bytes: int
     ) -> list[tuple[int, int | None, int]]:
-        """Each entry: position of what it was made for, its offset if it is left, and its end."""
+        """Entries as (position of the batch or call, offset or None if it was cut, last offset)."""
         entries: list[tuple[int, int | None, int]] = []
         since = restart = call = 0
         call_end = -1
@@ -188,7 +188,7 @@ class Segment:
         self.created_ms = self.last_modified_ms
 
     def append(self, batch: Batch, now_ms: int) -> None:
-        """Add a batch at the end."""
+        """Adds a batch at the end."""
         timestamp_ms = batch.timestamp_ms
         if not self.batches:
             self.first_timestamp_ms = timestamp_ms
@@ -205,7 +205,7 @@ class Segment:
     def largest_timestamp_ms(self) -> int:
         """Largest timestamp in ms, as far as the broker knows; -1 when there is none.
 
-        To ask for it takes it into memory (LogSegment.maxTimestampSoFar).
+        Reading it takes it into memory (LogSegment.maxTimestampSoFar).
         """
         self.largest_in_memory = True
         return self.largest_ms
@@ -220,7 +220,7 @@ class Segment:
         return segment
 
     def waited_ms(self, timestamp_ms: int, now_ms: int) -> int:
-        """How long it has been open, in ms, when a batch of that timestamp comes.
+        """How long the segment has been open, in ms, when a batch of that timestamp comes.
 
         Counted between timestamps if the segment has one, else by the clock since its creation
         (LogSegment.timeWaitedForRoll).
@@ -230,7 +230,7 @@ class Segment:
         return now_ms - self.created_ms
 
     def refresh(self) -> None:
-        """Recompute what is derived from the batches, after some of them went."""
+        """Recomputes what is derived from the batches, after some of them went."""
         size_bytes, largest_ms, transactional = 0, -1, False
         for batch in self.batches:
             size_bytes += batch.size_bytes
@@ -246,12 +246,11 @@ class Segment:
             self.first_timestamp_ms = -1
 
     def truncate(self, keep: int, offset: int, *, interval_bytes: int | None) -> None:
-        """Lose all but the first `keep` batches: the log ends at `offset` (exclusive) from now on.
+        """Drops all but the first `keep` batches: the log ends at `offset` (exclusive) from now on.
 
-        Which timestamp is the largest one now is looked for only where a largest one is known,
-        in memory or by an entry of the time index that is left; else the segment is taken to have
-        no timestamps, whatever it holds (LogSegment.truncateTo). With None for the
-        `index.interval.bytes` of its indexes nobody ever asks.
+        The largest timestamp is determined again only where one is known, in memory or by a
+        remaining entry of the time index; else the segment counts as one without timestamps
+        (LogSegment.truncateTo). With None for `index.interval.bytes` time indexes are not read.
         """
         known = self.largest_in_memory and self.largest_ms >= 0
         if interval_bytes is not None and not self.largest_in_memory:
@@ -278,25 +277,25 @@ class Segment:
         return self.batches[-1].last_offset + 1
 
     def close(self) -> None:
-        """Write the last entry of the time index, and forget what is in memory alone."""
+        """Writes the last entry of the time index, and forgets what is only in memory."""
         if self.largest_in_memory:
             self.become_inactive()
         self.largest_in_memory = False
 
     def become_inactive(self) -> None:
-        """Write the last entry of the time index (LogSegment.onBecomeInactiveSegment)."""
+        """Writes the last entry of the time index (LogSegment.onBecomeInactiveSegment)."""
         self.largest_in_memory = True
         if self.time_entry is None and self.largest_ms >= 0:
             self.time_entry = self._reached(self.largest_ms)
 
     def recover_time_index(self) -> None:
-        """Write it anew from the batches (LogSegment.recover)."""
+        """Rebuilds the time index from the batches (LogSegment.recover)."""
         self.refresh()
         self.time_entry = None
         self.become_inactive()
 
     def _first_time_entry(self, interval_bytes: int) -> int | None:
-        """The lowest offset in its time index; None = it has no entry.
+        """The lowest offset in the time index; None without an entry.
 
         Each entry of the offset index comes with one that names the last offset of the batch with
         the largest timestamp so far.
@@ -318,9 +317,9 @@ class Segment:
         return next(b.last_offset for b in self.batches if b.timestamp_ms >= timestamp_ms)
 
     def reload_first_timestamp(self) -> None:
-        """Take the first timestamp from the first batch, as a restart does.
+        """Takes the first timestamp from the first batch, as a restart does.
 
-        What was appended first in one call may have had a later one (LogSegment.append,
+        The largest timestamp of the first append may have been a later one (LogSegment.append,
         .loadFirstBatchTimestamp).
         """
         self.first_timestamp_ms = self.batches[0].timestamp_ms if self.batches else -1

@@ -1,12 +1,12 @@
-"""One cleaning pass of one replica: choose the bound, run the cleaner, swap the segments.
+"""Cleaning of a replica: the bound of a pass, the pass, its result; retention by age and size.
 
 KIP-280 with KIP-534 forgets the version of a removed tombstone, and a delayed lower one wins. A
-`floor` is one number for the whole log: leaders refuse what is below it, of any key, and tell it to
-followers. A `stub` stays with the cleaner for each deleted key and beats what comes late; readers
-see the late record until a pass has met it, and stubs are lost with the disk.
+`floor` is one number for the whole log: leaders refuse what is below it, of any key, and
+followers learn it. A `stub` stays with the cleaner for each deleted key and beats a late record;
+readers see that record until a pass has met it, and stubs are lost with the disk.
 
-What a cleaner cannot read stops its pass (`header_form: unchecked_varint`). A leader with a floor
-refuses it: whether it comes too late, nobody can say.
+A version that a cleaner cannot read stops its pass (`header_form: unchecked_varint`). A leader with
+a floor refuses it, since it cannot be compared.
 
 Only whole segments from the start of the log go, never beyond the high watermark, and never the
 empty active one. Source: UnifiedLog.deleteOldSegments, .deletableSegments;
@@ -44,9 +44,9 @@ def order_of(record: Record, strategy: Strategy) -> Version:
 
 
 def why_refused(leader: Replica, batch: Batch, *, rules: Rules) -> AppendRefused | None:
-    """What becomes of a batch for the leader's floor, if it is refused whole; None = it is not.
+    """The refusal of a batch because of the leader's floor; None = it is accepted.
 
-    It is for the first keyed data record that is below the floor, or has no version to compare.
+    It names the first keyed data record that is below the floor, or has no readable version.
     """
     floor = leader.version_floor
     if floor is None or rules.cleaner.late_versions != "floor" or batch.control is not None:
@@ -67,9 +67,9 @@ def why_refused(leader: Replica, batch: Batch, *, rules: Rules) -> AppendRefused
 def remember_removed(
     replica: Replica, result: Cleaning, *, late_versions: LateVersions, strategy: Strategy
 ) -> None:
-    """Raise the floor over, or keep stubs of, the tombstones that a pass took away.
+    """Raises the floor over, or keeps stubs of, the tombstones that a pass removed.
 
-    A stub that was beaten in the pass has done its work and goes.
+    A stub that was superseded in the pass is no longer needed and goes.
     """
     removed = result.removed["tombstone"]
     if late_versions == "floor":
@@ -82,17 +82,17 @@ def remember_removed(
 
 
 def raise_floor(replica: Replica, floor: Version | None) -> None:
-    """Take over a higher floor: of a removed tombstone, or the leader's."""
+    """Takes over a higher floor: of a removed tombstone, or the leader's."""
     if floor is not None and (replica.version_floor is None or floor > replica.version_floor):
         replica.version_floor = floor
 
 
 class CleaningResult(Struct, frozen=True, gc=False):
-    """What came of a pass.
+    """The result of a cleaning pass on a replica.
 
     Attributes:
-        changed: True when the log is another one than before, be it by a delete horizon alone.
-        events: What happened, for whoever watches.
+        changed: True when the pass changed the log, if only by a delete horizon.
+        events: Events of the pass.
     """
 
     changed: bool
@@ -112,10 +112,10 @@ def stable_offset(replica: Replica, *, rules: Rules) -> int:
 
 
 def write_checkpoint_anew(replica: Replica, *, now_ms: int) -> None:
-    """Begin with the cleaning checkpoints of KIP-534's rejected proposal, after an upgrade.
+    """Starts the cleaning checkpoints of KIP-534's rejected proposal, after an upgrade.
 
-    The file of before says how far a pass got, and not when: written anew, it says now. So every
-    tombstone waits for `delete.retention.ms` from the upgrade on, however long it has waited.
+    The older file holds the end of the last pass, but not its time: the new one takes the present
+    time. So every tombstone waits for `delete.retention.ms` from the upgrade on.
     """
     cleaned_end = replica.first_dirty_offset
     replica.last_cleaning = (cleaned_end, now_ms) if cleaned_end > 0 else None
@@ -132,7 +132,7 @@ class Cleaner:
     __slots__ = ("_coordinated", "_ends_with_last_record", "policy", "rules")
 
     def __init__(self, rules: Rules) -> None:
-        """It has no other state: one cleaner may serve several replicas."""
+        """Looks the rules up; one cleaner has no other state and may serve several replicas."""
         self.rules = rules
         self.policy = cleaner_policy(rules)
         self._coordinated = rules.cleaner.tombstone_removal == "coordinated"
@@ -152,19 +152,19 @@ class Cleaner:
         legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None,
         crash_during: str | int | None = None,
     ) -> CleaningResult:
-        """Run one pass over everything below `upper_bound` (exclusive) and swap the result in.
+        """Runs one pass over everything below `upper_bound` (exclusive) and swap the result in.
 
         After a pass that fails there is none until a restart (markPartitionUncleanable,
         KAFKA-7215).
 
         Args:
-            replica: Whose log.
+            replica: Replica whose log is cleaned.
             upper_bound: At most the last stable offset.
             now_ms: The replica's own clock in ms.
             rescan: Run although nothing is dirty; see CleaningPass.
             map_capacity: Most distinct keys the pass can map; the checkpoint moves as far as it
                 got.
-            max_message_bytes: `max.message.bytes`; larger rebuilt batches are reported.
+            max_message_bytes: `max.message.bytes`; larger rewritten batches are reported.
             removal_limit: For `leo_gated`: the smallest log end offset over all replicas. For
                 `coordinated` the replica's own bounds count.
             legacy_horizon_ms: The horizon of `last_modified`, in ms.
@@ -200,7 +200,7 @@ class Cleaner:
     def _run(
         self, replica: Replica, plan: CleaningPass, crash_during: str | int | None
     ) -> CleaningResult:
-        """Run the pass, and swap in what has come of it, as far as a crash or a failure lets it."""
+        """Runs the pass, and swaps its result in as far as a crash or a failure allows."""
         result = clean(replica.log.segments, plan)
         if result.failure is not None:
             replica.uncleanable = True
@@ -217,7 +217,7 @@ class Cleaner:
         return CleaningResult(changed, crashing)
 
     def _put_in_place(self, replica: Replica, plan: CleaningPass, result: Cleaning) -> Cleaned:
-        """Swap the segments, and move the checkpoints if the pass could go on to its end."""
+        """Swaps the segments, and moves the checkpoints if the pass reached its end."""
         log, first_dirty = replica.log, replica.first_dirty_offset
         before, high_watermark = log.size_bytes, log.high_watermark
         reached = max(first_dirty, result.next_dirty_offset)
@@ -273,7 +273,7 @@ class Retention(Struct, frozen=True, gc=False):
 def delete_old_segments(
     replica: Replica, retention: Retention | None, *, now_ms: int
 ) -> list[Event]:
-    """Delete what lies below the log start; with a `retention` also what is too old or too much.
+    """Deletes what lies below the log start; with a `retention` also what is too old or too much.
 
     `now_ms` is the replica's own clock. When everything goes the active segment is rolled first.
     """
@@ -292,7 +292,7 @@ def delete_old_segments(
 
 
 Condition = Callable[[Segment, int], bool]
-"""Whether a segment that ends at an offset (exclusive) may go."""
+"""Decides whether a segment that ends at an offset (exclusive) may go."""
 
 
 def _conditions(log: Log, retention: Retention, now_ms: int) -> list[tuple[str, Condition]]:
@@ -313,7 +313,7 @@ def _conditions(log: Log, retention: Retention, now_ms: int) -> list[tuple[str, 
 
 
 def delete_below_start(log: Log) -> None:
-    """Delete the segments that lie below the log start; the active one never does.
+    """Deletes the segments that lie below the log start; the active one never does.
 
     Source: UnifiedLog.deleteLogStartOffsetBreachedSegments.
     """
@@ -322,7 +322,7 @@ def delete_below_start(log: Log) -> None:
 
 
 def _delete_while(log: Log, condition: Condition, *, now_ms: int) -> None:
-    """Delete whole segments from the start while `condition` holds, below the high watermark."""
+    """Deletes whole segments from the start while `condition` holds, below the high watermark."""
     count = 0
     segments = log.segments
     for index, segment in enumerate(segments):
@@ -345,7 +345,7 @@ def _move_start(replica: Replica, offset: int) -> None:
 
 
 def take_log_start(replica: Replica, offset: int) -> list[Event]:
-    """A follower takes over the leader's log start, as far as its own high watermark allows."""
+    """Takes over the leader's log start, as far as the follower's high watermark allows."""
     log = replica.log
     if offset <= log.log_start_offset or offset > log.high_watermark:
         return []
@@ -354,7 +354,7 @@ def take_log_start(replica: Replica, offset: int) -> list[Event]:
 
 
 def start_afresh(replica: Replica, offset: int) -> list[Event]:
-    """A follower whose log ends below the leader's log start begins anew there.
+    """Empties a follower's log that ends below the leader's log start, and starts it there.
 
     Source: AbstractFetcherThread.fetchOffsetAndTruncate, truncateFullyAndStartAt.
     """

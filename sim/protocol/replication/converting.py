@@ -1,6 +1,6 @@
-"""What mixed software makes of records on their way: producer to log, log to reader (KIP-87).
+"""Conversion between message formats: from producer to log, from log to reader (KIP-87).
 
-Nothing happens here where brokers or clients have no versions: there `versions` or `version` is
+Brokers and clients without declared versions convert nothing: there `versions` or `version` is
 None. See `sim.protocol.log.formats`.
 """
 
@@ -25,11 +25,12 @@ from sim.protocol.log.formats import (
 
 
 class StoredRecords(Struct, frozen=True, gc=False):
-    """What a leader writes of what a producer sends.
+    """A producer's records as a leader writes them.
 
     Attributes:
-        records: In the format of its log; empty = it refuses all of them, since one is not allowed.
-        events: What happened.
+        records: Records in the format of the log; empty = all are refused, since one is not
+            allowed.
+        events: The conversion or the refusal; empty without either.
     """
 
     records: tuple[Record, ...]
@@ -37,11 +38,11 @@ class StoredRecords(Struct, frozen=True, gc=False):
 
 
 class ServedBatches(Struct, frozen=True, gc=False):
-    """What a reader is given of stored batches.
+    """Stored batches as a reader gets them.
 
     Attributes:
-        batches: In a format that it understands.
-        events: What happened.
+        batches: Batches in a format that the reader understands.
+        events: The conversion; empty without one.
     """
 
     batches: tuple[Batch, ...]
@@ -49,14 +50,14 @@ class ServedBatches(Struct, frozen=True, gc=False):
 
 
 def speaks(versions: Versions | None, version: int | None) -> bool:
-    """Whether a broker understands requests of a version."""
+    """Decides whether a broker understands requests of a version."""
     return versions is None or version is None or version <= versions.newest_client
 
 
 def as_stored(
     leader: str, versions: Versions | None, records: tuple[Record, ...], *, version: int | None
 ) -> StoredRecords:
-    """What a leader writes of what a producer of a version sends."""
+    """Converts the records of a producer of a version to what a leader writes."""
     if versions is None or version is None:
         return StoredRecords(records)
     sent = [produced(record, client=version) for record in records]
@@ -72,14 +73,14 @@ def as_stored(
 def as_served(
     replica: str, batches: Sequence[Batch], *, understood: int, reader: str, version: int
 ) -> ServedBatches:
-    """What a replica gives a consumer or a follower that asks in a version.
+    """Converts batches for a consumer or a follower that fetches in a version.
 
     Args:
-        replica: Who is asked.
-        batches: What it has to give, in offset order.
+        replica: Name of the replica that serves them.
+        batches: Stored batches in offset order.
         understood: Highest magic that the replica can read, so as to convert it.
-        reader: Who asks.
-        version: In which version.
+        reader: Name of the consumer or follower.
+        version: Version of its request.
     """
     served = serve(batches, understood=understood, client=version)
     return ServedBatches(served.batches, _conversion(replica, reader, served))

@@ -1,4 +1,4 @@
-"""Coordinated removal: what goes must be settled on every replica, up or not.
+"""Coordinated removal: every replica, up or not, has compacted what goes.
 
 Tombstones: each replica reports its maximum cleanly compacted offset (MCCO); the minimum over all
 replicas is the maximum tombstone removal offset (MTRO). Markers go below the same offset, or below
@@ -45,18 +45,18 @@ def transaction_free_offset(replica: Replica) -> int:
 
 @dataclass(slots=True)
 class RemovalCoordinator:
-    """What the replicas reported last, and the bounds that follow from it.
+    """The coordinator of removals: the last reports of all replicas, and the bounds from them.
 
     Attributes:
-        known: Replica name -> its last report; it stands in for one that does not answer.
-        bounds: What may go; neither ever falls.
+        known: Replica name -> its last report, which counts while it does not answer.
+        bounds: Bounds below which removal is allowed; neither ever falls.
     """
 
     known: dict[str, RemovalReport] = field(default_factory=dict)
     bounds: RemovalBounds = field(default_factory=RemovalBounds)
 
     def report(self, replica: str, report: RemovalReport) -> None:
-        """Note what a replica says."""
+        """Notes the report of a replica."""
         self.known[replica] = report
 
     def advance(self, disks: Mapping[str, int], *, rules: Rules) -> RemovalBounds | None:
@@ -86,7 +86,7 @@ class RemovalCoordinator:
 
 
 def accept_removal_bounds(replica: Replica, bounds: RemovalBounds) -> list[Event]:
-    """Take over bounds; what lies below is settled everywhere, so also here, copied yet or not."""
+    """Takes over bounds; what lies below is compacted on every replica, so also on this one."""
     tombstones, markers = bounds.tombstones, bounds.markers
     replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, tombstones)
     if tombstones <= replica.removal_bound and markers <= replica.marker_removal_bound:
@@ -97,7 +97,7 @@ def accept_removal_bounds(replica: Replica, bounds: RemovalBounds) -> list[Event
 
 
 def bounds_of(replica: Replica) -> RemovalBounds:
-    """The bounds a replica has been told."""
+    """The bounds that a replica has accepted."""
     return RemovalBounds(replica.removal_bound, replica.marker_removal_bound)
 
 
@@ -108,7 +108,7 @@ def hold_round(
     *,
     rules: Rules,
 ) -> list[Event]:
-    """Collect the reports of who is reachable, and hand the bounds out to them, all at once."""
+    """Collects the reports of the reachable replicas and hands the bounds out, in one step."""
     present = list(reachable)
     for replica in present:
         coordinator.report(replica.name, report_of(replica))

@@ -1,8 +1,8 @@
-"""Who may lead: votes, the in-sync and the eligible replicas, successors; and what winning does.
+"""Elections: votes, in-sync and eligible replicas, successors, and the start of an epoch.
 
 A majority elects by votes (KIP-595, Raft 5.4.1); a controller chooses from the in-sync set and the
-eligible leader replicas (KIP-966). What the controller keeps of a partition is a value here:
-nothing knows who is alive.
+eligible leader replicas (KIP-966). The controller's state of a partition is a value here:
+no function knows which replicas are alive.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sim.protocol.rules.rules import Rules
 
 
 def last_entry(replica: Replica) -> tuple[int, int]:
-    """What votes compare: newest epoch of the log, then log end offset."""
+    """The end of a log as votes compare it: newest epoch, then log end offset."""
     return replica.last_fetched_epoch, replica.log.log_end_offset
 
 
@@ -35,10 +35,10 @@ def grants_vote(voter: Replica, candidate: tuple[int, int]) -> bool:
 
 
 def is_free(voter: Replica, epoch: int, candidate: str, *, rules: Rules) -> bool:
-    """Whether no earlier promise keeps a voter from `candidate` in `epoch` (canGrantVote).
+    """Decides whether a voter is free to vote for `candidate` in `epoch` (canGrantVote).
 
-    It promised by moving to a higher epoch, by voting for another, or by leading the epoch itself.
-    With `vote_storage: none` there are no promises: votes compare logs only, as stories do.
+    A voter is bound by a higher epoch, by a vote for another, or by leading the epoch itself.
+    With `vote_storage: none` it is always free: votes compare logs only, as stories do.
     """
     if rules.election.vote_storage == "none" or epoch > voter.epoch:
         return True
@@ -51,7 +51,7 @@ def is_free(voter: Replica, epoch: int, candidate: str, *, rules: Rules) -> bool
 
 
 def votes_for(voter: Replica, epoch: int, candidate: str) -> None:
-    """Promise `candidate` the vote in `epoch`; it is kept before the answer goes out."""
+    """Stores the vote for `candidate` in `epoch`, before the answer goes out."""
     voter.sees(epoch)
     voter.vote = (epoch, candidate)
 
@@ -65,17 +65,17 @@ def answer_vote(
     barred: bool,
     rules: Rules,
 ) -> VoteResponse:
-    """Grant a vote and promise it, or refuse; a pre-vote is granted without a promise.
+    """Grants a vote and stores it, or refuses; a granted pre-vote is not stored.
 
     Source: KafkaRaftClient.handleVoteRequest, KIP-996.
 
     Args:
-        voter: Who is asked; it has moved to the epoch of the request if that is above its own.
-        request: Who asks, and what its log ends with.
-        leader_known: Whether the voter follows a leader of that epoch, who has won it then.
-        heard_lately: Whether it has heard of a leader so lately that it helps nobody else to lead.
-        barred: Whether it lost its disk and has yet to get back what it had acknowledged.
-        rules: Say whether votes are promises.
+        voter: Replica that is asked, already in the epoch of the request if that is above its own.
+        request: Candidate, and the end of its log.
+        leader_known: True when the voter follows a leader of that epoch.
+        heard_lately: True when it heard from a leader so lately that it refuses pre-votes.
+        barred: True when it lost its disk and lacks records that it had acknowledged.
+        rules: Rules, which say whether votes are stored.
     """
     epoch, candidate = request.epoch, request.candidate
     able = epoch == voter.epoch and voter.leadership is None and not barred
@@ -99,7 +99,7 @@ def wins(
 ) -> list[Replica] | None:
     """The live voters that grant, when they and the candidate are a majority; None = it loses.
 
-    With `rules` what was promised before in `epoch` counts, too, also by the candidate itself.
+    With `rules` earlier votes in `epoch` count, too, also that of the candidate itself.
     """
     entry, name = last_entry(candidate), candidate.name
 
@@ -125,7 +125,7 @@ def become_leader(
     now_ms: int,
     leader_change_uid: int,
 ) -> list[Event]:
-    """Lead `epoch` from the log end on; all follower positions are forgotten.
+    """Leads `epoch` from the log end on; all follower positions are forgotten.
 
     With `leader_change_record` a control record with uid `leader_change_uid` is appended first
     (LeaderState.appendStartOfEpochControlRecords; formerly appendLeaderChangeMessage). The high
@@ -178,7 +178,7 @@ def waits(heirs: Sequence[str], longest_ms: int) -> list[tuple[str, int]]:
 def alter_partition(
     state: PartitionState, request: AlterPartitionRequest, *, rules: Rules
 ) -> PartitionState:
-    """Give a leader the in-sync set it asks for, if it leads and knows the present state.
+    """Grants a leader the in-sync set it asks for, if it leads and knows the present state.
 
     All members have to be eligible (ReplicationControlManager.validateAlterPartitionData).
     """
@@ -195,8 +195,8 @@ def with_isr(
     """The partition after its in-sync set has become `isr`.
 
     Without eligible leader replicas the last member stays: only it may lead when it is back. With
-    them, who leaves a set that is smaller than `min_isr` after that stays eligible, unless it shut
-    down uncleanly (`unclean`), for nothing is committed without it until the set is large enough;
+    them, a member that leaves a set which is smaller than `min_isr` then stays eligible, unless it
+    shut down uncleanly (`unclean`): no record is committed until the set is large enough;
     of an empty set the leader is remembered (PartitionChangeBuilder.maybePopulateTargetElr).
     """
     if rules.election.eligible_leaders == "isr":
@@ -211,12 +211,12 @@ def with_isr(
 
 
 def alone_in_sync(state: PartitionState, name: str) -> PartitionState:
-    """The partition when one replica is all that is in sync, whatever the others have."""
+    """The partition with one replica alone in sync, for any logs of the others."""
     return replace(state, isr=(name,), elr=(), last_known_leader=None)
 
 
 def clean_choice(state: PartitionState) -> tuple[str, ...]:
-    """The replicas that may be made leader without a loss; none = there is no such replica.
+    """The replicas that may be elected without a loss of records; may be empty.
 
     In sync, else eligible to lead; not fenced (PartitionChangeBuilder.electAnyLeader).
     """
@@ -228,14 +228,14 @@ def clean_choice(state: PartitionState) -> tuple[str, ...]:
 
 
 def last_resort(state: PartitionState) -> str | None:
-    """Who led last, where nobody is left in sync or eligible to lead; None = it is not there.
+    """The last known leader, if no replica is in sync or eligible to lead; None = it is not there.
 
     Its election is unclean: it came back from a crash, so it may have lost what it had. It takes
     place without `unclean_election` all the same (PartitionChangeBuilder.canElectLastKnownLeader).
     """
     last = state.last_known_leader
-    nobody = not state.isr and not state.elr
-    return last if nobody and last in state.eligible else None
+    none_left = not state.isr and not state.elr
+    return last if none_left and last in state.eligible else None
 
 
 def led_by(state: PartitionState, leader: str, *, rules: Rules) -> PartitionState:

@@ -1,4 +1,4 @@
-"""What a follower does: ask, copy, truncate where it diverges, turn to a snapshot."""
+"""Transitions of a follower: fetch, copy, truncate where it diverges, turn to a snapshot."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from sim.protocol.replication.snapshots.fetch import drop_download
 from sim.protocol.rules.rules import Rules
 
 FOLLOWING: Final = False
-"""Whose high watermark moved: a follower's."""
+"""Marks the high watermark of a follower in `HighWatermarkMoved`."""
 NOT_FROM_A_LEADER: Final = (Answer.NOT_LEADER, Answer.STALE_LEADER)
-"""Answers that say nothing of the log."""
+"""Answers without information on the log."""
 
 
 def fetch_request(
@@ -62,13 +62,13 @@ def fetch_request(
 
 
 class ReceiveResult(Struct, frozen=True, gc=False):
-    """What an answer to a fetch led to.
+    """The effect of an answer to a fetch.
 
     Attributes:
-        events: What happened.
-        committed: True = the follower's high watermark has moved with what it copied.
-        rebuilt: True = it has thrown its log away, as after the loss of its disk.
-        retry_later: True = nothing came of it, and the same question at once would bring the same.
+        events: Events at the follower.
+        committed: True when the follower's high watermark has moved with the copied records.
+        rebuilt: True when it has thrown its log away, as after the loss of its disk.
+        retry_later: True when the answer changed nothing, and an immediate retry would not either.
     """
 
     events: list[Event]
@@ -80,7 +80,7 @@ class ReceiveResult(Struct, frozen=True, gc=False):
 def receive_fetch(
     follower: Replica, response: FetchResponse, rules: Rules, now_ms: int
 ) -> ReceiveResult:
-    """Act on a leader's answer; a stale one changes nothing.
+    """Handles a leader's answer; a stale one changes nothing.
 
     Stale is an answer from an epoch below the follower's, or to a fetch at another offset than the
     follower's present log end. Without `response_fencing` only records at another offset are: the
@@ -123,7 +123,7 @@ def receive_fetch(
 
 
 def _back_in_range(follower: Replica, response: FetchResponse) -> list[Event]:
-    """Cut what is above the leader's log end, or begin anew at its start; else keep everything.
+    """Truncates to the leader's log end, or starts afresh at its log start; else keeps everything.
 
     Source: AbstractFetcherThread.fetchOffsetAndTruncate, formerly
     ReplicaFetcherThread.handleOffsetOutOfRange, which knows that the logs may differ then.
@@ -137,20 +137,20 @@ def _back_in_range(follower: Replica, response: FetchResponse) -> list[Event]:
 
 
 def _ignored(follower: Replica, answer: Answer) -> ReceiveResult:
-    """Nothing comes of a stale answer; after one with records the next fetch may go out at once."""
+    """Ignores a stale answer; after one with records the next fetch may go out at once."""
     later = answer is not RECORDS and follower.download is None
     return ReceiveResult([], retry_later=later)
 
 
 def _fail(follower: Replica, response: FetchResponse) -> FetchingFailed:
-    """Give up fetching: the answer begins in the middle of a batch, where logs have diverged."""
+    """Stops fetching: the answer begins in the middle of a batch, where logs have diverged."""
     follower.fetching_failed = True
     end = follower.log.log_end_offset
     return FetchingFailed(follower.name, response.leader, response.batches[0].base_offset, end)
 
 
 def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int) -> list[Event]:
-    """Append verbatim, then follow the leader's high watermark (FollowerState)."""
+    """Appends verbatim, then follows the leader's high watermark (FollowerState)."""
     events: list[Event] = []
     log, batches, replication = follower.log, response.batches, rules.replication
     before = None
@@ -179,7 +179,7 @@ def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int)
     if response.epochs:
         _learn_epochs(log, response, log.log_end_offset)
     if before is not None:
-        events += _told_epochs(follower, before, response)
+        events += _changed_epochs(follower, before, response)
     if replication.lag_guard == "reset_propagated":
         follower.removed_tombstone_end = max(
             follower.removed_tombstone_end, response.removed_tombstone_end
@@ -200,7 +200,7 @@ def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int)
 
 
 def _learn_gap(follower: Replica, response: FetchResponse) -> GapLearned:
-    """Nothing is left up to where the leader says: go on there (`fix: gap_fetch`)."""
+    """Moves the log end over a gap that the leader announced (`fix: gap_fetch`)."""
     log = follower.log
     start = log.log_end_offset
     log.advance_to(response.gap_end)
@@ -210,18 +210,18 @@ def _learn_gap(follower: Replica, response: FetchResponse) -> GapLearned:
 
 
 def _learn_epochs(log: Log, response: FetchResponse, up_to: int) -> None:
-    """Take over the leader's epochs that start at or below `up_to`; batches may be left of none."""
+    """Takes over the leader's epochs that start at or below `up_to`, with or without batches."""
     for entry in response.epochs:
         if entry.epoch > log.epochs.latest and entry.start_offset <= up_to:
             log.epochs.assign(entry.epoch, entry.start_offset)
 
 
-def _told_epochs(
+def _changed_epochs(
     follower: Replica, before: LeaderEpochCache, response: FetchResponse
 ) -> list[Event]:
-    """Tell what the cache holds unless the batches and the gap made that of the one `before`.
+    """Reports the cache, unless batches and gap alone lead to it from the one `before`.
 
-    An epoch that starts where the copy does has no record yet, and is not taken for granted there.
+    An epoch that starts where the copy does has no record yet, so it does not count as known.
     """
     if response.batches:
         before.truncate_from(response.fetch_offset)
@@ -236,7 +236,7 @@ def _told_epochs(
 
 
 def _rebuild(follower: Replica) -> list[Event]:
-    """Start over from an empty log; unlike a new disk, the replica keeps the epoch it has seen."""
+    """Starts over from an empty log; unlike a new disk, the replica keeps the epoch it has seen."""
     epoch = follower.epoch
     events = wipe(follower, reason=REBUILT)
     follower.epoch = epoch
@@ -244,7 +244,7 @@ def _rebuild(follower: Replica) -> list[Event]:
 
 
 def _start_download(follower: Replica, response: FetchResponse, *, rules: Rules) -> list[Event]:
-    """Turn to FetchSnapshot; progress with the same snapshot in the same epoch is kept.
+    """Turns to FetchSnapshot; progress with the same snapshot in the same epoch is kept.
 
     A snapshot that the follower has already is of use only where its log ends with it.
     """
@@ -267,7 +267,7 @@ def _start_download(follower: Replica, response: FetchResponse, *, rules: Rules)
 
 
 def push(follower: Replica, leader: str, batch: Batch, *, now_ms: int) -> list[Event]:
-    """Append a copy of a leader's batch at the follower's own log end.
+    """Appends a copy of a leader's batch at the follower's own log end.
 
     The naive design of KIP-280's drawing: followers number records themselves. It moves neither
     high watermark nor recorded position.

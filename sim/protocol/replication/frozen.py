@@ -1,4 +1,4 @@
-"""A replica as a value: what a search of states compares, keeps and comes back to.
+"""A replica as a value, which a search of states compares, keeps and restores.
 
 `freeze` takes everything that a replica holds, by the attributes that its classes declare, so that
 a new attribute is part of the value without a word here. `thaw` makes a replica of its own again.
@@ -19,20 +19,20 @@ from sim.protocol.log.producers import REMEMBERED_BATCHES
 from sim.protocol.replication.replica import Replica
 
 Frozen = tuple[Any, ...]
-"""The value of a replica: hashable, equal for replicas of which no function can tell them apart."""
+"""The value of a replica: hashable, equal for replicas that behave alike."""
 
 _ATOMS = (str, bytes, int, type(None), tuple, frozenset, Enum, LogConfig, Struct)
-"""What never changes; tuples, with names or without, hold nothing else."""
+"""Immutable types; tuples and structs hold nothing else."""
 
 
 def freeze(replica: Replica) -> Frozen:
-    """All that a replica holds, as a value."""
+    """The whole state of a replica, as a value."""
     frozen: Frozen = freeze_part(replica)
     return frozen
 
 
 def thaw(frozen: Frozen) -> Replica:
-    """A replica that holds what another one held when it was frozen; it shares nothing with it."""
+    """A replica with the state of another one when that was frozen; it shares nothing with it."""
     replica: Replica = thaw_part(frozen)
     return replica
 
@@ -56,7 +56,7 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 @cache
 def attributes(kind: type) -> tuple[str, ...]:
-    """The names of what an object of a class holds, in order."""
+    """The names of the attributes of a class, in order."""
     return tuple(sorted({name for one in kind.__mro__ for name in getattr(one, "__slots__", ())}))
 
 
@@ -83,7 +83,7 @@ def thaw_part(value: Any) -> Any:
 
 
 def maker(value: Any) -> Callable[[], Any]:
-    """What makes the part that a value stands for, as often as it is called."""
+    """A function that makes the part that a value stands for, a new one at each call."""
     if not _is_frozen(value):
         return lambda: value
     kind: Any = value[0]

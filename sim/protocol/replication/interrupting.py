@@ -1,4 +1,4 @@
-"""A crash in the middle of a cleaning pass: where it comes, and what a restart finds after it.
+"""A crash during a cleaning pass: its moment, and the files that a restart finds.
 
 A pass writes the cleaned segments of one group, puts them in place, goes on with the next group,
 and in the end saves the cleaner's checkpoint. A crash comes
@@ -50,11 +50,11 @@ MOMENTS = (CLEANING, SWAP, CHECKPOINT)
 def interrupt(
     replica: Replica, result: Cleaning, *, during: str | int, storage: StorageRules, now_ms: int
 ) -> tuple[bool, list[Event]]:
-    """Leave on disk what a crash in that moment leaves, and save the marks that are saved by then.
+    """Leaves the files that a crash at that moment leaves, with the checkpoints saved by then.
 
     The pass began at `now_ms` of the replica's own clock, and the replica is to crash at once. What
-    a restart would find is put in place here: nobody reads the log in between. Returns whether the
-    log is another one than before the pass, and what happened.
+    a restart would find is put in place here: the log is not read in between. Returns whether the
+    pass changed the log, and its events.
     """
     log, reached = replica.log, max(replica.first_dirty_offset, result.next_dirty_offset)
     before, first_dirty = log.size_bytes, replica.first_dirty_offset
@@ -114,7 +114,7 @@ def _state(found: list[State], during: str | int, groups: int) -> State:
 
 
 class _Effect(Struct, frozen=True, gc=False):
-    """What of a pass took effect, and the offsets that are gone for no reason at all."""
+    """The part of a pass that took effect, and the offsets that are lost without a reason."""
 
     removals: tuple[Removal, ...]
     emptied: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Who is about to join the in-sync set: who had all of the leader's log, and when.
+"""Replicas that are about to join the in-sync set: when they had all of the leader's log.
 
 A high watermark waits for them, too, unless it waits for the in-sync set alone
 (`high_watermark_waits_for`). A follower is caught up while it is at the leader's log end, and for
@@ -22,15 +22,15 @@ REPLICA_LAG_MAX_MS: Final = 30_000
 
 
 def waits_for_joining(rules: Rules) -> bool:
-    """Whether a high watermark may wait for others than those in sync."""
+    """Decides whether high watermarks may wait for replicas that are not in sync."""
     replication = rules.replication
     return replication.commit == "isr" and replication.high_watermark_waits_for != "in_sync_set"
 
 
 def trust_the_in_sync(leader: Replica, *, now_ms: int) -> None:
-    """A new leader takes those that are in sync for caught up, and knows nothing of others.
+    """Starts a new leader with its in-sync replicas as caught up, and the others as unknown.
 
-    One that was elected from outside the set is alone in it, whatever it has been told so far.
+    A leader that was elected from outside the set is alone in it.
     """
     leadership, name = leader.leadership, leader.name
     if leadership is not None:
@@ -40,7 +40,7 @@ def trust_the_in_sync(leader: Replica, *, now_ms: int) -> None:
 
 
 def note_fetch(leadership: Leadership, follower: str, offset: int, end: int, now_ms: int) -> None:
-    """A follower has fetched at an offset: it is caught up now, or was so at its last fetch.
+    """Notes a fetch at an offset: the follower is caught up now, or was at its last fetch.
 
     `end` is the leader's log end offset.
     """
@@ -56,7 +56,7 @@ def note_fetch(leadership: Leadership, follower: str, offset: int, end: int, now
 
 
 def caught_up_ms(leadership: Leadership, follower: str) -> int:
-    """When a follower last had everything; long ago, if nobody knows it."""
+    """When a follower last had everything, in ms; long ago for an unknown one."""
     return leadership.fetch_times.get(follower, _UNKNOWN).caught_up_ms
 
 
@@ -64,7 +64,7 @@ _UNKNOWN: Final = FetchTimes()
 
 
 def is_caught_up(leader: Replica, follower: str, *, now_ms: int, lag_max_ms: int) -> bool:
-    """Whether a follower has the leader's log, or had it not too long ago."""
+    """Decides whether a follower has the leader's whole log, or had it within the lag."""
     leadership = leader.leadership
     return leadership is not None and (
         now_ms - caught_up_ms(leadership, follower) <= lag_max_ms
@@ -82,18 +82,18 @@ def wait_for_joining(
     lag_max_ms: int,
     rules: Rules,
 ) -> None:
-    """Hold a leader's high watermark back for those that are about to join, as the rules say.
+    """Holds a leader's high watermark back for those that are about to join, as the rules say.
 
     To be called again whenever time has passed or `eligible` has changed.
 
     Args:
-        leader: It leads.
+        leader: Replica that leads.
         replicas: All replicas of the partition, in order.
         isr: Those that are in sync, or will be in a moment: they are waited for anyway.
         eligible: Those that may join.
         now_ms: The time.
         lag_max_ms: `replica.lag.time.max.ms`.
-        rules: Say whom to wait for.
+        rules: Rules, which say for which replicas to wait.
     """
     leadership, rule = leader.leadership, rules.replication.high_watermark_waits_for
     if leadership is None or rule == "in_sync_set":
@@ -120,7 +120,7 @@ def in_sync_end(leader: Replica) -> int:
 
 
 def laggards(leader: Replica) -> tuple[str, ...]:
-    """Those in sync without whom a leader's high watermark would be higher."""
+    """The in-sync replicas that hold a leader's high watermark back."""
     leadership, mark = leader.leadership, leader.log.high_watermark
     if leadership is None or leader.log.log_end_offset <= mark:
         return ()
@@ -129,7 +129,7 @@ def laggards(leader: Replica) -> tuple[str, ...]:
 
 
 def held_back_by(leader: Replica, rules: Rules) -> tuple[str, ...]:
-    """Who keeps a leader's high watermark below what all in sync have; empty = nobody does."""
+    """The joining replicas that hold a high watermark below what all in sync have; may be empty."""
     leadership, reached = leader.leadership, in_sync_end(leader)
     if leadership is None or reached <= leader.log.high_watermark:
         return ()

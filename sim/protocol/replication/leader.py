@@ -1,4 +1,4 @@
-"""What a leader does: append, answer fetches, advance the high watermark, keep the in-sync set."""
+"""Transitions of a leader: append, answer fetches, advance the high watermark, keep the ISR."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from sim.protocol.replication.replica import Leadership, Replica
 from sim.protocol.rules.rules import Rules
 
 LEADING: Final = True
-"""Whose high watermark moved: a leader's."""
+"""Marks the high watermark of a leader in `HighWatermarkMoved`."""
 
 
 class AppendResult(Struct, frozen=True, gc=False):
-    """What a leader did with a batch.
+    """The effect of an append at a leader.
 
     Attributes:
-        events: What happened.
-        accepted: False = it refused the batch, for a version that comes too late, or is none.
+        events: Events of the append or the refusal.
+        accepted: False when it refused the batch, for a late or unreadable version.
     """
 
     events: list[Event]
@@ -40,17 +40,17 @@ class AppendResult(Struct, frozen=True, gc=False):
 
 
 class FetchResult(Struct, frozen=True, gc=False):
-    """A leader's answer to a follower, and what happened for it."""
+    """A leader's answer to a follower, and the events of it."""
 
     response: FetchResponse
     events: list[Event]
 
 
 def append(leader: Replica, batch: Batch, rules: Rules, now_ms: int) -> AppendResult:
-    """Append a batch at the log end and see whether that commits something.
+    """Appends a batch at the log end, and commits what that allows.
 
     With `late_versions: floor` a batch with a record below the floor is refused whole, and so is
-    one with a version that nobody can read.
+    one with an unreadable version.
 
     Raises:
         ValueError: The batch does not start at the log end offset.
@@ -68,14 +68,14 @@ def append(leader: Replica, batch: Batch, rules: Rules, now_ms: int) -> AppendRe
 
 
 def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
-    """Raise the leader's high watermark as far as the commit rule allows; it never falls."""
+    """Raises the leader's high watermark as far as the commit rule allows; it never falls."""
     events: list[Event] = []
     _advance(leader, rules, events)
     return events
 
 
 def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
-    """Add the move of the high watermark to `events`, if it moves."""
+    """Adds the move of the high watermark to `events`, if it moves."""
     leadership = leader.leadership
     if leadership is None:
         return
@@ -124,7 +124,7 @@ def _majority_end(leader: Replica, leadership: Leadership, voters: Collection[st
 
 
 def can_do_without(leader: Replica, voter: str, committed: int) -> bool:
-    """Whether a majority of the other voters has everything below `committed`.
+    """Decides whether a majority of the other voters has everything below `committed`.
 
     So the smaller set loses nothing, as it does not once it is committed by a majority of its own
     (KIP-853). A leader does not leave.
@@ -139,7 +139,7 @@ def can_do_without(leader: Replica, voter: str, committed: int) -> bool:
 def answer_fetch(
     leader: Replica, request: FetchRequest, rules: Rules, *, snapshots: bool = True
 ) -> FetchResult:
-    """Answer a follower: fence, redirect to a snapshot, find divergence, else record and read.
+    """Answers a follower: fences, offers a snapshot, finds divergence, else records and reads.
 
     Without `snapshots`, what lies below the log start was deleted for good (`compact,delete`).
     """
@@ -154,7 +154,7 @@ def answer_fetch(
 def refuse_fetch(
     leader: Replica, request: FetchRequest, rules: Rules, *, snapshots: bool
 ) -> FetchResult | None:
-    """What a follower is told that is given no records; None = it may read.
+    """The answer to a follower that gets no records; None = it may read.
 
     An offset above the log end is out of range (KAFKA-2143), unless followers keep their tails.
     For `snapshots` see `answer_fetch`.
@@ -191,7 +191,7 @@ def refuse_fetch(
 
 
 def _rebuild(leader: Replica, leadership: Leadership, request: FetchRequest) -> FetchResult | None:
-    """What a follower below a removed tombstone is told; None = it may read.
+    """The answer to a follower below a removed tombstone; None = it may read.
 
     One that begins at 0 copies a log without those tombstones, however many fetches it takes; it
     may have missed only what is removed after that.
@@ -207,9 +207,9 @@ def _rebuild(leader: Replica, leadership: Leadership, request: FetchRequest) -> 
 def acknowledge_fetch(
     leader: Replica, request: FetchRequest, rules: Rules, *, has_records: bool
 ) -> list[Event]:
-    """Believe what a follower acknowledges; `has_records` says whether there are any for it.
+    """Records the position that a fetch acknowledges; `has_records`: there are records for it.
 
-    One for whom there are none has everything, but where it has to be told of a gap first.
+    A follower without new records has everything, unless a gap has to be announced first.
     """
     believed = request.offset
     if (
@@ -225,9 +225,9 @@ def acknowledge_fetch(
 def answer_with(
     leader: Replica, request: FetchRequest, batches: Sequence[Batch], rules: Rules
 ) -> FetchResponse:
-    """The answer to a follower that may read, and for whom there are `batches`."""
+    """The answer with `batches` to a follower that may read."""
     log, leadership = leader.log, leader.leadership
-    assert leadership is not None, "whoever does not lead refuses"
+    assert leadership is not None, "a replica that does not lead refuses"
     response = FetchResponse(
         answer=RECORDS,
         leader=leader.name,
@@ -247,7 +247,7 @@ def answer_with(
 
 
 def _at_most(batches: Sequence[Batch], request: FetchRequest) -> Sequence[Batch]:
-    """As many batches as the follower asked for; the first one whatever its size (KIP-74)."""
+    """Cuts batches to the limits of a request, but for the first one (KIP-74)."""
     if request.max_batches is not None:
         batches = batches[: request.max_batches]
     if request.max_bytes is None:
@@ -261,7 +261,7 @@ def _at_most(batches: Sequence[Batch], request: FetchRequest) -> Sequence[Batch]
 
 
 def _with_gap(response: FetchResponse, leader: Replica) -> FetchResponse:
-    """Say that nothing is left from the fetch offset to the log end (`fix: gap_fetch`)."""
+    """Announces that nothing is left from the fetch offset to the log end (`fix: gap_fetch`)."""
     log, offset = leader.log, response.fetch_offset
     if offset >= log.log_end_offset:
         return response
@@ -288,9 +288,9 @@ def _out_of_range(leader: Replica, epoch: int, request: FetchRequest) -> FetchRe
 
 
 def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> bool:
-    """Whether a follower is answered with a snapshot instead of records.
+    """Decides whether a follower is answered with a snapshot instead of records.
 
-    With `snapshot_offer: by_epoch` that is whoever fetches at 0 while there is a snapshot
+    With `snapshot_offer: by_epoch` that is every fetch at 0 while there is a snapshot
     (KAFKA-15078), at the log start in another epoch than that of the snapshot there, or in an epoch
     older than the first snapshot's (ReplicatedLog.validateOffsetAndEpoch). A bootstrap snapshot 0-0
     is the first one while the log starts at 0; it is never sent (KafkaRaftClient, KIP-853).
@@ -316,7 +316,7 @@ def _offer_snapshot(leader: Replica, request: FetchRequest, epoch: int) -> Fetch
 
 
 def record_position(leader: Replica, follower: str, position: int, rules: Rules) -> list[Event]:
-    """Believe that `follower` has everything below `position` (updateFollowerFetchState)."""
+    """Records that `follower` has everything below `position` (updateFollowerFetchState)."""
     leadership = leader.leadership
     if leadership is None or leadership.positions.get(follower) == position:
         return []
@@ -327,7 +327,7 @@ def record_position(leader: Replica, follower: str, position: int, rules: Rules)
 
 
 def set_isr(leader: Replica, isr: tuple[str, ...], *, rules: Rules) -> list[Event]:
-    """Set the in-sync set whatever the positions are, as a controller does."""
+    """Sets the in-sync set without a look at positions, as a controller does."""
     if leader.leadership is None:
         return []
     leader.leadership.isr = isr
@@ -337,7 +337,7 @@ def set_isr(leader: Replica, isr: tuple[str, ...], *, rules: Rules) -> list[Even
 
 
 def may_join_isr(leader: Replica, follower: str, *, rules: Rules) -> bool:
-    """Whether the recorded position of `follower` is good enough (Partition.isFollowerInSync)."""
+    """Decides whether the position of `follower` lets it join (Partition.isFollowerInSync)."""
     leadership = leader.leadership
     position = None if leadership is None else leadership.positions.get(follower)
     if leadership is None or position is None or position < leader.log.high_watermark:
@@ -346,7 +346,7 @@ def may_join_isr(leader: Replica, follower: str, *, rules: Rules) -> bool:
 
 
 def expand_isr(leader: Replica, follower: str, *, rules: Rules) -> list[Event]:
-    """Admit `follower` if its position allows; no event when it does not or is a member already."""
+    """Admits `follower` if its position allows; no event if not, or for a member."""
     leadership = leader.leadership
     if leadership is None or follower in leadership.isr:
         return []

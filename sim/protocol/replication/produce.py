@@ -1,4 +1,4 @@
-"""What a broker does with what clients want written: a batch, or the end of a transaction.
+"""Writes of clients at a broker: a batch, or the end of a transaction.
 
 In the order of ReplicaManager.appendRecords and Partition.appendRecordsToLeader: whether it leads,
 whether it knows the version of the request (KIP-87), whether enough replicas are in sync, whether
@@ -29,20 +29,20 @@ from sim.protocol.replication.replica import Leadership, Replica
 from sim.protocol.rules.rules import Rules
 
 AT_ONCE: Final = -1
-"""`due_above` of an answer that waits for nothing: every high watermark is above it."""
+"""`due_above` of an answer that does not wait: every high watermark is above it."""
 
 
 class ProduceResult(Struct, frozen=True, gc=False):
-    """What a broker did with a request, and when the answer is due.
+    """The effect of a write request, and when its answer is due.
 
     Attributes:
-        events: What happened.
-        error: Why nothing was written; `NONE` = it was, now or when it came before.
+        events: Events of the write or the refusal.
+        error: Reason why nothing was written; `NONE` = it was, now or when it came before.
         base_offset: Offset of the first record of the batch or marker (inclusive); -1 = none.
         last_offset: Offset of its last record (inclusive); -1 = none.
         due_above: The answer is due once the leader's high watermark is above this offset:
             `last_offset`, or `AT_ONCE`.
-        uids_used: How many uids were given to records, from the first one offered on.
+        uids_used: Number of uids given to records, from the first offered one on.
         repeated: True = the log had it before; nothing was written now.
     """
 
@@ -65,15 +65,15 @@ def produce(
     versions: Versions | None = None,
     timestamp_difference_max_ms: int | None = None,
 ) -> ProduceResult:
-    """Append the batch of a producer, recognise it as a repetition, or refuse it.
+    """Appends the batch of a producer, recognises it as a repetition, or refuses it.
 
     Args:
-        leader: Who was asked; it may not lead.
-        request: What it is asked for; its records are not empty.
-        rules: What it goes by.
-        now_ms: Its own clock.
+        leader: Replica that was asked; it may not lead.
+        request: Request; its records are not empty.
+        rules: Rules of the run.
+        now_ms: The replica's own clock in ms.
         first_uid: Identity of the first record; the following ones count up from there.
-        versions: The broker's; None = the scenario is not about them.
+        versions: Version settings of the broker; None = the scenario does not declare any.
         timestamp_difference_max_ms: `message.timestamp.difference.max.ms`; None = any timestamp.
     """
     leadership = leader.leadership
@@ -113,7 +113,7 @@ def _write(
     now_ms: int,
     versions: Versions | None,
 ) -> ProduceResult:
-    """Append the records, if each of them is allowed in its format and none comes too late."""
+    """Appends the records, if each of them is allowed in its format and none comes too late."""
     base = leader.log.log_end_offset
     records = tuple(
         [
@@ -162,9 +162,9 @@ def write_marker(
     uid: int,
     versions: Versions | None = None,
 ) -> ProduceResult:
-    """Write COMMIT or ABORT if the transaction is open here; else it was decided before.
+    """Writes COMMIT or ABORT if the transaction is open here; else it was decided before.
 
-    Of a new instance it is written once in any case, see `WriteTxnMarkersRequest.fences`.
+    The marker of a new instance is written once in any case, see `WriteTxnMarkersRequest.fences`.
 
     The answer is due when the decision is committed. For the arguments see `produce`.
     """
@@ -197,7 +197,7 @@ def write_marker(
 
 
 def _comes_again(producers: ProducerStates, request: WriteTxnMarkersRequest, rules: Rules) -> bool:
-    """Whether a marker comes again that ended the transaction before the open one (KIP-1228)."""
+    """Recognises a repeated marker, which ended the transaction before the open one (KIP-1228)."""
     coordinator = rules.coordinator
     return (
         coordinator.producer_epochs == "per_transaction"
@@ -208,15 +208,15 @@ def _comes_again(producers: ProducerStates, request: WriteTxnMarkersRequest, rul
 
 
 def _fenced(leader: Replica) -> ProduceResult:
-    """Nothing is written for an epoch that its producer has left behind."""
+    """Refuses a write in an older epoch of its producer."""
     refused = AppendRefused(leader.name, None, "producer_fenced")
     return ProduceResult([refused], ErrorCode.INVALID_PRODUCER_EPOCH)
 
 
 def has_enough_replicas(leadership: Leadership, rules: Rules) -> bool:
-    """Whether enough replicas are in sync for clients that want all acknowledgements.
+    """Decides whether enough replicas are in sync for clients with `acks=all`.
 
-    Else they are told NOT_ENOUGH_REPLICAS before anything is written
+    Else they get NOT_ENOUGH_REPLICAS before anything is written
     (Partition.appendRecordsToLeader). NOT_ENOUGH_REPLICAS_AFTER_APPEND does not occur: a high
     watermark that only moves with enough replicas in sync is past a batch whenever the answer is
     due (KAFKA-15583). A set that shrinks after the append leaves the client waiting.
@@ -232,7 +232,7 @@ def _refused(
     rules: Rules,
     versions: Versions | None,
 ) -> ProduceResult | None:
-    """Why a leader refuses a request whatever it holds; None = it does not."""
+    """The refusal of a request independent of its records; None = it is not refused."""
     if versions is not None and not speaks(versions, version):
         unknown = AppendRefused(leader.name, None, "client_version")
         return ProduceResult([unknown], ErrorCode.UNSUPPORTED_VERSION)

@@ -1,10 +1,10 @@
-"""Consumers: what a replica gives a reader, what the client makes of it, where it goes on.
+"""Reads of consumers: the answer of a replica, and the position of the client after it.
 
 The replica's half is UnifiedLog.read with its isolation levels; the client's half is
 CompletedFetch.nextFetchedRecord with its set of aborted producers, and the check of a position
 against a new leader (KIP-320, SubscriptionState.maybeCompleteValidation).
 
-A reader that stops at the end tells in one of three ways that it has everything (`WAYS`). Each is
+A reader that stops at the end has one of three criteria that it has everything (`WAYS`). Each is
 right on a log from which nothing was ever removed. A cleaned log may hold no record, and no batch,
 at its last offset, and fewer records than offsets.
 """
@@ -42,13 +42,13 @@ WITHOUT_FLAG: Final[tuple[Literal["null_value", "header"], ...]] = ("null_value"
 
 @dataclass(slots=True)
 class Position:
-    """Where a consumer goes on.
+    """The position of a consumer.
 
     Attributes:
         offset: The offset it reads next (inclusive).
         epoch: Leader epoch of the last batch it passed; -1 = none yet.
-        source: Name and leader epoch of the replica it has read last, which its position is good
-            for; None = it has read none yet.
+        source: Name and leader epoch of the replica that it read last, for which its position is
+            checked; None before the first read.
     """
 
     offset: int = 0
@@ -57,20 +57,20 @@ class Position:
 
 
 class ConsumerFetchResult(Struct, frozen=True, gc=False):
-    """A replica's answer to a consumer, and what happened for it."""
+    """The answer of a replica to a consumer, and the events of it."""
 
     response: ConsumerFetchResponse
     events: tuple[Event, ...]
 
 
 class Fetched(Struct, frozen=True, gc=False):
-    """What one fetch brought.
+    """The effect of one fetch on a consumer.
 
     Attributes:
-        start: The position it was fetched at: where the consumer was, unless it was reset.
-        end: The position after it: behind the last batch that came, whatever is left of it.
-        batches: Those the application is given; control batches and aborted data are passed over.
-        reset: Why the replica did not read at the consumer's position; None = it did.
+        start: Position of the read: that of the consumer, unless it was reset.
+        end: Position after the read: behind the last batch, with or without records.
+        batches: Batches for the application, without control batches and aborted data.
+        reset: Reason why the replica read at another position; None = it did not.
     """
 
     start: int
@@ -80,9 +80,9 @@ class Fetched(Struct, frozen=True, gc=False):
 
 
 def as_read(records: Sequence[Record], *, rules: Rules) -> tuple[Record, ...]:
-    """The records as a reader sees them: the cleaner's own header is taken off, if it is hidden.
+    """The records as a reader sees them, without the cleaner's header if that is hidden.
 
-    Whatever the cleaner's rule is now: brokers may have changed it since they wrote the header.
+    The cleaner's present rule does not matter: it may have changed since the header was written.
     """
     if rules.reading.horizon_header != "visible":
         for record in records:
@@ -189,17 +189,17 @@ def answer_consumer_fetch(
     versions: Versions | None = None,
     now_ms: int = 0,
 ) -> ConsumerFetchResult:
-    """Read for a consumer what its isolation level allows, from its position on.
+    """Reads for a consumer what its isolation level allows, from its position on.
 
     A position below the log start moves up to it (`auto.offset.reset: earliest`), one above the log
     end moves back to it, and one in a new leader's log moves back to where the consumer's last
     epoch ended there.
 
     Args:
-        replica: Who is asked.
-        request: What it is asked for.
-        rules: Say what is listed as aborted, and what marks a delete.
-        versions: The broker's; None = the scenario is not about them.
+        replica: Replica that is asked.
+        request: Request of the consumer.
+        rules: Rules of the list of aborted transactions, and of the mark of deletes.
+        versions: Version settings of the broker; None = the scenario does not declare any.
         now_ms: Simulated time of the read; 0 = the scenario is not timed.
     """
     log, number = replica.log, request.correlation_id
@@ -250,7 +250,7 @@ def answer_consumer_fetch(
 
 
 def _checked_offset(replica: Replica, request: ConsumerFetchRequest) -> tuple[int, int]:
-    """Where to read, and the epoch at whose end that is if the position had to go back; else -1.
+    """The offset to read at, and the epoch that ends there if the position moved back; else -1.
 
     Source: KIP-320, SubscriptionState.maybeCompleteValidation.
     """
@@ -263,9 +263,9 @@ def _checked_offset(replica: Replica, request: ConsumerFetchRequest) -> tuple[in
 
 
 def check_position(position: Position, replica: Replica, *, rules: Rules) -> ResetCause | None:
-    """Have a position checked by a replica that a consumer is about to read, without a fetch.
+    """Checks a position at a replica that a consumer is about to read, without a fetch.
 
-    Returns why it had to go back; None = it did not.
+    Returns the reason why it moved back; None = it did not.
     """
     request = consumer_request(position, "", read_committed=False, rules=rules)
     offset, epoch = _checked_offset(replica, request)
@@ -279,7 +279,7 @@ def check_position(position: Position, replica: Replica, *, rules: Rules) -> Res
 def receive_consumer_fetch(
     position: Position, response: ConsumerFetchResponse, *, committed: bool
 ) -> Fetched:
-    """Go on behind what came, and hand on what the application is given of it.
+    """Moves the position behind an answer, and hands on the batches for the application.
 
     A fetch that brings no batch leaves the position where the replica began to read.
     """
@@ -302,7 +302,7 @@ def receive_consumer_fetch(
 
 
 def _reset_by(offset: int, response: ConsumerFetchResponse) -> ResetCause | None:
-    """Why an answer begins elsewhere than at the consumer's offset; None = it begins there."""
+    """The reason why an answer begins at another offset than the consumer's; None = it does not."""
     if response.start == offset:
         return None
     if response.start > offset:
@@ -321,10 +321,10 @@ def fetch(
     """A fetch of any replica, leader or not, and its answer at once; it moves the position.
 
     Args:
-        position: Where the consumer is.
-        replica: Whom it reads.
+        position: Position of the consumer.
+        replica: Replica that it reads.
         committed: True with `isolation.level: read_committed`.
-        rules: Say what is listed as aborted, and whether a new leader is asked first.
+        rules: Rules of the list of aborted transactions, and of the check at a new leader.
         max_batches: Most batches to take; None = all.
     """
     request = consumer_request(
@@ -340,18 +340,18 @@ def fetch(
 
 
 WAYS = ("position", "last_offset", "count")
-"""How a reader tells the end: by its position, by the offset of the last record it was given plus
-one, or by the number of records. All compare with the end offset that it asked for first."""
+"""Criteria of the end for a reader: its position, the offset of the last record it was given plus
+one, or the number of records. All compare with the end offset that it asked for first."""
 
 
 @dataclass(slots=True)
 class ReadingGoal:
-    """One reader on its way to the end.
+    """The progress of a reader that stops at the end.
 
     Attributes:
         until: One of `WAYS`.
         start: Its position when it began (inclusive).
-        end: The end offset it was told then (exclusive).
+        end: End offset of the log when it began (exclusive).
         last_offset: Offset of the last record it was given; -1 = none.
         count: Records it was given.
     """
@@ -363,13 +363,13 @@ class ReadingGoal:
     count: int = 0
 
     def note(self, records: Sequence[Record]) -> None:
-        """Take in what a fetch brought."""
+        """Counts the records of a fetch."""
         if records:
             self.last_offset = records[-1].offset
             self.count += len(records)
 
     def reached(self, position: int) -> bool:
-        """Whether the reader stops at `position`; one that began at the end does at once."""
+        """Decides whether the reader stops at `position`; from the end it stops at once."""
         if self.start >= self.end:
             return True
         if self.until == "position":
@@ -379,7 +379,7 @@ class ReadingGoal:
         return self.count >= self.end - self.start
 
     def ended(self, replica: str, consumer: str, position: int) -> ReadingEnded:
-        """What there is to tell when it stops, or when nothing more is to come."""
+        """The event of a reader that stops, or for which no more records come."""
         return ReadingEnded(
             replica,
             consumer,

@@ -1,4 +1,4 @@
-"""What is on disk when a replica goes down, and what a restart makes of it.
+"""The state of a disk after a crash, and its recovery by a restart.
 
 A process that is killed loses nothing that it wrote: the pages are the operating system's. A
 machine that loses power keeps what was flushed. `Log.flushed_end` is moved by the log itself (a
@@ -9,7 +9,7 @@ roll, `flush.messages`) and by the rule `flush`. The values of the rule:
 * `on_append`: every append, by leader or follower (`flush.messages` = 1; the WAL of etcd).
 * `before_fetch`: a leader after each append, a follower before the fetch that acknowledges it
   (KafkaRaftClient.flushLeaderLog, appendAsFollower). A leader counts itself for the high watermark
-  before it flushes, but nobody else acts in between: it is one step here.
+  before it flushes, but no other replica acts in between: it is one step here.
 * `interval`: as `flush.messages` and `flush.ms` say. Kafka's default is neither: then the operating
   system decides, and what is sure to be on disk is what was closed by a roll (UnifiedLog.roll).
 
@@ -48,13 +48,13 @@ _FETCHING_FLUSHES: Final[tuple[Flush, ...]] = ("acknowledged", "before_fetch")
 
 
 def flush_after_append(log: Log, rules: Rules) -> None:
-    """A leader has appended."""
+    """Flushes a leader's log after an append, if the rules say so."""
     if rules.storage.flush in _LEADER_FLUSHES:
         log.flush()
 
 
 def flush_after_copy(log: Log, rules: Rules) -> None:
-    """A follower has appended what it fetched."""
+    """Flushes a follower's log after a copy, if the rules say so."""
     if rules.storage.flush == "on_append":
         log.flush()
 
@@ -70,7 +70,7 @@ def durable_end(log: Log, *, rules: Rules) -> int:
 
 
 class OldFiles(NamedTuple):
-    """What files beside the log say after a crash; None = the same as the memory did.
+    """The values of the checkpoint files after a crash; None = as in memory before.
 
     Attributes:
         high_watermark: The replication-offset-checkpoint (exclusive).
@@ -94,7 +94,7 @@ def crash_with_files(
     lost_from: int | None = None,
     old: OldFiles = NONE_OLD,
 ) -> list[Event]:
-    """Go down as `crash` does, and lose the newest versions of the files beside the log."""
+    """Goes down as `crash` does, and loses the newest versions of the checkpoint files."""
     log = replica.log
     if old.high_watermark is not None:
         log.high_watermark = min(log.high_watermark, max(old.high_watermark, log.log_start_offset))
@@ -112,7 +112,7 @@ def crash_with_files(
 
 
 def recover(replica: Replica, *, rules: Rules) -> list[Event]:
-    """Restart with what is on disk, and finish what a crash interrupted, as far as rules say so."""
+    """Restarts from the disk, and finishes what a crash interrupted, as far as the rules say so."""
     cache = replica.log.epochs
     before = list(cache.entries)
     if replica.epoch_file is not None:
@@ -126,7 +126,7 @@ def recover(replica: Replica, *, rules: Rules) -> list[Event]:
 
 
 def _recover_epochs(replica: Replica) -> None:
-    """Note the epochs of batches that are newer than all in the cache."""
+    """Notes the epochs of batches that are newer than all in the cache."""
     log = replica.log
     last = log.last_batch()
     if last is not None and last.epoch > log.epochs.latest:
@@ -136,7 +136,7 @@ def _recover_epochs(replica: Replica) -> None:
 
 
 def _finish_install(replica: Replica, *, rules: Rules) -> list[Event]:
-    """Empty the log for the newest snapshot if that is in a later epoch, or above the log end."""
+    """Empties the log for the newest snapshot if that is in a later epoch, or above the log end."""
     newest = replica.latest_snapshot()
     if newest is None or rules.snapshots.install_recovery != "finished":
         return []

@@ -22,7 +22,7 @@ from sim.protocol.rules.rules import Rules
 
 
 def log_config(rules: Rules, config: LogConfig) -> LogConfig:
-    """The settings of a log with what the rules say of it."""
+    """The settings of a log, completed by the rules."""
     return replace(
         config,
         keeps_high_watermark=rules.replication.high_watermark_cut == "kept",
@@ -46,14 +46,14 @@ class Snapshot(Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class SnapshotDownload:
-    """A partly fetched snapshot: which one, in which epoch it was offered, and what has arrived.
+    """A partly fetched snapshot.
 
     Attributes:
-        id: Which one.
-        leader: Who offered it.
-        leader_epoch: In which epoch.
-        received: The records that are complete.
-        position: How much has arrived: entries, or bytes where the requests count those.
+        id: Name of the snapshot.
+        leader: Name of the leader that offered it.
+        leader_epoch: Epoch of that leader.
+        received: Records that are complete.
+        position: Size of what has arrived: entries, or bytes where the requests count those.
     """
 
     id: SnapshotId
@@ -83,7 +83,7 @@ class FetchTimes:
 
 @dataclass(slots=True)
 class Leadership:
-    """What a replica knows while it leads.
+    """The state of a replica while it leads.
 
     Attributes:
         epoch: The epoch it leads.
@@ -120,14 +120,14 @@ class Leadership:
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """One replica: its disk (log, snapshots, checkpoint) and its role.
+    """A replica: its disk (log, snapshots, checkpoint) and its role.
 
     Attributes:
-        name: What it is called.
+        name: Name of the replica.
         up: False while it is crashed; its disk still counts in the invariants.
         log: Its log.
         epoch: The highest leader epoch it has seen.
-        vote: (epoch, candidate) of its last vote; None = it has not voted, or forgot.
+        vote: (epoch, candidate) of its last vote; None = it has not voted, or forgot it.
         leadership: Set while it acts as leader.
         first_dirty_offset: The cleaner checkpoint: everything below was cleaned (exclusive).
         begun_offset: Below it a pass has begun (exclusive; `cleaner_checkpoint: both`).
@@ -136,16 +136,16 @@ class Replica:
         cleanly_compacted_offset: What it reports to the coordinator (MCCO, exclusive).
         removal_bound: Coordinated removal: tombstones below may go (MTRO, exclusive).
         marker_removal_bound: Coordinated removal: markers below may go (MXRO, exclusive).
-        disk: Which disk it has, or how often its log began anew, counted from 1.
+        disk: Number of its disk, from 1; it grows whenever the log starts over.
         removed_tombstone_end: One above the highest tombstone it removed, or learnt was removed.
         version_floor: With `late_versions: floor`: the highest version, without its offset, of a
-            removed tombstone, or what a leader said it is; None = nothing was removed.
+            removed tombstone, or the leader's floor; None = nothing was removed.
         stubs: With `late_versions: stub`: key -> its removed tombstone, as far as a cleaner needs.
-        uncleanable: A pass failed; there are no more until it restarts.
-        fetching_failed: It could not append what it fetched, and fetches no more until it restarts
+        uncleanable: True after a failed pass; no pass runs until it restarts.
+        fetching_failed: True when it could not append a fetch; it fetches no more until it restarts
             or follows a leader of another epoch.
-        epoch_file: What a restart finds in the file of leader epochs, where a crash left that
-            behind or ahead of the log; None = what the cache held.
+        epoch_file: Entries of the leader epoch checkpoint, where a crash left it behind or ahead
+            of the log; None = those of the cache.
         snapshots: Its snapshots by id, oldest first.
         download: The snapshot it is fetching, if any.
     """
@@ -195,7 +195,7 @@ class Replica:
         return latest
 
     def sees(self, epoch: int) -> None:
-        """Remember the highest epoch; a leader that sees one above its own stops leading."""
+        """Remembers the highest epoch; a leader that sees one above its own stops leading."""
         if epoch > self.epoch:
             self.epoch = epoch
         if self.leadership is not None and self.leadership.epoch < epoch:
@@ -203,7 +203,7 @@ class Replica:
 
 
 def truncate(replica: Replica, target: int) -> list[Event]:
-    """Cut the log at `target` (exclusive end) and lower the cleaner's checkpoint with it.
+    """Cuts the log at `target` (exclusive end) and lowers the cleaner's checkpoint with it.
 
     Epochs that start at or above the target are forgotten even when no record goes.
     """
@@ -222,12 +222,12 @@ def truncate(replica: Replica, target: int) -> list[Event]:
 
 
 def crash(replica: Replica, *, lost_batches: int = 0, lost_from: int | None = None) -> list[Event]:
-    """Go down and lose the last `lost_batches` batches, or all from offset `lost_from` on.
+    """Goes down and loses the last `lost_batches` batches, or all from offset `lost_from` on.
 
     Leadership does not end with a crash (the epoch is on disk), but recorded positions are gone.
-    The cleaner's checkpoint is a file of its own, which the loss does not touch: the cleaner finds
-    out when it looks (LogCleanerManager.cleanableOffsets). Epochs that start at the end of what is
-    left are forgotten even when no record is lost, if the log was cut there.
+    The cleaner's checkpoint is a file of its own, which the loss does not change: the next look of
+    the cleaner corrects it (LogCleanerManager.cleanableOffsets). Epochs that start at the
+    remaining end are forgotten even when no record is lost, if the log was cut there.
     """
     replica.up = False
     if replica.leadership is not None:
@@ -253,7 +253,7 @@ def crash(replica: Replica, *, lost_batches: int = 0, lost_from: int | None = No
 def restart(
     replica: Replica, *, leo_from_last_record: bool = False, log_end_persists: bool = False
 ) -> list[Event]:
-    """Come back; a partly fetched snapshot is lost (KafkaMetadataLog.recoverSnapshots).
+    """Comes back; a partly fetched snapshot is lost (KafkaMetadataLog.recoverSnapshots).
 
     A log end that is derived from the last record is not below what was cleaned, if that persists.
     """
@@ -273,7 +273,7 @@ def restart(
 
 
 def come_back(replica: Replica, *, rules: Rules) -> list[Event]:
-    """Restart with what the rules keep beside the log (QuorumState.initialize).
+    """Restarts with the votes and epochs that the rules keep on disk (QuorumState.initialize).
 
     A leader has resigned under `leader_restart: resigned`, and whenever it forgot its epoch.
     """
@@ -292,13 +292,13 @@ def come_back(replica: Replica, *, rules: Rules) -> list[Event]:
 
 
 def wipe(replica: Replica, *, reason: str) -> list[Event]:
-    """Lose log, snapshots, checkpoints and epoch, as with a new disk; the replica is up after."""
+    """Loses log, snapshots, checkpoints and epoch, as with a new disk; the replica is up after."""
     _begin_anew(replica)
     return [ReplicaWiped(replica.name, reason)]
 
 
 def empty_log(replica: Replica) -> None:
-    """Throw log, snapshots and checkpoints away; unlike a new disk, the epoch is kept."""
+    """Throws log, snapshots and checkpoints away; unlike a new disk, the epoch is kept."""
     epoch = replica.epoch
     _begin_anew(replica)
     replica.epoch = epoch
@@ -310,9 +310,9 @@ def _begin_anew(replica: Replica) -> None:
 
 
 def _lower_checkpoints(replica: Replica) -> None:
-    """What was cleaned cannot reach beyond the log.
+    """Lowers the checkpoints of cleaning to the log end.
 
-    Kafka lowers the checkpoint to the base of what is the active segment now
+    Kafka lowers the checkpoint to the base of the present active segment
     (LogCleanerManager.maybeTruncateCheckpoint).
     """
     log = replica.log

@@ -1,4 +1,4 @@
-"""Becoming a follower: what is cut of the log, and what has to be asked of the leader before.
+"""Becoming a follower: truncation of the log, and the questions to the leader before it.
 
 | `truncation`       | becoming a follower cuts                                                    |
 |--------------------|-----------------------------------------------------------------------------|
@@ -10,7 +10,7 @@
 | `none`             | nothing                                                                     |
 
 That can leave a log that ends above the leader's: where a high watermark was committed by a leader
-who was replaced uncleanly, or where nothing is known of epochs. Whatever the mode, a fetch there is
+who was replaced uncleanly, or where nothing is known of epochs. In every mode a fetch there is
 out of range, and cuts the log to the leader's end (KAFKA-2143). With `none` it is believed, as
 KIP-280's drawing needs it. Before 2.1 a broker went down instead of cutting where unclean elections
 were not allowed (KAFKA-7414); here it never does.
@@ -47,12 +47,12 @@ UNDEFINED: Final = -1
 
 
 class FollowResult(Struct, frozen=True, gc=False):
-    """What a step on the way to following a leader led to.
+    """The effect of a step towards following a leader.
 
     Attributes:
-        events: What happened.
-        request: What to ask the leader next; None = nothing, the follower may fetch.
-        refused: True = the epoch is below the follower's; it does not follow.
+        events: Events at the follower.
+        request: Next question to the leader; None = the follower may fetch.
+        refused: True when the epoch is below the follower's, so that it does not follow.
     """
 
     events: list[Event]
@@ -61,9 +61,9 @@ class FollowResult(Struct, frozen=True, gc=False):
 
 
 def start_following(follower: Replica, epoch: int, *, rules: Rules) -> FollowResult:
-    """Follow the leader of `epoch`: stop leading, drop a partly fetched snapshot, cut or ask.
+    """Follows the leader of `epoch`: stops leading, drops a partly fetched snapshot, cuts or asks.
 
-    With `fencing` nobody follows a leader of an epoch below the highest it has seen.
+    With `fencing` a leader of an epoch below the highest seen one is not followed.
     """
     if rules.replication.fencing:
         if epoch < follower.epoch:
@@ -80,7 +80,7 @@ def start_following(follower: Replica, epoch: int, *, rules: Rules) -> FollowRes
 def next_question(
     follower: Replica, epoch: int, *, rules: Rules
 ) -> OffsetsForLeaderEpochRequest | None:
-    """What a follower in `epoch` has to ask before it may fetch; None = nothing.
+    """The question of a follower in `epoch` before it may fetch; None without one.
 
     A log without epochs has nothing to ask about, and what it holds is not cut.
     """
@@ -92,7 +92,7 @@ def next_question(
 def answer_offsets_for_leader_epoch(
     leader: Replica, request: OffsetsForLeaderEpochRequest, *, rules: Rules
 ) -> OffsetsForLeaderEpochResponse:
-    """Say where the epoch that was asked for ends.
+    """Answers where the epoch that was asked for ends.
 
     With `fencing` the follower has to be in the leader's epoch (Partition.checkCurrentLeaderEpoch).
     """
@@ -137,7 +137,7 @@ def receive_offsets_for_leader_epoch(
     *,
     rules: Rules,
 ) -> FollowResult:
-    """Cut what the leader does not have; perhaps there is more to ask (KIP-279).
+    """Cuts what the leader does not have, perhaps with another question (KIP-279).
 
     After an error nothing is cut, and the same is to be asked again. Where the leader knows no end,
     the follower cuts to the offset that it was to fetch from, its high watermark

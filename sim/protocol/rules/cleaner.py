@@ -18,11 +18,11 @@ from sim.protocol.compaction.tombstones import TombstoneMark
 from sim.protocol.rules.spec import Value
 
 LateVersions = Literal["accepted", "floor", "stub"]
-"""What becomes of a version below that of a tombstone which is gone."""
+"""Treatment of a version below that of a removed tombstone."""
 
 
 class CleanerRules(NamedTuple):
-    """What a cleaning pass keeps and removes, and when; the one place that looks names up."""
+    """Rules of the cleaner: what a pass keeps and removes, and when."""
 
     strategy: Annotated[str, "which record of a key wins", STRATEGIES] = "offset"
     header_form: Annotated[
@@ -379,15 +379,15 @@ class CleanerRules(NamedTuple):
 
     @property
     def fix_applied(self) -> Fix:
-        """What `fix` names."""
+        """The fix that the rule `fix` names."""
         return FIXES[self.fix]
 
     @property
     def removal(self) -> TombstoneRemoval:
-        """What `tombstone_removal` names."""
+        """The removal rule that `tombstone_removal` names."""
         return TOMBSTONE_REMOVALS[self.tombstone_removal]
 
     @property
     def is_tombstone(self) -> TombstoneMark:
-        """What `tombstone_mark` names: tells whether a keyed record deletes its key."""
+        """The mark that `tombstone_mark` names: decides whether a keyed record is a tombstone."""
         return TOMBSTONE_MARKS[self.tombstone_mark]

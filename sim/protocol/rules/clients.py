@@ -8,7 +8,7 @@ from sim.protocol.rules.spec import Value
 
 
 class CoordinatorRules(NamedTuple):
-    """What the coordinator of transactions tells producers, and which markers it may write."""
+    """Rules of the coordinator of transactions: epochs of producers, and of markers."""
 
     producer_epochs: Annotated[
         Literal["per_instance", "per_transaction"],
@@ -43,7 +43,7 @@ class CoordinatorRules(NamedTuple):
 
 
 class ReadingRules(NamedTuple):
-    """What consumers are given, what they keep, and what they do at a new leader."""
+    """Rules of consumers: what they get and keep, and what they do at a new leader."""
 
     consumer_order: Annotated[
         Literal["offset", "strategy"],

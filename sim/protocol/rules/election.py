@@ -1,4 +1,4 @@
-"""The rules of elections, and of what a replica remembers of them."""
+"""The rules of elections, and of the epochs and votes that a replica remembers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sim.protocol.rules.spec import Value
 
 
 class ElectionRules(NamedTuple):
-    """Who may lead, and what a replica remembers of epochs and votes."""
+    """Rules of elections: which replicas may lead, and what they remember of epochs and votes."""
 
     eligible_leaders: Annotated[
         Literal["isr", "elr"],

@@ -1,4 +1,4 @@
-"""What the rules say of cleaning, as the objects that decide: the one place that looks them up."""
+"""The objects by which the rules of cleaning decide: policy and version orders."""
 
 from __future__ import annotations
 

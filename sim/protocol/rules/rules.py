@@ -1,9 +1,9 @@
 """Rules: every disputed behaviour of the protocol and of the cleaner as a named switch.
 
 A hidden choice makes a testbed report bugs that are not there, or miss those that are. Each group
-of rules has a module beside this one: a class with a field for each rule, whose annotation is its
-one home: values as types, what it decides, what each value means and who says so. Files and the
-command line know rules by their names alone, without the group.
+of rules has a module beside this one: a class with a field for each rule, whose annotation is
+its definition: values as types, what it decides, what each value means, its source. Files and
+the command line know rules by their names alone, without the group.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "listed", "
 
 
 class Rules(NamedTuple):
-    """One value for every rule; the defaults are those of a Raft log with Kafka's cleaner."""
+    """A value for every rule; the defaults are those of a Raft log with Kafka's cleaner."""
 
     cleaner: CleanerRules = CleanerRules()
     replication: ReplicationRules = ReplicationRules()
@@ -120,7 +120,7 @@ def allowed_value(name: str, value: object) -> RuleValue:
 
 
 def _beyond(spec: RuleSpec, value: RuleValue) -> str | None:
-    """What is wrong with a number or a text that has the right type; None = nothing is."""
+    """The problem of a number or a text that has the right type; None without one."""
     if isinstance(value, bool) or spec.limit is None:
         return None
     if isinstance(value, int):
@@ -134,7 +134,7 @@ def place_of(name: str, where: str) -> str:
 
 
 def _kind(default: RuleValue, minimum: int | None) -> str:
-    """What a rule allows that has no names for its values."""
+    """The kind of value that a rule without named values allows."""
     if isinstance(default, str):
         return "a text that is not empty"
     return "an integer" if minimum is None else f"an integer from {minimum}"

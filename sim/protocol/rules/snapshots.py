@@ -9,7 +9,7 @@ from sim.protocol.rules.spec import Open, Value
 
 
 class SnapshotRules(NamedTuple):
-    """What snapshots hold, who is sent one, and when it replaces a log."""
+    """Rules of snapshots: what they hold, when one is sent, and when it replaces a log."""
 
     snapshot_install: Annotated[
         Literal["atomic", "at_first_chunk", "whatever_arrives"],

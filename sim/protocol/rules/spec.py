@@ -1,4 +1,4 @@
-"""What a rule is, as data: what it decides, its values, what each means and who says so."""
+"""A rule as data: what it decides, its values, their meanings and sources."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ RuleValue = str | int | bool
 
 
 class Value(NamedTuple):
-    """One value of a rule.
+    """A value of a rule.
 
     Attributes:
-        means: What it means, for people.
-        source: Who says so: a section of a KIP, a class and method, a ticket, a paper.
+        means: Meaning of the value, as lists and reports print it.
+        source: Source of the meaning: a section of a KIP, a class and method, a ticket, a paper.
         example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
         name: The value, as in files.
     """
@@ -33,10 +33,10 @@ def shown(value: object) -> str:
 
 
 class Open(NamedTuple):
-    """What a rule takes that has no list of values.
+    """The range of a rule that has no list of values.
 
     Attributes:
-        source: Who says so.
+        source: Source of the rule.
         limit: Largest allowed number, or longest text.
         minimum: Smallest allowed number.
     """
@@ -47,15 +47,15 @@ class Open(NamedTuple):
 
 
 class RuleSpec(NamedTuple):
-    """One rule, as the annotation of the field that holds it says.
+    """A rule, as the annotation of its field defines it.
 
     Attributes:
         name: Its name in files and on the command line: that of the field.
-        decides: What it decides, for people.
+        decides: What the rule decides, as lists and reports print it.
         choices: Its values, the default first; empty when any number or text will do. A registry
             of strategies, fixes or the like stands for what is in it when asked: each has a
             `source`, perhaps an `example`, and `means` or a docstring.
-        source: Who says so, of a rule that takes any number or text; else each value has its own.
+        source: Source of a rule that takes any number or text; else each value has its own.
         limit: Largest allowed number, or longest text, for rules that take any.
         minimum: Smallest allowed number, for rules that take one.
     """
@@ -75,7 +75,7 @@ class RuleSpec(NamedTuple):
         return tuple(self.choices)
 
     def described(self) -> tuple[Value, ...]:
-        """The same with what each means, its source and its example."""
+        """The allowed values with meaning, source and example of each."""
         if isinstance(self.choices, tuple):
             return self.choices
         return tuple(
@@ -107,5 +107,5 @@ def _rule(name: str, kind: Any, default: RuleValue) -> RuleSpec:
 
 
 def source_of(described: object) -> str:
-    """Who says so, in the words of the strategy, the fix or the like itself."""
+    """The source that a strategy, a fix or a removal rule names; empty without one."""
     return str(getattr(described, "source", ""))

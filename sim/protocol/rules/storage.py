@@ -1,4 +1,4 @@
-"""The rules of what is on disk, and of the topic."""
+"""The rules of storage, and the settings of the topic."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sim.protocol.log.segment import INDEX_INTERVAL_BYTES
 from sim.protocol.rules.spec import Open, Value
 
 Flush = Literal["acknowledged", "on_append", "before_fetch", "interval"]
-"""What of a log is on disk."""
+"""The part of a log that is on disk."""
 
 SegmentSwap = Literal["swap_files", "new_first", "old_first"]
 """How cleaned segments take the place of the old ones."""
 
 
 class StorageRules(NamedTuple):
-    """What is on disk when, and what a restart makes of it."""
+    """Rules of storage: what is on disk at which time, and how a restart reads it."""
 
     leo_source: Annotated[
         Literal["stored", "last_record"],
@@ -111,7 +111,7 @@ class StorageRules(NamedTuple):
 
 
 class TopicSettings(NamedTuple):
-    """What replicas, clients and checks go by of the topic's settings.
+    """The settings of the topic that replicas, clients and checks use.
 
     Under Kafka's names they stand in a file's `topic`: `compaction.strategy.header`,
     `delete.retention.ms`, `index.interval.bytes` and `min.insync.replicas`.

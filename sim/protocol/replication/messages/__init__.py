@@ -1,7 +1,7 @@
-"""What replicas, clients and the controller say to each other, by Kafka's own names.
+"""The messages between replicas, clients and the controller, by Kafka's own names.
 
-A message is an immutable value: it holds no replica, no log and no function. Whoever gets one knows
-no more of its sender than it says.
+A message is an immutable value: it holds no replica, no log and no function. A receiver
+knows no more of its sender than the message says.
 """
 
 from sim.protocol.replication.messages.clients import *

@@ -11,7 +11,7 @@ from sim.protocol.log import AbortedTransaction, Batch, Record
 
 
 class ErrorCode(StrEnum):
-    """What a response says of its request; `NONE` = it was done."""
+    """The error of a response; `NONE` = the request was done."""
 
     NONE = "NONE"
     FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
@@ -39,14 +39,14 @@ class ErrorCode(StrEnum):
 
 
 NO_ERROR: Final = ErrorCode.NONE
-"""The usual one by a name of its own: Python takes ten times as long for a member of an enum."""
+"""The most frequent code by a short name: Python takes ten times as long for an enum's member."""
 
 
 class ConsumerFetchRequest(Struct, frozen=True, gc=False):
     """A consumer asks for what follows its position.
 
     Attributes:
-        client_id: Who asks, and is answered.
+        client_id: Name of the consumer, which is answered.
         offset: Its position: the offset it reads next (inclusive).
         read_committed: True with `isolation.level: read_committed`.
         max_batches: Most batches to return; None = all.
@@ -74,25 +74,25 @@ class ConsumerFetchRequest(Struct, frozen=True, gc=False):
 
 
 class ConsumerFetchResponse(Struct, frozen=True, gc=False):
-    """A replica's answer to a consumer.
+    """The answer of a replica to a consumer.
 
     Attributes:
         error: Why there is nothing; `NONE` = here it is.
-        replica: Who answers.
+        replica: Name of the replica that answers.
         epoch: Highest leader epoch it has seen.
         start: Offset from which it read (inclusive): the request's, moved into the log where that
             was outside of it (`auto.offset.reset`), or back to where the logs part.
         diverging_epoch: The epoch at whose end `start` is, if it was moved back to where the
             consumer's last epoch ends in this log; -1 = it was not.
-        batches: What there is between `start` and the end that the isolation level allows, control
+        batches: Batches between `start` and the end that the isolation level allows, control
             batches and aborted data included.
-        end: Position after the last batch, whatever is left of that (exclusive).
+        end: Position after the last batch, with or without records (exclusive).
         aborted: With `read_committed`: the aborted transactions that touch what was read.
         readable_end: Up to where a consumer may read (exclusive): the high watermark, or the last
             stable offset with `read_committed`.
         log_start_offset: First offset of the replica's log (inclusive).
-        correlation_id: That of the request.
-        read_ms: Simulated time of the read; for whoever records it, no client acts on it.
+        correlation_id: Number of the request.
+        read_ms: Simulated time of the read, for events; no client acts on it.
     """
 
     error: ErrorCode
@@ -119,7 +119,7 @@ class ProduceRequest(Struct, frozen=True, gc=False):
     """A producer sends one batch.
 
     Attributes:
-        client_id: Who sends it, and is answered.
+        client_id: Name of the sender, which is answered.
         records: Its records. The leader gives them their offsets and uids; what they have of both
             does not count.
         acks: `ACKS_ALL` or `ACKS_LEADER`.
@@ -147,7 +147,7 @@ class ProduceResponse(Struct, frozen=True, gc=False):
 
     Attributes:
         error: Why nothing was written; `NONE` = it was, now or when the request came before.
-        correlation_id: That of the request.
+        correlation_id: Number of the request.
     """
 
     error: ErrorCode
@@ -161,8 +161,8 @@ class WriteTxnMarkersRequest(Struct, frozen=True, gc=False):
     transaction, does not travel.
 
     Attributes:
-        client_id: Who sends it, and is answered.
-        producer_id: Whose transaction it is.
+        client_id: Name of the sender, which is answered.
+        producer_id: Id of the producer of the transaction.
         producer_epoch: Epoch of that producer; under `producer_epochs: per_transaction` its next.
         committed: True = COMMIT, False = ABORT.
         version: Version of the request (KIP-87); None = the scenario is not about versions.

@@ -9,19 +9,19 @@ from msgspec import Struct
 
 
 class PartitionState(Struct, frozen=True, gc=False):
-    """What the controller knows of the partition (PartitionRegistration).
+    """The controller's state of the partition (PartitionRegistration).
 
     Attributes:
         partition_epoch: Grows with every change; a broker ignores one it has passed.
         leader_epoch: Leader epoch.
-        leader: Who leads it; None = nobody can.
+        leader: Name of the leader; None without one.
         isr: The in-sync set.
         eligible: Replicas that may be in the set, since the controller hears from them: those that
             are not fenced.
         elr: Eligible leader replicas (KIP-966).
-        last_known_leader: Who led when nobody was left in `isr` and `elr`; None = somebody is.
+        last_known_leader: Name of the last leader when `isr` and `elr` are empty; else None.
         replicas: All replicas that the partition is assigned to.
-        eligible_epochs: Which life each of `eligible` is in; a leader admits no other to the set
+        eligible_epochs: Broker epoch of each of `eligible`; a leader admits no other to the set
             (KIP-903).
     """
 
@@ -37,11 +37,11 @@ class PartitionState(Struct, frozen=True, gc=False):
 
 
 class BrokerRegistrationRequest(Struct, frozen=True, gc=False):
-    """A broker says that it has started.
+    """The registration of a broker that has started.
 
     Attributes:
-        broker: Who it is.
-        incarnation: Which of its lives this is, counted from 1.
+        broker: Name of the broker.
+        incarnation: Number of its starts, from 1 (Kafka's broker epoch).
     """
 
     broker: str
@@ -49,11 +49,11 @@ class BrokerRegistrationRequest(Struct, frozen=True, gc=False):
 
 
 class BrokerHeartbeatRequest(Struct, frozen=True, gc=False):
-    """A broker says that it is still there.
+    """The heartbeat of a broker.
 
     Attributes:
-        broker: Who it is.
-        incarnation: Which of its lives this is, counted from 1.
+        broker: Name of the broker.
+        incarnation: Number of its starts, from 1 (Kafka's broker epoch).
     """
 
     broker: str
@@ -61,13 +61,13 @@ class BrokerHeartbeatRequest(Struct, frozen=True, gc=False):
 
 
 class LeaderAndIsrRequest(Struct, frozen=True, gc=False):
-    """The controller tells a broker the state of the partition, a leader also when that has asked.
+    """The controller sends a broker the state of the partition, also as an answer to a leader.
 
     With KRaft brokers learn it from the metadata log (PartitionChangeRecord).
 
     Attributes:
-        incarnation: Life of the broker that it is meant for; a later one ignores it.
-        state: The state.
+        incarnation: Incarnation of the receiving broker; a later one ignores it.
+        state: State of the partition.
     """
 
     incarnation: int
@@ -78,7 +78,7 @@ class AlterPartitionRequest(Struct, frozen=True, gc=False):
     """A leader asks for another in-sync set (KIP-497).
 
     Attributes:
-        leader: Who asks.
+        leader: Name of the leader.
         leader_epoch: The epoch it leads.
         partition_epoch: The state it starts from.
         new_isr: The set it asks for.
@@ -94,7 +94,7 @@ class VoteRequest(Struct, frozen=True, gc=False):
     """A candidate asks a voter for its vote.
 
     Attributes:
-        candidate: Who asks.
+        candidate: Name of the candidate.
         epoch: The epoch it campaigns in; with `pre_vote` the one it is in.
         last_epoch: Newest epoch of its log; -1 when it is not known.
         last_offset: Its log end offset (exclusive).
@@ -109,13 +109,13 @@ class VoteRequest(Struct, frozen=True, gc=False):
 
 
 class VoteResponse(Struct, frozen=True, gc=False):
-    """A voter's answer.
+    """The answer of a voter to a candidate.
 
     Attributes:
-        voter: Who answers.
+        voter: Name of the voter.
         epoch: Highest epoch it has seen.
-        granted: Whether it votes for the candidate, or would.
-        pre_vote: That of the request.
+        granted: True when it votes for the candidate, or would.
+        pre_vote: True for the answer to a pre-vote.
     """
 
     voter: str
@@ -128,7 +128,7 @@ class BeginQuorumEpochRequest(Struct, frozen=True, gc=False):
     """A leader announces itself; the fetch that follows is the answer.
 
     Attributes:
-        leader: Who leads.
+        leader: Name of the leader.
         epoch: The epoch it leads.
     """
 
@@ -157,10 +157,10 @@ class RemovalBounds(Struct, frozen=True, gc=False):
 
 
 class RemovalReport(Struct, frozen=True, gc=False):
-    """What a replica reports; offsets are exclusive.
+    """The report of a replica for coordinated removal; offsets are exclusive.
 
     Attributes:
-        disk: Which of its disks that was (see Replica).
+        disk: Number of the disk that the report is about (see Replica).
         cleanly_compacted_offset: Below it each key is there at most once (MCCO).
         transaction_free_offset: Below it no data of a transaction is left (MXFO).
     """
@@ -174,9 +174,9 @@ class RemovalBoundsRequest(Struct, frozen=True, gc=False):
     """The coordinator hands out the bounds and asks for a report.
 
     Attributes:
-        leader: Who coordinates.
+        leader: Name of the coordinating leader.
         epoch: The epoch it leads.
-        bounds: What may go.
+        bounds: Bounds of removal.
     """
 
     leader: str
@@ -188,8 +188,8 @@ class RemovalBoundsResponse(Struct, frozen=True, gc=False):
     """A replica has taken over the bounds, and reports.
 
     Attributes:
-        replica: Who answers.
-        epoch: That of the request.
+        replica: Name of the replica.
+        epoch: Epoch of the request.
         report: Its report.
     """
 

@@ -1,4 +1,4 @@
-"""What a follower asks its leader: OffsetsForLeaderEpoch, Fetch, FetchSnapshot.
+"""Requests of a follower to its leader: OffsetsForLeaderEpoch, Fetch, FetchSnapshot.
 
 Sources: KIP-101, KIP-279, KIP-595, KIP-630.
 """
@@ -26,7 +26,7 @@ class OffsetsForLeaderEpochRequest(Struct, frozen=True, gc=False):
     """A new follower asks where an epoch ends in the leader's log.
 
     Attributes:
-        replica: Who asks.
+        replica: Name of the follower.
         current_leader_epoch: The epoch in which it follows (KIP-320).
         leader_epoch: The epoch it asks about: the newest of its log.
         correlation_id: The follower's number of this request; the response repeats it.
@@ -39,14 +39,14 @@ class OffsetsForLeaderEpochRequest(Struct, frozen=True, gc=False):
 
 
 class OffsetsForLeaderEpochResponse(Struct, frozen=True, gc=False):
-    """A leader's answer.
+    """The answer of a leader to OffsetsForLeaderEpoch.
 
     Attributes:
         error: Why it does not say; `NONE` = it does.
         leader_epoch: The largest epoch at or below the one asked for (KIP-279); the one asked for
-            with `truncation: epoch_kip101`, which does not tell them apart; -1 = undefined.
+            with `truncation: epoch_kip101`, which does not distinguish them; -1 = undefined.
         end_offset: Where that epoch ends in the leader's log (exclusive); -1 = undefined.
-        correlation_id: That of the request.
+        correlation_id: Number of the request.
     """
 
     error: ErrorCode
@@ -59,17 +59,17 @@ class FetchRequest(Struct, frozen=True, gc=False):
     """A follower asks for what follows its log end.
 
     Attributes:
-        follower: Who asks.
+        follower: Name of the follower.
         epoch: Highest leader epoch it has seen.
         offset: Its log end offset; acknowledges everything below.
         last_epoch: Newest epoch of its log; -1 when its epoch cache is empty.
         max_batches: Most batches to return; None = all.
-        max_bytes: Most bytes to return, the first batch whatever its size
+        max_bytes: Most bytes to return, the first batch at any size
             (`replica.fetch.max.bytes`); None = all.
         high_watermark: The follower's; an answer that would say nothing but a higher one need not
             wait (KIP-1166).
-        replica_epoch: Life of the follower that asks, counted from 1; a leader that knows of a
-            later one drops the request (KIP-903).
+        replica_epoch: Broker epoch of the follower, from 1; a leader that knows a later one drops
+            the request (KIP-903).
         version: Version of the request (KIP-87); None = the scenario is not about versions.
         correlation_id: The follower's number of this request; the response repeats it.
     """
@@ -86,7 +86,7 @@ class FetchRequest(Struct, frozen=True, gc=False):
     correlation_id: int = 0
 
     def asks_the_same_as(self, other: FetchRequest) -> bool:
-        """Whether two followers whose positions are recorded are given the same."""
+        """Decides whether two requests get the same answer, once their positions are recorded."""
         return (
             self.offset == other.offset
             and self.epoch == other.epoch
@@ -97,7 +97,7 @@ class FetchRequest(Struct, frozen=True, gc=False):
 
 
 class Answer(StrEnum):
-    """What a fetch was answered with."""
+    """The kinds of answers to a fetch."""
 
     RECORDS = "records"
     NOT_LEADER = "not leader"
@@ -112,15 +112,15 @@ class Answer(StrEnum):
 
 
 RECORDS: Final = Answer.RECORDS
-"""The usual answer by a name of its own, for the same reason as `NO_ERROR`."""
+"""The most frequent answer under a name of its own, for the same reason as `NO_ERROR`."""
 
 
 class FetchResponse(Struct, frozen=True, gc=False):
-    """A leader's answer.
+    """The answer of a leader to a fetch.
 
     Attributes:
-        answer: Which kind; says which of the other fields count.
-        leader: Who answers.
+        answer: Kind of the answer, which decides which other fields count.
+        leader: Name of the leader.
         epoch: The leader's epoch.
         fetch_offset: The request's offset.
         batches: With `RECORDS`: what follows, verbatim.
@@ -134,7 +134,7 @@ class FetchResponse(Struct, frozen=True, gc=False):
         epochs: The leader's epochs, for `epoch_cache: copied`.
         log_start_offset: The leader's; it counts with `RECORDS` and `OUT_OF_RANGE`.
         log_end_offset: With `OUT_OF_RANGE`: the leader's, which a broker asks for then.
-        correlation_id: That of the request.
+        correlation_id: Number of the request.
     """
 
     answer: Answer
@@ -159,9 +159,9 @@ class FetchSnapshotRequest(Struct, frozen=True, gc=False):
     """A follower asks for what follows `position` in a snapshot.
 
     Attributes:
-        follower: Who asks.
+        follower: Name of the follower.
         epoch: Highest leader epoch it has seen.
-        id: Which snapshot.
+        id: Name of the snapshot.
         position: How much of it has arrived: bytes with `max_bytes`, else entries.
         max_entries: Most entries to return; None = all.
         max_bytes: Most bytes to return; None = the position counts entries.
@@ -181,8 +181,8 @@ class FetchSnapshotResponse(Struct, frozen=True, gc=False):
     """A chunk of a snapshot, or the reason why there is none.
 
     Attributes:
-        leader: Who answers.
-        epoch: Its epoch.
+        leader: Name of the leader.
+        epoch: Leader epoch of the answer.
         id: The snapshot asked for.
         position: The position asked for.
         size: Size of the whole snapshot, in the unit of the position.
@@ -191,7 +191,7 @@ class FetchSnapshotResponse(Struct, frozen=True, gc=False):
         end: Position behind the chunk (exclusive).
         in_bytes: Whether positions count bytes; else they count entries.
         timestamp_ms: Timestamp of the last batch that the snapshot stands for, from its header.
-        correlation_id: That of the request.
+        correlation_id: Number of the request.
     """
 
     leader: str

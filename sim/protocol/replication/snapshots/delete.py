@@ -15,7 +15,7 @@ from sim.protocol.rules.rules import Rules
 
 
 def delete_prefix(replica: Replica, to: int) -> list[Event]:
-    """Move the log start to `to`; batches below it and snapshots that end below it go.
+    """Moves the log start to `to`; batches below it and snapshots that end below it go.
 
     It moves to the log end at most. Nothing happens when it is there or above already.
     That a covering snapshot exists is for the caller to ensure and for the
@@ -38,10 +38,10 @@ def delete_prefix(replica: Replica, to: int) -> list[Event]:
 def may_delete_prefix(
     replica: Replica, to: int, *, live_ends: Iterable[int], rules: Rules, now_ms: int
 ) -> bool:
-    """Whether `prefix_gate` lets the log start move to `to`.
+    """Decides whether `prefix_gate` lets the log start move to `to`.
 
     Args:
-        replica: Whose log start.
+        replica: Replica whose log start would move.
         to: The new log start (inclusive).
         live_ends: The log end offsets of all live replicas.
         rules: Local: always. Otherwise every live replica has to have what is below; with a
@@ -63,7 +63,7 @@ def may_delete_prefix(
 
 
 class SnapshotRetention(Struct, frozen=True, gc=False):
-    """How much is kept of snapshots and log; None = no bound.
+    """The retention of snapshots and log; None = no bound.
 
     Attributes:
         retention_bytes: `metadata.max.retention.bytes`, of the log and of all snapshots.
@@ -81,7 +81,7 @@ def delete_old_snapshots(
     now_ms: int,
     may_delete: Callable[[int], bool],
 ) -> list[Event]:
-    """Delete the oldest snapshots, with the log before the next one, beyond size or age.
+    """Deletes the oldest snapshots, with the log before the next one, beyond size or age.
 
     The last snapshot always stays (KafkaMetadataLog.maybeClean). `now_ms` is the replica's own
     clock; `may_delete` says whether the log start may move to an offset.
@@ -110,7 +110,7 @@ def delete_old_snapshots(
 def _delete_while(
     replica: Replica, too_old: Callable[[Snapshot], bool], may_delete: Callable[[int], bool]
 ) -> list[Event]:
-    """Move the log start to the snapshot after the oldest one, as long as that one has to go."""
+    """Moves the log start to the snapshot after the oldest one, as long as that one has to go."""
     events: list[Event] = []
     for oldest, following in pairwise(sorted(replica.snapshots)):
         to, log = following.end_offset, replica.log

@@ -1,4 +1,4 @@
-"""FetchSnapshot: ask for chunks, serve them or say why not, put them together, install (KIP-630).
+"""FetchSnapshot: chunks are requested, served or refused, collected, installed (KIP-630).
 
 A position counts bytes of the file, or keys, as the request says (stories count keys). A chunk of
 bytes may cut a record; that one is complete with the chunk in which it ends.
@@ -59,12 +59,12 @@ def answer_fetch_snapshot(
     *,
     rules: Rules,
 ) -> FetchSnapshotResponse:
-    """Serve a chunk, or say why not, in the order of KafkaRaftClient.handleFetchSnapshotRequest.
+    """Serves a chunk, or refuses, in the order of KafkaRaftClient.handleFetchSnapshotRequest.
 
     Args:
-        leader: Who is asked; it may not lead any more.
-        request: What it is asked for.
-        rules: Without `fencing` epochs are not compared.
+        leader: Replica that is asked; it may not lead any more.
+        request: Request of the follower.
+        rules: Rules; without `fencing` epochs are not compared.
     """
     epoch = leader.epoch if leader.leadership is None else leader.leadership.epoch
 
@@ -95,7 +95,7 @@ def answer_fetch_snapshot(
 def _chunk(
     leader: str, epoch: int, snapshot: Snapshot, request: FetchSnapshotRequest
 ) -> FetchSnapshotResponse | None:
-    """What lies at the position of the request; None when nothing does."""
+    """The chunk at the position of the request; None when nothing lies there."""
     records = snapshot.records
     position = request.position
     in_bytes = request.max_bytes is not None
@@ -121,12 +121,12 @@ def _chunk(
 
 
 class ChunkResult(Struct, frozen=True, gc=False):
-    """What an answer to FetchSnapshot led to.
+    """The effect of an answer to FetchSnapshot.
 
     Attributes:
-        events: What happened; nothing = the same is to be asked again, later.
-        complete: True = the whole snapshot has arrived.
-        installed: True = the log was replaced with it.
+        events: Events at the follower; empty = it retries the request later.
+        complete: True when the whole snapshot has arrived.
+        installed: True when it replaced the log.
     """
 
     events: list[Event]
@@ -141,7 +141,7 @@ def receive_snapshot_chunk(
     rules: Rules,
     crash_before_install: bool = False,
 ) -> ChunkResult:
-    """Take a chunk; the last one installs the snapshot.
+    """Takes a chunk; the last one installs the snapshot.
 
     With `crash_before_install` the snapshot has its name on disk then, and the log is as it was:
     the follower is to crash at once (FileRawSnapshotWriter.freeze comes before
@@ -199,7 +199,7 @@ def receive_snapshot_chunk(
 
 
 def drop_download(follower: Replica, *, reason: str) -> list[Event]:
-    """Forget a partly fetched snapshot, if there is one."""
+    """Forgets a partly fetched snapshot, if there is one."""
     download = follower.download
     if download is None:
         return []
@@ -208,7 +208,7 @@ def drop_download(follower: Replica, *, reason: str) -> list[Event]:
 
 
 def _empty_log(follower: Replica) -> LogEmptied:
-    """Make room for the snapshot before it is there."""
+    """Empties the log before the snapshot has arrived."""
     download = follower.download
     assert download is not None
     log = follower.log
@@ -219,7 +219,7 @@ def _empty_log(follower: Replica) -> LogEmptied:
 
 
 def install(follower: Replica, snapshot: Snapshot, *, rules: Rules) -> list[Event]:
-    """Replace the log, atomically (KafkaMetadataLog.truncateToLatestSnapshot).
+    """Replaces the log, atomically (KafkaMetadataLog.truncateToLatestSnapshot).
 
     A log that is ahead of the snapshot stays: it reaches beyond the end, in no older epoch, or has
     the same end and epoch. One that ends below it, or there, is replaced even if its last epoch is

@@ -1,4 +1,4 @@
-"""Snapshots of the own state: the state a log stands for, and the file that keeps it (KIP-630)."""
+"""Snapshots of a replica's own state, which its log stands for (KIP-630)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def state_below(replica: Replica, below: int, *, rules: Rules) -> dict[str, Reco
 def take_snapshot(
     replica: Replica, end_offset: int, *, rules: Rules, now_ms: int = 0, uid: int = 0
 ) -> list[Event]:
-    """Write the state below `end_offset` (exclusive) as a snapshot.
+    """Writes the state below `end_offset` (exclusive) as a snapshot.
 
     `now_ms` is the replica's own clock. With `snapshot_placement: in_log` a leader appends it to
     its log, too, as a record with that `uid`.
@@ -73,7 +73,7 @@ def take_snapshot(
 
 
 def _holds_only_snapshots(replica: Replica, below: int) -> bool:
-    """Whether the log has nothing but snapshots from the end of the latest one up to `below`."""
+    """Decides whether the log has only snapshots from the end of the latest one up to `below`."""
     latest, log = replica.latest_snapshot(), replica.log
     start = log.log_start_offset if latest is None else latest.id.end_offset
     written = log.read_below(start, below)
