@@ -16,7 +16,7 @@ from sim.errors import BadInput
 from sim.simulate.run.timed import run_scenario
 from sim.study.sweep.columns import TIMING_COLUMNS, runs_schema
 from sim.study.sweep.plan import number_runs
-from sim.study.sweep.runner import EngineName, Nobody, run_sweep
+from sim.study.sweep.runner import EngineName, Silent, run_sweep
 from sim.study.sweep.table import find_run, scenario_of_run
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, simulating_here, slow
@@ -111,7 +111,7 @@ def test_a_table_has_every_run_once_with_the_columns_of_its_schema(reference: Pa
     ]
 
 
-class Impatient(Nobody):
+class Impatient(Silent):
     """Presses Ctrl-C once a block is there."""
 
     def __init__(self, out: Path) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sim.study.sweep.runner import Nobody, progress_of
+from sim.study.sweep.runner import Silent, progress_of
 
 
-class Listener(Nobody):
+class Listener(Silent):
     """Keeps what it is shown."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Why the runs of a sweep fail: the failing ones grouped by cause, each with its smallest witness.
+"""Causes of failing runs of a sweep, each with its share of runs and its smallest witness.
 
 `causes_of` reads a folder; `add_witnesses` shrinks one run per cause; `Cause.story` is the story of
 the track record that shows the same.

@@ -23,25 +23,25 @@ from sim.study.sweep.table import open_rows, scenario_of_run
 from sim.study.sweep.wording import counted
 
 TRIES: Final = 800
-"""Stories and scenarios that are run at most for one witness: the same on any machine."""
+"""Largest number of runs for one witness; a count, so that all machines find the same one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The smallest run known that fails for a cause.
+    """The smallest known story or scenario that fails for a cause.
 
     Attributes:
-        kind: `story`, or `scenario` where no story can say it.
-        file: Where it is; a relative path is from where the program runs.
-        text: The file.
-        invariant: What it violates.
-        sentence: What happens in it.
-        steps: Of the story; None = it is a scenario.
-        events: How many there are up to the violation.
-        run_id: The run it was made of.
-        run_events: How many events that run had.
-        tries: How many runs it took.
-        complete: Whether it is as small as it gets; False = the tries ran out.
+        kind: `story`, or `scenario` for a failure that no story can show.
+        file: Path of the file; a relative one starts at the working folder.
+        text: Content of the file.
+        invariant: The violated invariant.
+        sentence: The violation in words.
+        steps: Number of steps of the story; None for a scenario.
+        events: Number of events up to the violation.
+        run_id: Number of the run that was shrunk.
+        run_events: Number of events of that run.
+        tries: Number of runs that shrinking took.
+        complete: True when shrinking finished; False when it used up its tries.
     """
 
     kind: Literal["story", "scenario"]
@@ -58,28 +58,30 @@ class Witness:
 
     @property
     def size(self) -> str:
-        """`9 steps, 23 events`."""
+        """The size in words, as `9 steps, 23 events`."""
         steps = "" if self.steps is None else f"{counted(self.steps, 'step')}, "
         return f"{steps}{counted(self.events, 'event')}"
 
     def as_json(self) -> dict[str, Any]:
-        """A document; the text is in the file."""
-        told = asdict(self) | {"file": self.file.as_posix()}
-        del told["text"]
-        return told
+        """Returns the witness for JSON, without the text, which is in the file."""
+        return {
+            name: self.file.as_posix() if name == "file" else value
+            for name, value in asdict(self).items()
+            if name != "text"
+        }
 
 
 def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | None:
-    """The witness of a run of a sweep; it is written nowhere yet.
+    """Shrinks a run of a sweep to a witness, without writing it.
 
     Args:
-        out: The folder of the sweep.
-        run_id: A run that fails for the cause first.
+        out: Folder of the sweep.
+        run_id: Number of a run that fails for the cause first.
         cause: Family and mechanism.
-        file: Where the witness is to be.
+        file: Path of the file that the witness will have.
 
     Returns:
-        None = the run does not fail for this cause, here and now.
+        The witness; None when the run does not fail for this cause with this version.
     """
     try:
         source = f"run {run_id} of {out.name}"
@@ -89,15 +91,15 @@ def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | No
     if found.signature.cause != cause:
         return None
     same = ("kind", "text", "invariant", "sentence", "steps", "events", "tries", "complete")
-    told: dict[str, Any] = {name: getattr(found, name) for name in same}
-    return Witness(file=file, run_id=run_id, run_events=found.events_before, **told)
+    values: dict[str, Any] = {name: getattr(found, name) for name in same}
+    return Witness(file=file, run_id=run_id, run_events=found.events_before, **values)
 
 
 def played(witness: Witness) -> Run:
-    """Runs a witness from its file; its first violation is what the witness is about.
+    """Runs a witness from its file, and drops violations before that of the witness.
 
     Raises:
-        BadInput: The file cannot be read, or does not show what it should any more.
+        BadInput: The file cannot be read, or the run no longer violates the invariant.
     """
     try:
         run = conclusive(run_of(content_at(witness.file)))
@@ -111,15 +113,15 @@ def played(witness: Witness) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How often a cause was met under one rule set in one environment.
+    """Share of the runs under one rule set in one environment that fail for a cause.
 
     Attributes:
-        environment: The plan's name for what cases are drawn from.
-        rule_set: Its index in the plan.
-        label: Its label.
-        runs: Failing runs with this cause.
-        judged: Runs that held or violated something.
-        interval: Of runs / judged, exact, two-sided, 95 %; None = no run was judged.
+        environment: Name of the environment.
+        rule_set: Index of the rule set in the plan.
+        label: Label of the rule set.
+        runs: Number of runs that fail for this cause first.
+        judged: Number of runs that held or violated something.
+        interval: Exact two-sided 95 % interval of runs / judged; None when no run was judged.
     """
 
     environment: str
@@ -132,16 +134,16 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A failing run with a cause: the one that fails earliest; ties: fewest events.
+    """The run with a cause that fails earliest; of several the one with the fewest events.
 
     Attributes:
-        run_id: Its number.
-        environment: Of its case.
-        label: Of its rule set.
-        invariant: What it violated first.
-        at_ms: When, in simulated time.
-        events: How many it has in all.
-        sentence: What happened.
+        run_id: Number of the run.
+        environment: Name of the environment of its case.
+        label: Label of its rule set.
+        invariant: The invariant that it violates first.
+        at_ms: Simulated time of that violation.
+        events: Number of all its events.
+        sentence: The violation in words.
     """
 
     run_id: int
@@ -155,16 +157,16 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why some of the runs fail.
+    """A cause of failing runs.
 
     Attributes:
         text: Family and mechanism (`sim.diagnose.explain.signature.Signature.cause`).
-        runs: How many fail for it first.
-        invariants: What they violate first -> how many.
-        shares: For each environment and rule set, in the order of the plan.
-        example: One of them.
-        story: The story of the track record that shows what the example does; None = not known.
-        witness: The smallest run known; None = nobody looked for it, or there is none.
+        runs: Number of runs that fail for it first.
+        invariants: Number of runs by the invariant that they violate first.
+        shares: Its shares in each environment under each rule set, in the order of the plan.
+        example: One of its runs.
+        story: The story of the track record with the same cause; None where none has it.
+        witness: The smallest known failure; None before one was made, or where none was found.
     """
 
     text: str
@@ -176,21 +178,21 @@ class Cause:
     witness: Witness | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """A document; `story` is null where the cause is not known."""
-        told = asdict(self)
+        """Returns the cause for JSON; `story` is null where no story shows it."""
+        fields = asdict(self)
         for name, found in (("story", self.story), ("witness", self.witness)):
-            told[name] = None if found is None else found.as_json()
-        return {"cause": told.pop("text"), **told}
+            fields[name] = None if found is None else found.as_json()
+        return {"cause": fields.pop("text"), **fields}
 
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """All causes of a sweep, most runs first.
+    """All causes of a sweep, the most frequent first.
 
     Attributes:
-        folder: Of the sweep.
-        failing: How many runs fail.
-        causes: Why.
+        folder: Folder of the sweep.
+        failing: Number of failing runs.
+        causes: The causes.
     """
 
     folder: Path
@@ -199,13 +201,13 @@ class Causes:
 
     @property
     def text(self) -> str:
-        """`503 failing runs, 6 causes`."""
+        """The numbers in words, as `503 failing runs, 6 causes`."""
         if not self.failing:
             return "no failing run"
         return f"{counted(self.failing, 'failing run')}, {counted(len(self.causes), 'cause')}"
 
     def as_json(self) -> dict[str, Any]:
-        """What `replog causes --json` prints."""
+        """Returns the causes as `replog causes --json` prints them."""
         return {"failing": self.failing, "causes": [cause.as_json() for cause in self.causes]}
 
 
@@ -226,11 +228,11 @@ _EARLIEST: Final = """
 
 
 def causes_of(out: Path | str, *, stories: Path | str | None = None) -> Causes:
-    """The causes of the failing runs of a sweep.
+    """Groups the failing runs of a sweep by cause.
 
     Args:
         out: The folder of a sweep, finished or interrupted.
-        stories: The folder of the track record; None = the scenarios that come with Replog.
+        stories: The folder of the track record; None for the scenarios that come with Replog.
 
     Raises:
         BadInput: The folder holds no sweep, nothing of it is finished, or its table is damaged.
@@ -262,9 +264,9 @@ def causes_of(out: Path | str, *, stories: Path | str | None = None) -> Causes:
 
 
 def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
-    """The story that shows what a run does, which is run once more; None = it is not known.
+    """Runs a failing run again and looks up the story with its cause; None where none has it.
 
-    One that comes out otherwise now, by another version, is not known either.
+    None as well when the run has another cause with this version.
     """
     with suppress(Inconclusive):
         run = conclusive(run_of(scenario_of_run(out, row["run_id"])))

@@ -1,4 +1,4 @@
-"""The track record: which story, or which scenario in simulated time, shows which cause."""
+"""The track record: stories and timed scenarios by the causes that they show."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Shown:
     """A story, or a scenario, that shows a cause.
 
     Attributes:
-        path: Its file; of a shipped one as `replog run` takes it anywhere.
-        title: What it says.
-        steps: How many it has; None = it is in simulated time.
+        path: Path of the file; of a shipped one as `replog run` takes it anywhere.
+        title: Title of the story.
+        steps: Number of steps; None for a timed scenario.
     """
 
     path: Path
@@ -42,23 +42,23 @@ class Shown:
 
     @property
     def size(self) -> str:
-        """`11 steps`, or what else it is."""
+        """The size in words: `11 steps`, or `in simulated time`."""
         return "in simulated time" if self.steps is None else counted(self.steps, "step")
 
     def as_json(self) -> dict[str, Any]:
-        """A document."""
+        """Returns the file, title and size for JSON."""
         return asdict(self) | {"path": self.path.as_posix(), "size": self.size}
 
 
 class _Entry(NamedTuple):
-    """What a file shows of one invariant.
+    """The first violation of one invariant by a file.
 
     Attributes:
-        signature: What is violated, and why.
-        rules: What it is judged by, by name.
-        deciding: Those that make it possible.
-        rank: Whether it is none that the vocabulary of causes names, whether something else is
-            violated first, how large the file is, its path.
+        signature: The invariant with its cause.
+        rules: The rules of the run, by name.
+        deciding: Names of the rules that make the cause possible.
+        rank: Order among files with one cause: those that the vocabulary of causes names come
+            first, then those that violate nothing before, then by size, then by path.
         shown: The file.
     """
 
@@ -69,20 +69,20 @@ class _Entry(NamedTuple):
     shown: Shown
 
     def shows(self, found: Signature) -> bool:
-        """Whether it has the same cause; where a marker is missing, one that says the same."""
+        """True for a violation with the same cause and marker."""
         own = self.signature
         return (own.cause, own.marker) == (found.cause, found.marker)
 
     def others(self, values: Mapping[str, object]) -> set[str]:
-        """The rules that have other values."""
+        """Names of the rules whose values differ."""
         return {rule for rule, value in self.rules.items() if values[rule] != value}
 
 
 class TrackRecord:
-    """Stories by what they show."""
+    """Lookup of the stories by their causes."""
 
     def __init__(self, folder: Path | str | None = None) -> None:
-        """The stories in a folder; None = those that come with Replog, if any do.
+        """Takes the folder of the stories; None for those that come with Replog, if any do.
 
         Raises:
             BadInput: The folder is not there.
@@ -93,16 +93,16 @@ class TrackRecord:
         self._folder, self._named = given or _shipped()
 
     def story_of(self, found: Signature, rules: Rules) -> Shown | None:
-        """The story that shows what a run does, or else the scenario; None = it is not known.
+        """Finds the story with the cause of a run, or else the scenario; None where none has it.
 
-        It has the cause of the run, and of the rules that make this possible the same values. Of
-        several one that violates the same invariant counts, then one with the fewest other rules,
-        then one that the vocabulary of causes names, then one that violates something for this
-        cause first of all, then the smallest.
+        It has the same values of the rules that make the cause possible. Of several, one that
+        violates the same invariant is preferred, then one with the fewest other rules, then one
+        that the vocabulary of causes names, then one that violates nothing before, then the
+        smallest.
 
         Args:
-            found: What the run violates, and why.
-            rules: What it is judged by.
+            found: The violation of the run with its cause.
+            rules: The rules of the run.
         """
         values = rules.as_dict()
         for file_format in (STORY_FORMAT, SCENARIO_FORMAT):  # scenarios take longer
@@ -117,7 +117,7 @@ class TrackRecord:
 
 
 def _shipped() -> tuple[Path | None, Path]:
-    """Where the scenarios are that come with Replog, if any do, and what their paths begin with."""
+    """Folder of the scenarios that come with Replog, if any do, and prefix of their paths."""
     with suppress(BadInput):
         return shipped_folder(), Path(PREFIX)
     return None, Path()
@@ -125,7 +125,7 @@ def _shipped() -> tuple[Path | None, Path]:
 
 @lru_cache(maxsize=4)
 def _read(folder: Path | None, named: Path, file_format: str) -> list[_Entry]:
-    """What the files of a format show; their paths begin with `named`."""
+    """Runs all files of a format in a folder; reported paths begin with `named`."""
     found: list[_Entry] = []
     for path in () if folder is None else scenario_files(folder):
         if folder is not None and format_of(path) == file_format:
@@ -135,7 +135,7 @@ def _read(folder: Path | None, named: Path, file_format: str) -> list[_Entry]:
 
 
 def _is_named(path: Path, mechanism: Iterable[str]) -> bool:
-    """Whether the vocabulary of causes names a file as what shows one of these facts."""
+    """True for a file that the vocabulary of causes names for one of these facts."""
     known = [MECHANISMS[name] for name in mechanism if name in MECHANISMS]
     return any(path.name.startswith(f"{one}_") for each in known for one in each.sources)
 

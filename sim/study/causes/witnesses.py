@@ -24,28 +24,28 @@ from sim.study.workers import pool_of
 from sim.version import __version__
 
 WITNESSES: Final = "witnesses"
-"""The folder of witnesses in that of a sweep."""
+"""Name of the folder of witnesses in the folder of a sweep."""
 PROCESSES: Final = 2
 NAME_LENGTH_MAX: Final = 60
 
 
 ToldWitness = Callable[[int, int, Cause], None]
-"""Told how many of how many witnesses are there, and of which cause the last one is."""
+"""Called with the number of witnesses made, the number of all, and the cause of the last one."""
 
 
 def add_witnesses(
     causes: Causes, *, told: ToldWitness | None = None, kept_only: bool = False
 ) -> Causes:
-    """The same causes, each with its witness where one was found.
+    """Adds to each cause its witness, where one is found.
 
-    A witness is kept in the folder of the sweep and made again only if the run, the cause, what it
-    is allowed to cost or the version of Replog is another one. It costs a number of tries, not of
-    seconds: the same sweep has the same witnesses.
+    A witness is kept in the folder of the sweep and made again only for another run, cause, number
+    of tries or version of Replog. Its cost is limited by tries, not by seconds: the same sweep has
+    the same witnesses.
 
     Args:
-        causes: Of a sweep.
-        told: Told of every witness as it is made.
-        kept_only: Make none; only those that are there already are added.
+        causes: The causes of a sweep.
+        told: Called after every witness that is made.
+        kept_only: True to make none and add only those that are kept already.
 
     Raises:
         BadInput: The folder cannot be written.
@@ -76,7 +76,7 @@ def _made(out: Path, causes: list[Cause], told: ToldWitness | None) -> dict[str,
 
 
 def _witnesses(out: Path, causes: list[Cause]) -> Iterator[tuple[Cause, Witness | None]]:
-    """Each cause with its witness, as they are found; a single one is made in this process."""
+    """Yields each cause with its witness when that is made; a single one in this process."""
     if len(causes) == 1:
         yield causes[0], _witness(in_use(), out, causes[0])
         return
@@ -92,14 +92,14 @@ def _witness(plugins: Plugins, out: Path, cause: Cause) -> Witness | None:
 
 
 def _file(out: Path, cause: Cause) -> Path:
-    """A name that says the cause, and is another one for another cause."""
+    """The path of a witness, with words of its cause and a hash of it."""
     words = re.sub(r"[^a-z0-9]+", "_", cause.text.lower()).strip("_")[:NAME_LENGTH_MAX]
     mark = blake2b(cause.text.encode(), digest_size=3).hexdigest()
     return out / WITNESSES / f"{words}_{mark}.yaml"
 
 
 def _about(cause: Cause) -> dict[str, Any]:
-    """What a kept witness has to be of."""
+    """The origin of a witness; one that is kept from another origin is made again."""
     return {
         "cause": cause.text,
         "run_id": cause.example.run_id,
@@ -109,7 +109,7 @@ def _about(cause: Cause) -> dict[str, Any]:
 
 
 def _keep(out: Path, cause: Cause, witness: Witness | None) -> None:
-    """Keep a witness, or that there is none."""
+    """Writes a witness, or the note that none was found."""
     file = _file(out, cause)
     with clear_errors(out):
         if witness is not None:
@@ -119,9 +119,9 @@ def _keep(out: Path, cause: Cause, witness: Witness | None) -> None:
 
 
 def _kept(out: Path, cause: Cause) -> dict[str, Witness | None]:
-    """What is kept of a cause; empty = nothing, or something else, as of another version.
+    """Reads the kept witness of a cause; empty when none is kept, or one of another origin.
 
-    Raises BadInput, or one of four more errors, where it cannot be read as a witness.
+    Raises BadInput, OSError, LookupError, TypeError or ValidationError for a damaged file.
     """
     file = _file(out, cause)
     content = read_json(file.with_suffix(".json")).data

@@ -20,18 +20,18 @@ from sim.study.sweep.plan import RuleSet, Sweep, swept_type
 
 
 class Column(NamedTuple):
-    """A column of the table.
+    """A column of the table of a sweep.
 
     Attributes:
-        name: As in the table.
-        means: In a sentence.
-        source: What it is taken from: a module, or a KIP or ticket that defines it.
+        name: Name in the table.
+        means: Meaning, in a sentence.
+        source: The module, KIP or ticket that defines the value.
         kind: `int64`, `string`, `double` or `bool`, as in Parquet.
-        unit: Such as `ms`, `bytes`; empty for names and texts.
-        group: What it belongs to, for whoever looks for one.
+        unit: Unit, such as `ms` or `bytes`; empty for names and texts.
+        group: Group of columns in lists.
         table: `runs` or `violations`.
-        of: Makes the value of a run, or of a position, the violation there and the run; None = it
-            is not of what the run did.
+        of: Computes the value from a run, or from a position, the violation there and the run; None
+            for columns that do not depend on the outcome of the run.
     """
 
     name: str
@@ -45,20 +45,20 @@ class Column(NamedTuple):
 
 
 SWEPT: Final = "(swept rules)"
-"""Stands for the columns that a plan's swept rules make, one each, under their own names."""
+"""Placeholder for the columns of the swept rules, one each, under their own names."""
 VIOLATIONS: Final = "violations"
 """The last column of the table: the violations of the run, as a list."""
 TIMING_COLUMNS: Final = ("wall_ms",)
 """Columns that differ from one machine to the next; every other one is a function of the plan."""
 
-_SINCE = "Since when it was so at the latest: before it was judged, where that is at rest."
+_SINCE = "Latest time since which it was so; earlier than the judgement where that is at rest."
 _number = partial(Column, source="sim.study.sweep.plan", kind="int64")
 _verdict = partial(Column, group="verdict")
 _time = partial(_verdict, kind="int64", unit="ms")
 _HEAD = (
     _number("run_id", "Number of the run: what `replog run` takes."),
     _number("case_id", "Number of the case: the same random scenario under every rule set."),
-    _number("seed", "Of the case; draws the scenario in its environment."),
+    _number("seed", "Seed of the case, from which its scenario is drawn."),
     Column("rule_set", "Label of the rule set.", "the plan"),
     Column(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
     _verdict(
@@ -69,25 +69,25 @@ _HEAD = (
     ),
     _verdict(
         "reason",
-        "Why it is inconclusive.",
+        "Reason for an inconclusive verdict.",
         "sim.simulate.run.timed",
         of=lambda run: run.reason if run.verdict == "inconclusive" else None,
     ),
     _verdict(
         "first_invariant",
-        "Which invariant was violated first.",
+        "The invariant that was violated first.",
         "sim.check",
         of=lambda run: next((one.invariant for one in run.violations), None),
     ),
     _time(
         "first_violation_ms",
-        "When that was, in simulated time; at rest, where that is after the run.",
+        "Simulated time of that violation; of one at rest it is after the run.",
         "sim.check",
         of=lambda run: next((one.at for one in run.violations), None),
     ),
     _verdict(
         "violation_count",
-        "All of them.",
+        "Number of all violations.",
         "sim.check",
         "int64",
         "violations",
@@ -104,7 +104,7 @@ _TAIL = (
     ),
     Column(
         "digest",
-        "Of every event with its time, 32 hex digits.",
+        "Digest of every event with its time, 32 hex digits.",
         "sim.protocol.events.digest",
         of=lambda run: run.digest,
     ),
@@ -116,7 +116,7 @@ _TAIL = (
     ),
     Column(
         "wall_ms",
-        "Real time; the only column that no seed decides.",
+        "Real time of the run; the only column that no seed decides.",
         "sim.study.sweep",
         "double",
         "ms",
@@ -125,18 +125,18 @@ _TAIL = (
     Column("environment", "The plan's name for what the case is drawn from.", "the plan"),
     Column(
         "hunted",
-        "Whether the case has a scripted hunt.",
+        "True for a case with targeted faults.",
         "tail_hunts, election_hunts and disk_hunts of a mix",
         "bool",
     ),
     Column(
         "hunts",
-        "Which: tail, elections, lost_disks, joined by spaces.",
+        "Targeted faults of the case: tail, elections, lost_disks, joined by spaces.",
         "tail_hunts, election_hunts and disk_hunts of a mix",
     ),
     _verdict(
         "cause",
-        "Why the first violation happened.",
+        "Cause of the first violation.",
         "sim.diagnose.explain.signature",
         of=lambda run: run.causes.get(0),
     ),
@@ -162,7 +162,7 @@ RUN: Final = (
     ),
     *_TAIL,
 )
-"""Of a run, in the order of the table; its violations follow as a list."""
+"""Columns of a run, in the order of the table; its violations follow as a list."""
 
 _violation = partial(Column, group="a violation", table=VIOLATIONS)
 
@@ -175,15 +175,15 @@ def _seen(name: str, means: str, source: str, kind: str = "string") -> Column:
 VIOLATION: Final = (
     _violation(
         "position",
-        "Its number in the run, from 0, as detected.",
+        "Place among the violations of the run, from 0, by detection.",
         "sim.check",
         "int64",
         of=lambda position, _found, _run: position,
     ),
-    _seen("invariant", "What was violated.", "replog list invariants"),
+    _seen("invariant", "The violated invariant.", "replog list invariants"),
     _violation(
         "at_ms",
-        "When it was judged, in simulated time; at rest, where that is after the run.",
+        "Simulated time of the judgement; at rest it is after the run.",
         "sim.check",
         "int64",
         "ms",
@@ -197,28 +197,28 @@ VIOLATION: Final = (
         "ms",
         of=lambda position, _found, run: run.since.get(position),
     ),
-    _seen("replica", "Where, if at one replica.", "sim.check"),
+    _seen("replica", "The replica, if it is about one.", "sim.check"),
     _seen("offset", "The offset it is about, if about one.", "sim.check", "int64"),
     _seen("key", "The key it is about, if about one.", "sim.check"),
     _seen("sentence", "What happened, with the numbers in it.", "sim.check"),
     _seen(
         "family",
-        "What goes wrong for whoever uses the log.",
+        "Kind of damage for users of the log.",
         "sim.check.families",
     ),
     _violation(
         "cause",
-        "Why, of the first of each invariant and family in the run; null of the others.",
+        "Cause, of the first of each invariant and family in the run; null for the others.",
         "sim.diagnose.explain.signature",
         of=lambda position, _found, run: run.causes.get(position),
     ),
 )
-"""Of a violation, as it is stored in the list of its run."""
-_RUN_ID = _violation("run_id", "The run it is of.", "runs", "int64")
+"""Columns of a violation, as stored in the list of its run."""
+_RUN_ID = _violation("run_id", "Number of its run.", "runs", "int64")
 
 
 def columns() -> Iterator[Column]:
-    """Every column, in the order of its table."""
+    """Yields every column, in the order of its table."""
     yield from (*RUN, _RUN_ID, *VIOLATION)
 
 
@@ -256,7 +256,7 @@ VIOLATIONS_PER_RUN_MAX = 20
 def row_of(
     sweep: Sweep, case_id: int, rule_set: RuleSet, wall_ms: float, outcome: dict[str, Any]
 ) -> dict[str, Any]:
-    """The row of a run: which it is, and its outcome."""
+    """Makes the row of a run from its numbers and its outcome."""
     seed, environment = sweep.case_seed(case_id), sweep.environment_of(case_id)
     hunts = hunts_of(seed, environment.mix)
     return {
@@ -274,7 +274,7 @@ def row_of(
 
 
 def outcome_of(run: Run) -> dict[str, Any]:
-    """The columns of a run that came to an end."""
+    """Computes the columns that depend on the outcome of a run."""
     return {
         **run.counters,
         **{one.name: one.of(run) for one in RUN if one.of is not None},
@@ -286,7 +286,7 @@ def outcome_of(run: Run) -> dict[str, Any]:
 
 
 def reported(violations: Sequence[Violation]) -> list[tuple[int, Violation]]:
-    """The violations of a run that get a row, with their positions, in order of detection.
+    """Selects the violations of a run that the table has, with their positions.
 
     A broken run can violate one invariant thousands of times. The first of each invariant, and of
     each of its families, always gets a row; then the earliest others, up to

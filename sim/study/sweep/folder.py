@@ -1,6 +1,6 @@
-"""The folder of a sweep: how its files are written and locked, its plan, and what is left to do.
+"""The folder of a sweep: its files, their lock, and its plan.
 
-`plan.json` says what the table is; `runs` is the table, a Parquet file for each block.
+`plan.json` describes the table; `runs` is the table, a Parquet file for each block.
 
 A folder is held by a lock of the kernel's (`flock`), on a file that says who holds it. A process
 that is killed leaves the file and not the lock.
@@ -38,7 +38,7 @@ LOCK_FILE = ".lock"
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Holds a folder for one writer, and makes it if need be.
+    """Locks a folder for one writer, and makes it if need be.
 
     The lock ends with the process that holds it, however that ends. Raises BadInput, naming the
     owner, when another process holds it.
@@ -80,7 +80,7 @@ def _take(number: int, path: Path) -> None:
 
 
 def _this_process() -> str:
-    """Process, machine, start and command, for the reader of the lock file."""
+    """Process, machine, start and command of this process, for readers of the lock file."""
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     command = shlex.join(sys.argv) if sys.argv[0] else "Python"
     return f"process {os.getpid()} on {socket.gethostname()}, since {since}: {command}"
@@ -88,7 +88,7 @@ def _this_process() -> str:
 
 @contextmanager
 def putting(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that is at `path` once it is whole and on the disk; no reader knows before.
+    """Opens a draft that replaces `path` once it is whole and on the disk.
 
     Raises OSError, naming the file.
     """
@@ -125,7 +125,7 @@ class _PlanFile(Struct):
 
 
 def plan_document(name: str, content: bytes) -> dict[str, Any]:
-    """The content of `plan.json`; messages call it `name`.
+    """Parses the content of `plan.json`, which messages call `name`.
 
     Raises:
         BadInput: It is no `plan.json` of this format, or contradicts itself.
@@ -144,21 +144,21 @@ def plan_document(name: str, content: bytes) -> dict[str, Any]:
         raise BadInput(f"{name}: is not JSON: {error}") from None
     runs = found.count * len(found.rule_sets)
     if found.runs != runs:
-        told = f"runs {found.runs}, but {found.count} cases under all rule sets are {runs}"
-        raise BadInput(f"{name}: {told}")
+        wrong = f"runs {found.runs}, but {found.count} cases under all rule sets are {runs}"
+        raise BadInput(f"{name}: {wrong}")
     return document
 
 
 PLAN_FILE: Final = "plan.json"
 RUNS: Final = "runs"
 SET_ASIDE: Final = "set-aside"
-"""Folder of damaged or foreign files; nothing reads it."""
+"""Name of the folder of damaged and foreign files; nothing reads it."""
 _OURS = {PLAN_FILE, RUNS, LOCK_FILE, SET_ASIDE}
 DOCUMENT_BYTES_MAX = 1 << 30
 
 
 def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
-    """The content of `plan.json`: enough to make every run again, and to see what made it.
+    """Makes the content of `plan.json`, from which every run can be made again.
 
     `plan_file` is the plan's path as the user gave it, for the command in the report.
     """
@@ -194,7 +194,7 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
 
 
 def plan_content(out: Path) -> dict[str, Any]:
-    """The content of `plan.json`. Raises BadInput when there is none, or it is no plan's."""
+    """Reads `plan.json`. Raises BadInput when it is missing or no plan."""
     path = out / PLAN_FILE
     if not path.exists():
         raise BadInput(f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out)")
@@ -202,11 +202,11 @@ def plan_content(out: Path) -> dict[str, Any]:
 
 
 def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
-    """Raises BadInput unless `sweep` may be written there; touches nothing.
+    """Raises BadInput unless `sweep` may be written to a folder; changes nothing.
 
-    It may be written into a folder that does not exist or is empty, or holds its plan alone, and,
-    with `resume`, into one that holds the very same sweep, or fewer cases of it, made by the same
-    version. A case is a hash of its seed and its draw: those that are there stay as they are.
+    It may be written to a folder that does not exist or is empty, or holds its plan alone, and,
+    with `resume`, to one that holds the same sweep, or fewer cases of it, made by the same version.
+    A case depends on its seed and its number alone, so that existing ones stay as they are.
     """
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: is a file; a sweep is written into a folder of its own")
@@ -230,22 +230,22 @@ def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
 
 
 def drawn_there(out: Path, plan: Plan) -> tuple[int | None, int | None]:
-    """Count and seed of the sweep in a folder; None for those of the plan.
+    """Count and seed of the sweep in a folder; None where those of the plan count.
 
-    They are the plan's where there is no sweep, and where the plan has changed since.
+    That is without a sweep there, and where the plan has changed since.
     """
     if not (out / PLAN_FILE).exists() or is_damaged(out):
         return None, None
     there = plan_content(out)
-    said = there["plan"]
+    plan_there = there["plan"]
     return (
-        there["count"] if said.get("count") == plan.count else None,
-        there["seed"] if said.get("seed") == plan.seed else None,
+        there["count"] if plan_there.get("count") == plan.count else None,
+        there["seed"] if plan_there.get("seed") == plan.seed else None,
     )
 
 
 def is_damaged(out: Path) -> bool:
-    """True when `plan.json` is no JSON of a plan; the table is checked by its rows."""
+    """True when `plan.json` is not the JSON of a plan."""
     try:
         json.loads((out / PLAN_FILE).read_bytes())["rule_sets"]
     except (KeyError, TypeError, ValueError):
@@ -256,9 +256,9 @@ def is_damaged(out: Path) -> bool:
 def differences(
     there: dict[str, Any], here: dict[str, Any], *, may_grow: bool = False
 ) -> list[str]:
-    """In what two `plan.json` differ, in a few words each; titles and file names do not count.
+    """Lists the differences of two `plan.json`, but for titles and file names.
 
-    Nor does it, with `may_grow`, that there are fewer cases there.
+    With `may_grow`, fewer cases there are no difference.
     """
     names = ["format", "seed"]
     names += [] if may_grow and there["count"] < here["count"] else ["count"]
@@ -312,12 +312,12 @@ def write_plan(
 
 
 def as_json(value: object) -> str:
-    """JSON, indented."""
+    """Formats a value as indented JSON."""
     return json_text(value, indent=2) + "\n"
 
 
 def write_json(path: Path, value: object) -> None:
-    """JSON, indented, put in place by a rename."""
+    """Writes a value as indented JSON, atomically."""
     replace_text(path, as_json(value))
 
 
@@ -335,7 +335,7 @@ def clear_errors(out: Path) -> Iterator[None]:
 
 
 def read_sweep(out: Path) -> Sweep:
-    """The sweep a folder holds. Raises BadInput when it holds none, or one of another version."""
+    """Reads the sweep of a folder. Raises BadInput without one, and for one of another version."""
     content = plan_content(out)
     try:
         require_plugins(content.get("plugins", ()))

@@ -44,9 +44,9 @@ from sim.study.sweep.wording import drawn
 
 PRESET = "preset"
 _CASES_ASKED, _CASES_DRAWN = 200, 3
-"""Of a plan with last rounds so many cases are asked for some, and of those that have, drawn."""
+"""In a plan with last rounds, numbers of cases that are asked for some, and that are drawn."""
 _SHORT_MS = 10_000
-"""No case at rest has an event for each ms of the last rounds of such a retention."""
+"""Longest `delete_retention_ms` that any case at rest can wait for."""
 FLAG_MARKS = ("magic", "flag")
 """Values of `tombstone_mark` with which a plan may have `mixed_clients`: by the format, and with
 cleaners that know the flag alone."""
@@ -64,7 +64,7 @@ def _loaded(plugins: list[str]) -> list[str]:
 
 
 def _rules(given: Any) -> Any:
-    """Refuse each wrong rule in its place."""
+    """Reports each wrong rule at its place."""
     if isinstance(given, dict):
         found = ((name, rule_problem(name, value)) for name, value in given.items())
         refused(((name,), problem) for name, problem in found if problem is not None)
@@ -82,18 +82,18 @@ def _about(name: str) -> str:
 
 
 def _environment(changes: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-    """Refuse each wrong field in its place, also where `generate` is wrong itself."""
+    """Reports each wrong field at its place, even when `generate` is wrong itself."""
     changed(info.data.get("generate", BUILT_IN_MIXES["reference"]), changes)
     return changes
 
 
 class _FieldsOfMix:
-    """Names the fields that an object of any fields may have, for messages."""
+    """Schema of an object with any fields of a mix."""
 
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Pydantic asks for this."""
+        """Returns the schema of the object; pydantic calls this."""
         fields: dict[str, Any] = {name: {} for name in Mix.model_fields if name != "mix"}
         fields["weights"] = handler(Weights.__pydantic_core_schema__)
         return {"type": "object", "properties": fields}
@@ -105,7 +105,7 @@ Changes = Annotated[dict[str, Any], AfterValidator(_environment), _FieldsOfMix()
 
 
 class Decision(BaseModel):
-    """What a report sets side by side, and what bears on it beside the runs of the sweep."""
+    """A decision for a report: its alternatives, and the searches and stories that bear on it."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -270,7 +270,7 @@ class Sweep:
     plan: Plan
     seed: int
     count: int
-    """Cases, not runs."""
+    """Number of cases, not of runs."""
     rule_sets: tuple[RuleSet, ...]
     environments: tuple[Environment, ...]
 
@@ -286,7 +286,7 @@ class Sweep:
 
     @property
     def runs(self) -> int:
-        """Number of runs."""
+        """The number of runs of all cases under all rule sets."""
         return self.count * len(self.rule_sets)
 
     def run_id(self, case_id: int, rule_set: int) -> int:

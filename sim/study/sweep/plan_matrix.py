@@ -113,7 +113,7 @@ Values = dict[str, RuleValue]
 
 
 class Expanded(Document):
-    """A plan with its rule sets written out; what is wrong with them is said of its matrix."""
+    """A plan with its rule sets written out; mistakes in them are reported at its matrix."""
 
     __slots__ = ("_written",)
 
@@ -122,7 +122,7 @@ class Expanded(Document):
         self._written = written
 
     def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
-        """One line for the user, about what the file says."""
+        """Makes one line for the user, at the place in the file."""
         as_written = _as_written(location)
         if list(as_written) == list(location):
             return super().problem(location, text, path=path)
@@ -148,11 +148,11 @@ def read_plan(document: Document, plan_format: str, model: type[M]) -> M:
         check_format(document, (plan_format,))
     if wrong.lines and not _is_plan(document):
         wrong.end()
-    told = ["format"] if wrong.lines else []
+    reported = ["format"] if wrong.lines else []
     written_out, about = expanded(document, wrong)
     plan: M | None = None
     with wrong:
-        plan = validate(written_out, model, reported=[*told, *about])
+        plan = validate(written_out, model, reported=[*reported, *about])
     wrong.end(document)
     assert plan is not None
     return plan
@@ -167,7 +167,7 @@ def _is_plan(document: Document) -> bool:
 
 
 def expanded(document: Document, wrong: Complaints) -> tuple[Document, list[str]]:
-    """The same plan without a matrix, and those of its fields that have mistakes.
+    """Writes out the matrix of a plan; returns the plan and its fields with mistakes.
 
     Reported to `wrong`: an unknown rule or value, a rule without values or with one twice, a
     rule that `rule_sets` gives as well, an exclusion that excludes nothing, nothing left, too many
@@ -238,7 +238,7 @@ def _values(name: str, given: object, at: Place, wrong: Complaints) -> list[Rule
 
 
 def _entries(data: Mapping[str, Any], top: Place, wrong: Complaints) -> list[Values]:
-    """The plan's `rule_sets` beside the matrix; an empty one without them."""
+    """Reads the `rule_sets` beside the matrix; a single empty one without them."""
     if "rule_sets" not in data:
         return [{}]
     at, matrix, found = top.at("rule_sets"), data[MATRIX], []
@@ -267,7 +267,7 @@ def _swept(*rules: object) -> list[str]:
 
 
 def _met(matrix: Mapping[str, list[RuleValue]], entries: list[Values], top: Place) -> list[Values]:
-    """Each entry with every combination."""
+    """Combines each entry with every cell of the matrix."""
     count = len(entries)
     for values in matrix.values():
         count *= len(values)
@@ -276,7 +276,7 @@ def _met(matrix: Mapping[str, list[RuleValue]], entries: list[Values], top: Plac
 
 
 def _cells(matrix: Mapping[str, list[RuleValue]]) -> Iterator[Values]:
-    """Every combination, the first rule changing fastest."""
+    """Yields every combination of values, the first rule changing fastest."""
     names = list(matrix)
     for values in product(*(matrix[name] for name in reversed(names))):
         yield dict(zip(names, reversed(values), strict=True))
@@ -318,7 +318,7 @@ def _has(rule_set: Values, values: Mapping[str, Any]) -> bool:
 
 
 def _label(data: Mapping[str, Any], top: Place, swept: list[str], wrong: Complaints) -> str | None:
-    """The text that labels are made of; None = none is given, or it cannot be used."""
+    """The template of labels; None without one, and for one that cannot be used."""
     at = top.at(LABEL)
     if LABEL not in data:
         return None
@@ -330,14 +330,14 @@ def _label(data: Mapping[str, Any], top: Place, swept: list[str], wrong: Complai
             at.fail(f"{error}; a rule in braces is replaced by its value")
         for _text, name, form, conversion in parts:
             if name is not None and (name not in swept or form or conversion):
-                said = f"no swept rule{did_you_mean(name, swept)}; allowed: {listed(swept)}"
-                wrong.add(at.problem(f"{{{name}}}: {said}"))
+                hint = f"no swept rule{did_you_mean(name, swept)}; allowed: {listed(swept)}"
+                wrong.add(at.problem(f"{{{name}}}: {hint}"))
         return text
     return None
 
 
 def _labels(rule_sets: list[Values], common: object, text: str, swept: list[str]) -> list[str]:
-    """The label of each rule set, out of a text such as `{strategy}: {fix}`."""
+    """Makes the label of each rule set from a template such as `{strategy}: {fix}`."""
     common = common if isinstance(common, dict) else {}
     try:
         base = rules_from(common)

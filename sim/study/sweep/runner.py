@@ -1,4 +1,4 @@
-"""From a plan to a finished folder, on either engine."""
+"""Runs a plan into a folder, on either engine."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Unjudged(NamedTuple):
     first_run: int | None
 
     def in_words(self, runs: int) -> str:
-        """One line about them in a sweep of so many runs; empty for a green sweep."""
+        """Words for the runs without a verdict among `runs`; empty for a green sweep."""
         counts = {"ended in an exception": self.errors, "hit a bound": self.unfinished}
-        told = " and ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-        return f"not green: of {runs:,} runs {told}" if told else ""
+        words = " and ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        return f"not green: of {runs:,} runs {words}" if words else ""
 
 
 def unjudged(content: dict[str, Any]) -> Unjudged:
-    """Counts them in the statistics; runs that left the durability contract need no verdict."""
+    """Counts runs without a verdict; those that left the durability contract need none."""
     errors = unfinished = 0
     first: list[int] = []
     for entry in content["rule_sets"]:
@@ -79,18 +79,18 @@ class Teller(Protocol):
         """Prints a line that stays."""
 
 
-class Nobody:
+class Silent:
     """A `Teller` without output."""
 
     def show(self, text: str) -> None:
-        """Does nothing."""
+        """Discards the text."""
 
     def tell(self, text: str) -> None:
-        """Does nothing."""
+        """Discards the text."""
 
 
 def progress_of(teller: Teller, *, total: int, before: int = 0) -> Callable[[int], None]:
-    """A function that takes the number of runs done by now, and shows the progress.
+    """Makes a function that takes the number of runs done by now and shows the progress.
 
     Args:
         teller: Output.
@@ -108,49 +108,49 @@ def progress_of(teller: Teller, *, total: int, before: int = 0) -> Callable[[int
 
 
 EngineName = Literal["spark", "process"]
-NOBODY = Nobody()
+SILENT = Silent()
 
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Where the real time of a sweep went."""
+    """Real time of the parts of a sweep, in seconds."""
 
     start: float
-    """Starting the workers, or Spark."""
+    """Time to start the workers, or Spark."""
     simulate: float
-    """From the first block to the last file."""
+    """Time from the first block to the last file."""
     in_runs: float
-    """Spent inside all runs of the table, added up."""
+    """Time inside all runs of the table, added up."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """A finished sweep."""
+    """The result of a finished sweep."""
 
     out: Path
     engine: EngineName
     cores: int
     runs_before: int
-    """Runs that an earlier sweep had left (`resume`)."""
+    """Number of runs that an interrupted sweep had finished (`resume`)."""
     seconds: Seconds
     sweep: Sweep
-    """What was run."""
+    """The sweep that was run."""
     content: dict[str, Any]
-    """Its verdicts and sums (`sim.study.sweep.statistics`)."""
+    """Verdicts and sums (`sim.study.sweep.statistics`)."""
 
     @property
     def runs(self) -> int:
-        """Of the whole table."""
+        """Number of runs of the whole table."""
         return self.sweep.runs
 
     @property
     def unjudged(self) -> Unjudged:
-        """Runs without a verdict that should have one."""
+        """Numbers of the runs without a verdict that should have one."""
         return unjudged(self.content)
 
     @property
     def verdicts(self) -> dict[str, dict[str, int]]:
-        """Per label of a rule set: runs per verdict, all four of them."""
+        """Numbers of runs by label of the rule set and by verdict."""
         return {
             entry["label"]: {
                 name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()
@@ -175,11 +175,11 @@ def run_sweep(
     spark: Mapping[str, str] | None = None,
     partitions: int | None = None,
     resume: bool = False,
-    teller: Teller = NOBODY,
+    teller: Teller = SILENT,
     plan_file: str | None = None,
     open_case: OpenCase = open_case,
 ) -> SweepResult:
-    """Runs a plan into the folder `out`, and sums it up there.
+    """Runs a plan into the folder `out`.
 
     The tables are a function of plan, count and seed alone, `wall_ms` apart. An exception inside a
     run is a row. Ctrl-C cancels, keeps what is finished and raises KeyboardInterrupt.
@@ -260,7 +260,7 @@ def _simulate(
     *,
     before: int,
 ) -> None:
-    """Simulates what is missing, and shows how far that is; `before` runs are there already."""
+    """Simulates the missing blocks and shows progress; `before` runs are there already."""
     report = progress_of(teller, total=engine.work.sweep.runs, before=before)
     try:
         with closing(engine.simulate(blocks)) as runs:
@@ -284,7 +284,7 @@ def _check_options(engine: str, master: str | None, partitions: int | None) -> N
 
 
 def _why_no_spark() -> str | None:
-    """Why no sweep can run on Spark here, in a few words; None when one can."""
+    """The reason why Spark cannot be used here; None when it can."""
     if find_spec("pyspark") is None:
         return f"PySpark is not installed; it comes with {install('sweep')}"
     from sim.study.sweep.engines.spark import find_java
@@ -305,7 +305,7 @@ def _engine(
     master: str | None,
     spark: Mapping[str, str] | None,
 ) -> ProcessEngine | SparkEngine:
-    """An engine by its name, whose processes end with `stack`."""
+    """Starts an engine by its name; its processes end with `stack`."""
     if name == "process":
         return ProcessEngine(work, out, stack)
     check_extra("sweeps on Spark need", "sweep", "pyspark")

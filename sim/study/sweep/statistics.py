@@ -1,4 +1,4 @@
-"""The statistics of a sweep: questions in SQL to its table of runs.
+"""Statistics of a sweep: questions in SQL to its table of runs.
 
 The text is the same on Spark, which asks a table wherever it is, and on DuckDB, which asks the
 files of a folder here. It keeps to what both know; of all that is used DuckDB lacks `explode`
@@ -41,7 +41,7 @@ MEASURES: Final = (
     "about",
     "hunted",
 )
-"""What runs are counted by."""
+"""Measures by which runs are counted."""
 SHORTEST: Final = 3
 NAMES_PER_MEASURE_MAX: Final = 100
 """The most frequent names kept per rule set and measure: error texts can differ in every run."""
@@ -88,7 +88,7 @@ VIEWS: Final = {
             FROM numbered
         UNION ALL SELECT place, number, run_id, measure, name FROM violated""",
 }
-"""What several questions have in common; each may use those before it."""
+"""Views that the questions share; each may use those before it."""
 
 
 def _sum(value: str) -> str:
@@ -96,7 +96,7 @@ def _sum(value: str) -> str:
 
 
 def _costs() -> str:
-    """Of each cost the sum of the differences, of their squares, and how many are not 0."""
+    """Sums for each cost: of the differences, of their squares, and of those that are not 0."""
     columns = []
     for cost in COSTS:
         more = f"(b.{cost} - a.{cost})"
@@ -159,12 +159,12 @@ QUESTIONS: Final = {
 }
 """Each answer begins with the number of the environment."""
 BRIEF: Final = ("verdicts", "sums")
-"""What a sweep says when it ends."""
+"""The questions that a sweep asks when it ends."""
 
 
 @contextmanager
 def session_on(files: Sequence[Path]) -> Iterator[DuckDBPyConnection]:
-    """A session of DuckDB with the view `runs` of some files of one table.
+    """Opens a session of DuckDB with the view `runs` of some files of one table.
 
     Raises BadInput where one cannot be read, or DuckDB refuses a statement.
     """
@@ -182,7 +182,7 @@ def session_on(files: Sequence[Path]) -> Iterator[DuckDBPyConnection]:
 
 @contextmanager
 def on_duckdb(files: Sequence[Path]) -> Iterator[Ask]:
-    """Asks some files of one table, see `session_on`."""
+    """Gives a function that asks some files of one table, see `session_on`."""
     with session_on(files) as session:
         yield lambda statement: session.execute(statement).fetchall()
 
@@ -190,7 +190,7 @@ def on_duckdb(files: Sequence[Path]) -> Iterator[Ask]:
 def statistics_of(
     plan: Mapping[str, Any], ask: Ask, *, questions: Collection[str] = tuple(QUESTIONS)
 ) -> dict[str, Any]:
-    """The statistics of a sweep and of each of its environments.
+    """Asks for the statistics of a sweep and of each of its environments.
 
     `rule_sets` and `pairs` are over all cases; each of `environments` has its own. The `twins` of a
     rule set are its runs whose seed was run in the first environment, too; some of them are
@@ -219,7 +219,7 @@ def statistics_of(
 
 
 def _added(rows: Rows, places: Collection[int], keys: int) -> dict[tuple[Any, ...], list[Any]]:
-    """The rows of some environments with their numbers added up where the first columns agree."""
+    """Adds up the numbers of rows that agree in the first columns, over some environments."""
     found: dict[tuple[Any, ...], list[Any]] = {}
     for place, *row in rows:
         if place in places:
@@ -232,7 +232,7 @@ def _added(rows: Rows, places: Collection[int], keys: int) -> dict[tuple[Any, ..
 def _table(
     labels: Sequence[str], answers: Mapping[str, Rows], places: Collection[int]
 ) -> dict[str, Any]:
-    """The statistics of some environments together."""
+    """Makes the statistics of some environments together."""
     counts: list[dict[str, dict[str, Any]]] = [
         {measure: {} for measure in MEASURES} for _ in labels
     ]

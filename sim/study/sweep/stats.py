@@ -13,7 +13,7 @@ from scipy import special
 
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
-"""What a two-sided interval leaves out on either side."""
+"""Probability outside a two-sided interval on either side."""
 
 
 class Interval(NamedTuple):

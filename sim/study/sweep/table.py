@@ -1,8 +1,8 @@
-"""The table of a sweep in a folder of this machine: which cases are there, and what they say.
+"""The table of a sweep in a folder of this machine: its blocks, damage, and questions in SQL.
 
-A Parquet file under `runs` is a block, whoever wrote it; which cases it holds, its rows say. A file
-that is damaged, doubled or of another sweep is named, and none of its rows are counted. What the
-rows say is asked in SQL, through DuckDB.
+Every Parquet file under `runs` is a block; its rows say which cases it holds. A file that is
+damaged, doubled or of another sweep is named, and none of its rows are counted. Questions go to
+DuckDB.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 
 NUMBERS: Final = ("run_id", "seed")
-"""What says which runs there are."""
+"""Columns that identify a run."""
 BATCH_ROWS = 2_048
 
 
 class Damage(NamedTuple):
-    """Something in the folder that is not as the sweep wrote it.
+    """A damaged or foreign file in the folder of a sweep.
 
     Attributes:
-        name: A file.
-        what: What is wrong with it.
+        name: Path of the file in the folder.
+        what: The damage in words.
     """
 
     name: str
@@ -61,9 +61,9 @@ class State:
 
     Attributes:
         out: The folder.
-        sweep: What it is of.
-        blocks: The files of the table that are as they should be.
-        damage: What is wrong. A sweep that was interrupted is not damaged.
+        sweep: The sweep.
+        blocks: The sound files of the table.
+        damage: The others. A sweep that was interrupted is not damaged.
     """
 
     out: Path
@@ -73,7 +73,7 @@ class State:
 
     @property
     def missing(self) -> list[int]:
-        """The cases that are in no block, in order."""
+        """Numbers of the cases that are in no block, in order."""
         there = np.zeros(self.sweep.count, np.bool_)
         for block in self.blocks:
             there[block.cases] = True
@@ -82,11 +82,11 @@ class State:
 
     @property
     def files(self) -> list[Path]:
-        """The files of the table."""
+        """Paths of the sound files of the table."""
         return [self.out / one.name for one in self.blocks]
 
     def ask(self, statement: str) -> pa.Table:
-        """The answer to a statement in SQL, as DuckDB has it.
+        """Asks DuckDB a statement in SQL.
 
         `runs` is the table; `violations` has a row for each violation, beside the number, the case,
         the environment and the rules of its run.
@@ -107,13 +107,13 @@ class State:
             return answer.to_arrow_table()
 
     def rows(self, statement: str) -> list[dict[str, Any]]:
-        """The answer to a statement as rows, see `ask`."""
+        """Asks a statement in SQL as `ask` does; returns rows by column."""
         found: list[dict[str, Any]] = self.ask(statement).to_pylist()
         return found
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
-    """A table as a DataFrame.
+    """Converts a table of Arrow's to a DataFrame.
 
     Integer columns stay integers: int64, or pandas' nullable Int64 where values are missing.
     """
@@ -176,7 +176,7 @@ def _blocks(
 
 
 def _checked(path: Path, schema: pa.Schema, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
-    """Some columns of a file, checked. Raises ValueError, saying what is wrong with it."""
+    """Reads some columns of a file. Raises ValueError with the damage in words."""
     wanted = pa.schema([schema.field(column) for column in columns])
     if not path.is_file():
         raise ValueError("is no regular file")
@@ -196,7 +196,7 @@ def _checked(path: Path, schema: pa.Schema, columns: Collection[str]) -> Iterato
 
 
 def _cases_in(sweep: Sweep, rows: pa.Table) -> NDArray[Any]:
-    """Which cases some rows hold, in the order of the rows.
+    """Finds the cases that some rows hold, in the order of the rows.
 
     Raises:
         ValueError: A case is not whole, or there twice, or the sweep has no such runs.
@@ -224,10 +224,10 @@ def _cases_in(sweep: Sweep, rows: pa.Table) -> NDArray[Any]:
 
 
 def mended(out: Path, tell: Callable[[str], None]) -> State:
-    """The table of a folder to write into, without what is wrong in it.
+    """Prepares the table of a folder for more blocks, and returns its state.
 
     Removes unfinished files of killed workers, and sets damaged ones aside; `tell` gets a line for
-    each of these. Raises BadInput where the folder holds no sweep.
+    each of the latter. Raises BadInput where the folder holds no sweep.
     """
     aside = f"{SET_ASIDE}/{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
     for path in (out / RUNS).glob(".*.draft"):
@@ -244,7 +244,7 @@ def mended(out: Path, tell: Callable[[str], None]) -> State:
 
 
 def open_table(out: Path) -> State:
-    """The table in a folder, of a finished or interrupted sweep.
+    """Opens the table of a finished or interrupted sweep.
 
     Raises:
         BadInput: It holds no sweep, or something in it is damaged, doubled or missing.
@@ -258,7 +258,7 @@ def open_table(out: Path) -> State:
 
 
 def open_rows(out: Path) -> State:
-    """The table with at least one row. Raises BadInput otherwise."""
+    """Opens a table as `open_table` does. Raises BadInput without rows."""
     state = open_table(out)
     if not state.blocks:
         raise BadInput(f"{out}: no block of this sweep is finished yet; --resume continues it")
@@ -266,19 +266,19 @@ def open_rows(out: Path) -> State:
 
 
 def has_table(out: Path) -> bool:
-    """Whether a table was begun in the folder, or somebody keeps its documents alone."""
+    """True when the folder has a table; a kept report may be without one."""
     with clear_errors(out):
         return bool(names_in(out))
 
 
 def names_in(out: Path) -> list[str]:
-    """Names of all that lies in the folder of the table, in order; none without it."""
+    """Lists the files in the folder of the table, in order; none without it."""
     top = out / RUNS
     return sorted(f"{RUNS}/{path.name}" for path in top.iterdir()) if top.is_dir() else []
 
 
 def find_run(out: Path, run_id: int) -> dict[str, Any]:
-    """The row of a run by column, without its violations.
+    """Reads the row of a run by column, without its violations.
 
     Raises BadInput when there is no such run, it has not been run yet, or the table is damaged.
     """
@@ -293,7 +293,7 @@ def find_run(out: Path, run_id: int) -> dict[str, Any]:
 
 
 def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
-    """The scenario of a run, with its rules, made again from `plan.json` and the run's number.
+    """Makes the scenario of a run, with its rules, from `plan.json` and the number of the run.
 
     Raises BadInput when the folder holds no sweep or the sweep no such run.
     """

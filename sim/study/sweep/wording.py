@@ -1,4 +1,4 @@
-"""Numbers as people read them: one way to write a count, a share, an interval, a p value."""
+"""Numbers for people: the notation of counts, shares, intervals and p values."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ MINUS = "\u2212"
 
 
 def count(number: int) -> str:
-    """12,345."""
+    """Formats a count as 12,345."""
     return f"{number:,}".replace("-", MINUS)
 
 
 def counted(number: int, noun: str) -> str:
-    """1 run, 2 runs."""
+    """Formats a count with its noun: 1 run, 2 runs."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def drawn(cases: int, environments: Sequence[str]) -> str:
-    """What was drawn at random: 200 seeds; of as many cases 100 seeds in plain and hunted."""
+    """Formats the number of draws: 200 seeds, or 100 seeds in plain and hunted."""
     seeds = counted(-(-cases // len(environments)), "seed")
     if len(environments) == 1:
         return seeds
@@ -32,39 +32,39 @@ def drawn(cases: int, environments: Sequence[str]) -> str:
 
 
 def share(value: float) -> str:
-    """A proportion in per cent: 12.7 %, 0.035 %, 0 %."""
+    """Formats a proportion in per cent: 12.7 %, 0.035 %, 0 %."""
     return f"{_digits(100 * value)} %"
 
 
 def shares(interval: Interval) -> str:
-    """10.7 to 13.6 %."""
+    """Formats an interval of shares: 10.7 to 13.6 %."""
     return f"{_digits(100 * interval.low)} to {share(interval.high)}"
 
 
 def number(value: float) -> str:
-    """A mean: whole from 1,000 on."""
+    """Formats a mean, as a whole number from 1,000 on."""
     if abs(value) >= 1000:
         return count(round(value))
     return _digits(value)
 
 
 def signed_numbers(interval: Interval) -> str:
-    """The interval of a mean difference: +0.83 to +0.86."""
+    """Formats the interval of a mean difference: +0.83 to +0.86."""
     return f"{signed(interval.low)} to {signed(interval.high)}"
 
 
 def signed(value: float) -> str:
-    """A mean difference with its sign."""
+    """Formats a mean difference with its sign."""
     return f"{'+' if value > 0 else ''}{number(value)}"
 
 
 def p_value(value: float) -> str:
-    """As in "p < 0.0001" and "p = 0.016"."""
+    """Formats a p value: "p < 0.0001", "p = 0.016"."""
     return "p < 0.0001" if value < 1e-4 else f"p = {_digits(value)}"
 
 
 def _digits(value: float) -> str:
-    """Three significant digits from 1 on, two below; no exponent, no more than 12 decimals."""
+    """Formats with three significant digits from 1 on, two below; at most 12 decimals."""
     if value == 0:
         return "0"
     size = math.floor(math.log10(abs(value)))

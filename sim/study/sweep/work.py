@@ -1,4 +1,4 @@
-"""The work of one worker under either engine: rows of cases, also of runs that fail.
+"""The work of one worker of either engine: rows of cases, also of runs that raise.
 
 A simulation that raises becomes a row with the traceback; one that does not end within the bounds
 of real time and memory becomes an inconclusive row. Neither costs the sweep its other runs.
@@ -34,13 +34,13 @@ from sim.study.sweep.plan import Sweep
 ROWS_PER_BATCH = 20
 ERROR_LENGTH_MAX = 8_000
 CASES_PER_FULL_COLLECTION = 128
-"""A full collection looks through all that was imported, too: it takes as long as a run."""
+"""Cases between full garbage collections, each of which takes as long as a run."""
 
 BLOCK_RUNS_MAX = 1_000
-"""Of one process; a kill costs no more."""
+"""Most runs of a block: what a kill costs."""
 BLOCK_RUNS_MIN = 100
 BLOCKS_LEFT_PER_CORE = 4
-"""A block is at most so large that this many of its size are left for every core."""
+"""Blocks of its size that are left for every core when a block is cut, at least."""
 
 RunCase = Callable[[Rules], Run]
 OpenCase = Callable[[Sweep, int], RunCase]
@@ -75,12 +75,12 @@ def run_with_causes(scenario: Scenario) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The sweep that an engine runs, and how workers run a case."""
+    """The work of an engine: the sweep, and the function that runs a case."""
 
     sweep: Sweep
     open_case: OpenCase = open_case
     plugins: Plugins = NO_PLUGINS
-    """Imported first by workers, so that they know the same rules."""
+    """Plugins that workers import first, so that they know the same rules."""
 
     def get_ready(self) -> None:
         """Imports plugins, and the modules that Arrow needs for a row, before the first block."""
@@ -88,7 +88,7 @@ class Work:
         pa.RecordBatch.from_pylist([], schema=runs_schema(self.sweep))
 
     def batches(self, cases: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """The rows of a block in small batches: a worker's memory does not grow with it."""
+        """Yields the rows of a block in small batches, which bound the memory of a worker."""
         load_in_worker(self.plugins)
         schema = runs_schema(self.sweep)
         rows = rows_of_cases(self.sweep, cases, open_case=self.open_case)
@@ -96,7 +96,7 @@ class Work:
             yield pa.RecordBatch.from_pylist(chunk, schema=schema)
 
     def write(self, cases: Sequence[int], folder: Path) -> int:
-        """Runs a block and puts its file in place; the number of runs."""
+        """Runs a block and writes its file; returns the number of runs."""
         rows = pa.Table.from_batches(self.batches(cases), runs_schema(self.sweep))
         with putting(folder / f"part-{cases[0]:012d}.parquet") as file:
             pq.write_table(rows, file, write_page_checksum=True)
@@ -106,16 +106,16 @@ class Work:
 def blocks_of(
     missing: Sequence[int], rule_sets: int, *, cores: int, blocks: int | None = None
 ) -> Iterator[Sequence[int]]:
-    """The blocks of some cases, in order, never empty.
+    """Cuts some cases into blocks, in order, never empty.
 
     To start a task takes 50 to 100 ms on Spark, so blocks are long; but a core that finishes early
     waits for the others' last blocks, so they get shorter towards the end. No row depends on them.
 
     Args:
-        missing: The cases.
-        rule_sets: How many runs a case has.
-        cores: How many processes simulate.
-        blocks: Forces how many there are, but never more than one per case.
+        missing: Numbers of the cases.
+        rule_sets: Number of runs of a case.
+        cores: Number of processes that simulate.
+        blocks: Number of blocks, at most one per case; None for blocks by size.
     """
     done, parts = 0, min(blocks or 0, len(missing))
     for part in range(parts):
@@ -136,7 +136,7 @@ def rows_of_cases(
     open_case: OpenCase = open_case,
     bounds: Bounds | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """One row per run of some cases, in order; `bounds` by default as of every run."""
+    """Yields a row for each run of some cases, in order; `bounds` default to those of every run."""
     was_on = gc.isenabled()
     gc.disable()  # cyclic garbage is collected between runs
     try:

@@ -1,1 +1,1 @@
-"""What runs the blocks of a sweep: a pool of processes, or Spark; both write the same tables."""
+"""Engines that run the blocks of a sweep, a pool of processes and Spark, with the same tables."""

@@ -19,7 +19,7 @@ from sim.study.sweep.work import Work
 from sim.study.workers import pool_of, starting_workers, usable_cores
 
 WARM_UP_SECONDS = 0.05
-"""How long a worker sleeps when it is new, so that none of them gets the others' call to start."""
+"""Sleep of each new worker, long enough that every worker gets one call."""
 DIED = "a worker process died (out of memory?); what was finished is kept, --resume continues"
 
 
@@ -30,10 +30,10 @@ def _get_ready(work: Work) -> None:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Workers that start in here do not run the script that sweeps once more.
+    """Keeps new workers from importing the script that sweeps.
 
-    A new worker would import `__main__`, for functions defined there; it is given none of those. A
-    script without `if __name__ == "__main__"` would sweep again in each of them.
+    A new worker imports `__main__`; a script without `if __name__ == "__main__"` would sweep again
+    in each of them.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -47,13 +47,13 @@ class ProcessEngine:
     """Simulates blocks on one process per core; each worker writes its own."""
 
     def __init__(self, work: Work, out: Path, pools: ExitStack) -> None:
-        """The workers end with `pools`."""
+        """Takes the work, the folder, and the stack that ends the workers."""
         self.work, self.out, self._pools = work, out, pools
         self._pool: ProcessPoolExecutor | None = None
 
     @property
     def cores(self) -> int:
-        """How many processes simulate."""
+        """Number of processes that simulate."""
         return usable_cores()
 
     def warm_up(self) -> None:
@@ -67,7 +67,7 @@ class ProcessEngine:
     def simulate(self, blocks: Sequence[Sequence[int]]) -> Generator[int]:
         """Simulates blocks and writes each into the table; yields the number of runs done so far.
 
-        Blocks that were finished stay, whatever comes. Raises BadInput when a worker dies.
+        Finished blocks stay in any case. Raises BadInput when a worker dies.
         """
         assert self._pool is not None, "warm_up comes first"
         folder, runs = self.out / RUNS, 0

@@ -36,14 +36,14 @@ MASTER = "local[*,3]"
 LOGGING = Path(__file__).with_name("log4j2.properties")
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a Java beside simulations, with which it competes for the cores: its own work is small."""
+"""Options for a Java with little work of its own, beside simulations on the same cores."""
 
 
 @contextmanager
 def spark_session(
     *, master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """A session to run a sweep on.
+    """Gives a session to run a sweep on.
 
     An active session is used as it is and left running. Otherwise one is started, and stopped at
     the end: on `master`, else on what `spark-submit` chose, else on all cores of this machine.
@@ -69,7 +69,7 @@ def spark_session(
 
 
 def find_java() -> Path:
-    """The `java` that Spark would start: JAVA_HOME's, then the PATH's. Raises BadInput for none."""
+    """Finds the `java` that Spark starts, in JAVA_HOME, then on the PATH. Raises BadInput."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
     if java is None:
@@ -110,7 +110,7 @@ def _start(master: str | None, settings: dict[str, str]) -> SparkSession:
 
 
 BLOCKS_PER_CORE = 4
-"""Of a wave."""
+"""Number of blocks per core in a wave."""
 
 
 class SparkEngine:
@@ -124,7 +124,7 @@ class SparkEngine:
         """Does nothing: Spark starts Python with the first task."""
 
     def simulate(self, blocks: Sequence[Sequence[int]]) -> Generator[int]:
-        """See `ProcessEngine`; yields after each wave."""
+        """Simulates blocks as `ProcessEngine` does; yields after each wave."""
         done, size = 0, BLOCKS_PER_CORE * self.cores
         for first in range(0, len(blocks), size):
             wave = blocks[first : first + size]
@@ -134,7 +134,7 @@ class SparkEngine:
 
     @contextmanager
     def asking(self, _files: Sequence[Path]) -> Iterator[Ask]:
-        """Asks the table in SQL, on Spark, in a session whose views are of no one else."""
+        """Asks the table in SQL, on Spark, in a session with views of its own."""
         session = self._session.newSession()
         session.read.parquet(self._table()).createOrReplaceTempView("runs")
         yield lambda statement: [tuple(row) for row in session.sql(statement).collect()]
@@ -143,7 +143,7 @@ class SparkEngine:
         return (self.out.absolute() / RUNS).as_uri()
 
     def _write(self, wave: Sequence[Sequence[int]]) -> None:
-        """One job: a task and a file for each block."""
+        """Runs a wave as one job, with a task and a file for each block."""
         schema = from_arrow_schema(runs_schema(self.work.sweep))
         numbers = self._session.range(0, len(wave), 1, len(wave))
         rows = numbers.mapInArrow(partial(_simulate, self.work, wave, made_by()), schema)
@@ -153,7 +153,7 @@ class SparkEngine:
 def _simulate(
     work: Work, blocks: Sequence[Sequence[int]], driver: Made, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Numbers of blocks -> their rows. Raises BadInput when the driver has another Replog."""
+    """Simulates the blocks with some numbers. Raises BadInput for another version of Replog."""
     here = made_by()
     if not here.same_as(driver):
         raise BadInput(f"an executor has {here}, the driver {driver}; a sweep needs one version")
