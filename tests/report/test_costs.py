@@ -8,7 +8,7 @@ from sim.study.sweep.stats import Interval, mean_difference
 
 def fix(**own: object) -> Cost:
     values: dict[str, object] = {"difference": 10.0, "differing": 9, "ratio": 1.2} | own
-    return Cost(400, 60.0, **values)  # type: ignore[arg-type]
+    return Cost(60.0, **values)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def fix(**own: object) -> Cost:
         (fix(differing=1), "60.0 (\u00d71.200, other in 1 case)", False),
         (fix(differing=0, difference=0.0), "60.0 (same)", False),
         (fix(ratio=None, interval=Interval(9.0, 11.0)), "60.0 (+9.00 to +11.0)", True),
-        (Cost(400, 50.0), "50.0", False),
+        (Cost(50.0), "50.0", False),
     ],
 )
 def test_a_cost_says_how_much_more_and_how_sure_that_is(

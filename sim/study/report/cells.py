@@ -44,7 +44,7 @@ def most_met(cell: Sequence[Finding]) -> list[Finding]:
 
 
 def cell_lines(cell: Sequence[Finding], anchors: Anchors | None, *, searched: bool = True) -> Lines:
-    """What searches prove, in how many runs of each environment it was met, stories that show it.
+    """A cell: the result of searches, the runs of each environment that met it, stories of it.
 
     Args:
         cell: The findings on one hazard under one alternative.

@@ -71,7 +71,7 @@ def contradictions(grid: Grid, sentences: Iterable[Sentence]) -> list[str]:
 
 
 def verdict_of(grid: Grid) -> list[Sentence]:
-    """What all others prevent, in what they differ, what none of them prevents.
+    """The sentences on the hazards that all others prevent, that differ, and that all allow.
 
     A grid of one alternative has no verdict.
     """

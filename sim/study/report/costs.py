@@ -13,15 +13,13 @@ class Cost(NamedTuple):
     """A counter that is a cost, under one rule set.
 
     Attributes:
-        runs: Number of runs that ended.
-        mean: Mean over them; None without any.
+        mean: Mean over the runs that ended; None without any.
         ratio: Mean divided by that of the baseline; None for the baseline itself, or if that is 0.
         difference: Mean of (this - baseline) over the cases that both ended; None for the baseline.
         interval: Student's 95 % interval of the difference; None if fewer than two cases differ.
         differing: Number of cases with another number than under the baseline.
     """
 
-    runs: int
     mean: float | None
     ratio: float | None = None
     difference: float | None = None
@@ -59,20 +57,18 @@ def cost_of(folder: SweepFolder, counter: str, place: int, baseline: int) -> Cos
     """
     entries = folder.statistics["rule_sets"]
     mean, base = (_mean(entries[one], counter) for one in (place, baseline))
-    ended = entries[place]["ended"]
     if place == baseline:
-        return Cost(ended, mean)
+        return Cost(mean)
     pair = next(
         one
         for one in folder.statistics["pairs"]
         if {one["left"], one["right"]} == {place, baseline}
     )
     if not pair["ended"]:
-        return Cost(ended, mean)
+        return Cost(mean)
     more = pair["differences"][counter] * (1 if pair["left"] == baseline else -1)
     squares, differing = pair["squares"][counter], pair["differing"][counter]
     return Cost(
-        ended,
         mean,
         ratio=mean / base if mean is not None and base else None,
         difference=more / pair["ended"],
@@ -86,7 +82,7 @@ def _mean(entry: dict[str, Any], counter: str) -> float | None:
 
 
 def per_pass(folder: SweepFolder, counter: str, place: int, baseline: int) -> float | None:
-    """How much more of a cost there is than under a baseline, per cleaning pass; None without one.
+    """How much larger a cost is than under a baseline, per cleaning pass; None without one.
 
     Args:
         folder: A sweep, or one environment of it.

@@ -33,10 +33,10 @@ Teller = Callable[[str], None]
 def add_alternative(
     folder: SweepFolder, decision: Decision, value: str, *, teller: Teller = print
 ) -> Path:
-    """Runs what a decision lacks of one more value of the rule that it is about.
+    """Makes the missing searches and runs of one more value of the rule of a decision.
 
     The sweep is made once more with it, on the same cases, since rates are compared case by case;
-    what is there already goes on where it stopped.
+    an unfinished one is resumed.
 
     Args:
         folder: The sweep.
@@ -98,7 +98,7 @@ def _renamed(label: str, first: str, value: str) -> str:
 def _searched(
     proven: Mapping[str, Any], first: Mapping[str, Any], rule: str, value: str
 ) -> dict[str, Any]:
-    """What is proven by a plan, and what its searches under one more value of a rule say."""
+    """Searches the world of a proven plan under one more value of a rule, too."""
     plan = load_plan(shipped_folder() / "explore" / f"{proven['plan']}.yaml")
     found = {**proven, "own_rules": {**proven["own_rules"]}, "answers": [*proven["answers"]]}
     for label, rules in plan.searched():

@@ -1,4 +1,4 @@
-"""The grid of a decision: for each hazard and alternative what searches, runs and stories show.
+"""The grid of a decision: the evidence of searches, runs and stories on each hazard.
 
 A unit is one thing that was examined under every alternative: a search of every schedule of a
 small world, the runs of an environment, a story. So every alternative meets the same tests, and a
@@ -43,7 +43,7 @@ OWN_PROVEN: Final = "proven.json"
 
 
 class Unit(NamedTuple):
-    """One search, one environment of runs or one story, examined under every alternative.
+    """A search, an environment of runs or a story under which alternatives are examined.
 
     Attributes:
         kind: SEARCH, RUNS or STORY.

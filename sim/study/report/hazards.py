@@ -15,7 +15,7 @@ from sim.check.families import (
 
 
 class Hazard(NamedTuple):
-    """One way to fail its users, with the violations that count as it.
+    """A way to fail users, with the violations that belong to it.
 
     Attributes:
         name: Title of its row.

@@ -61,9 +61,17 @@ class Code(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A picture as SVG, empty for none; Markdown shows no picture."""
+    """A picture as SVG, empty for none; Markdown shows no picture.
+
+    Attributes:
+        svg: The picture.
+        title: Title under which it is folded; empty for a picture in its place.
+        caption: Sentence above a folded picture.
+    """
 
     svg: str
+    title: str = ""
+    caption: str = ""
 
 
 class Table(NamedTuple):

@@ -283,7 +283,7 @@ def _causes(
     left = len(by_runs) - len(rows)
     more = f" The {left} causes of fewer runs are in report.json." if left else ""
     pictures_of = [
-        Section(cause["cause"], [Note(witness["sentence"]), Picture(drawn[cause["cause"]])])
+        Picture(drawn[cause["cause"]], cause["cause"], witness["sentence"])
         for cause in by_runs[:CAUSES_MAX]
         if (witness := cause["witness"])
     ]
