@@ -1,4 +1,4 @@
-"""A search gone through level by level in this process, and its levels in a folder.
+"""Searches in this process, level by level, with their levels in a folder.
 
 A file of the folder is a level: how the states of the next one were reached, and what was found so
 far. States themselves are not written: a search that goes on takes one move for each of them and
@@ -44,7 +44,7 @@ class Break(NamedTuple):
 
 
 Breaks = dict[tuple[int, str], Break]
-"""By world, 0 or 1, and invariant."""
+"""World (0 or 1) and invariant -> the schedule."""
 
 
 class Reached(NamedTuple):
@@ -64,7 +64,7 @@ class Reached(NamedTuple):
 
 
 Engine = Callable[[Searched, int | None, Sequence[str]], Iterator[Reached]]
-"""Goes through the levels of a search, to a depth, for some invariants."""
+"""Yields the levels of a search up to a depth, for some invariants."""
 
 
 def in_this_process(
@@ -74,7 +74,7 @@ def in_this_process(
     *,
     keep: Path | None = None,
 ) -> Iterator[Reached]:
-    """An `Engine`. Below the folder `keep` levels are kept until the search is done."""
+    """The `Engine` of this process. It keeps levels below the folder `keep` until it is done."""
     search = searched.search()
     search.only(invariants)
     folder = None if keep is None else Kept(keep, (searched, depth, sorted(invariants)))
@@ -120,11 +120,11 @@ class Kept:
     """The folder with the levels of one search."""
 
     def __init__(self, folder: Path, searched: object) -> None:
-        """A folder below `folder`; `searched` says of which search, by how it is written."""
+        """Names a folder below `folder` after the search."""
         self._folder = folder / name_of(searched)
 
     def take_up(self, search: Search) -> None:
-        """Brings a search that is at its start to where it was stopped.
+        """Resumes a search that is at its start after the last level in the folder.
 
         Raises:
             BadInput: A file there is damaged, or of another search.
@@ -141,7 +141,7 @@ class Kept:
             search.remember({(world, name): Found(*one) for world, name, one in told["found"]})
 
     def write(self, search: Search) -> None:
-        """Adds the level that a search has just been through."""
+        """Adds the level that a search has just finished."""
         result, how = search.result, search.parents[-1]
         found = [[*key, astuple(one)] for key, one in result.found.items()]
         told = json.dumps({"level": result.levels[-1], "found": found})
@@ -153,7 +153,7 @@ class Kept:
         draft.replace(path)
 
     def remove(self) -> None:
-        """Removes the levels of a search that is done."""
+        """Removes the levels of a finished search."""
         rmtree(self._folder, ignore_errors=True)
         with suppress(OSError):  # that of another search is there
             self._folder.parent.rmdir()

@@ -1,4 +1,4 @@
-"""A plan of a search, `replog-explore/1`: a world, budgets, and the rules it is searched under."""
+"""Plans of searches, `replog-explore/1`: a world, budgets and rules."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from sim.study.sweep.plan_matrix import read_plan
 
 MOST_REPLICAS, MOST_TIMES = 5, 12
 Times = Annotated[int, Field(ge=0, le=MOST_TIMES)]
-"""How often something may happen."""
+"""Number of times that something may happen."""
 STRICT = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
 class WorldModel(BaseModel):
-    """Where every schedule starts, and what may be written and elected in it."""
+    """The start of every schedule, and the records and elections in it."""
 
     model_config = STRICT
 
     replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)]
-    """How many replicas there are; they are called r1, r2, ..."""
+    """Number of replicas; they are called r1, r2, ..."""
     isr: Annotated[list[str], Field(min_length=1)] | None = None
-    """Who is in sync at the start; all of them when not given."""
+    """Replicas in sync at the start; all of them when not given."""
     keys: Annotated[list[Text], Field(min_length=1, max_length=4)] = ["k"]
     """The keys of records."""
     versions: Annotated[
@@ -43,9 +43,9 @@ class WorldModel(BaseModel):
     ] = [0, 9]
     """The versions of records, in the header or as timestamps, as the strategy reads them."""
     tombstones: bool = False
-    """Whether records may be tombstones, too."""
+    """True if records may be tombstones, too."""
     elections: Literal["clean", "unclean"] = "clean"
-    """Whether only members of the in-sync set are elected; with `commit: majority` votes decide."""
+    """`clean` elects members of the in-sync set alone; with `commit: majority` votes decide."""
 
     @field_validator("isr")
     @classmethod
@@ -72,7 +72,7 @@ class WorldModel(BaseModel):
 
 
 class BudgetsModel(BaseModel):
-    """How often each thing may happen in a schedule; null = as often as there is cause."""
+    """How often each thing may happen in a schedule; null for no bound."""
 
     model_config = STRICT
 
@@ -105,17 +105,17 @@ class Plan(BaseModel):
     world: WorldModel
     budgets: BudgetsModel
     rules: RuleMap = Field(default_factory=dict)
-    """Common to every rule set, on top of what stories start from; may name a `preset`."""
+    """Rules of every rule set, on top of those of stories; may name a `preset`."""
     rule_sets: Annotated[list[RuleMap], Field(min_length=1), Within(RULE_SETS)] = [{}]
-    """What differs: each entry is laid over `rules`. A file may give a `matrix` instead."""
+    """Rule sets: each entry is laid over `rules`. A file may give a `matrix` instead."""
     labels: list[Text] = []
-    """Short names of the rule sets, in their order; none = their values."""
+    """Short names of the rule sets, in their order; their values when not given."""
     compare: list[Text] = []
-    """Labels of rule sets that are compared, each with each other: what breaks in one alone."""
+    """Labels of rule sets that are compared pair by pair, for what breaks in one alone."""
     invariants: Annotated[list[str], Field(min_length=1)] = list(JUDGED)
-    """Which invariants are judged; all that a search can judge when not given."""
+    """Invariants to judge; all of Replog's own that a search can judge when not given."""
     depth: Annotated[int, Field(ge=0, le=200)] | None = None
-    """How many moves a schedule has at most; all there are when not given."""
+    """Largest number of moves of a schedule; no bound when not given."""
 
     @field_validator("rules", "rule_sets")
     @classmethod
