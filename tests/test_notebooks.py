@@ -15,7 +15,7 @@ import sim
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-OFFERED = {"sim", "sim.plugins", "pandas", "matplotlib.pyplot"}
+OFFERED = {"sim", "sim.plugins", "pandas", "matplotlib.pyplot", "networkx"}
 """What a notebook may import: what a user is told about."""
 BYTES_MAX = 400_000
 
