@@ -133,7 +133,7 @@ COUNTER: dict[str, Counter] = {
     "bytes_replicated": Counter("bytes", "In batches and snapshot chunks that followers copied."),
     "bytes_down_converted": Counter(
         "bytes",
-        "Of stored batches that were rewritten for who has an older format, without zero copy.",
+        "Of stored batches that were rewritten for an older format, without zero copy.",
         "KIP-87",
     ).of(Converted, lambda event: event.size_bytes),
     "bytes_retained": Counter(
@@ -175,13 +175,15 @@ COUNTER: dict[str, Counter] = {
         Cleaned, lambda event: _gone(event, "marker")
     ),
     "unmeant_keys": Counter(
-        "keys", "That end on what their producer did not mean.", "invariant key-ends-as-meant"
+        "keys",
+        "That end on another record than their producer meant.",
+        "invariant key-ends-as-meant",
     ),
     "sends": Counter("sends", "Of the scenario's producers, retries not counted.", _EXPOSURE),
     "late_sends": Counter("sends", "Of those, not the newest of their key when sent.", _EXPOSURE),
     "outages": Counter("faults", "That keep a replica away or behind.", _EXPOSURE),
     "outages_beyond_retention": Counter(
-        "faults", "Of those, longer than a tombstone lives (delete_retention_ms).", _EXPOSURE
+        "faults", "Of those, longer than delete_retention_ms.", _EXPOSURE
     ),
     "rolls": Counter("faults", "That make a replica start a new segment.", _EXPOSURE),
 }

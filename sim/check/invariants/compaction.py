@@ -131,7 +131,7 @@ class LagMetric(Invariant):
     explained_by = "event"
     in_stories = False
     says = (
-        "{replica} tells a compaction delay of {told_secs} s, but its log is overdue by "
+        "{replica} reports a compaction delay of {told_secs} s, but its log is overdue by "
         "{overdue_secs} s."
     )
 
