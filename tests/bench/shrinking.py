@@ -32,18 +32,17 @@ SECONDS = 10.0
 
 
 HOW = """\
-How a story is hidden: random steps are put in bursts of up to 32 at random places before and \
-between its own, and a tenth of them after it. They are appends under other keys and now and \
-then under its own, transactions, fetches with and without a loss, late answers, readers, \
-cleaning passes, crashes, restarts, elections of somebody else and back, replicas that leave the \
-in-sync set and join it, replicas that come, lose their disk and go, snapshots, deleted \
-prefixes, passing time; there are two more replicas, and rules that do not matter are set. \
-Epochs are set apart, and offsets that steps name move up with what comes below them.
+How a story is hidden: bursts of up to 32 random steps are put at random places before and \
+between its own steps, and a tenth of them behind. They are appends, transactions, fetches with \
+and without a loss, late answers, readers, cleaning passes, crashes, restarts, elections, changes \
+of the in-sync set, replicas that are added, wiped and removed, snapshots, deleted prefixes and \
+passing time; two replicas are added, and rules that do not matter are set. Epochs and offsets \
+that steps name are moved accordingly.
 
-A burst stays only if the first violation of the invariant is still the one of the same step for \
-the same cause, so the noise is what the story can bear. The shrinker knows nothing of the story \
-or the noise, only the run and the invariant. What is left may be shorter than the story: the \
-noise may have another way to the same violation in it.
+A burst stays only if the first violation of the invariant is still that of the same step for the \
+same cause. The shrinker is given the run and the invariant, and nothing of the story or the \
+noise. Its result may be shorter than the story: the noise may lead to the same violation in \
+another way.
 
 The shortest story known for a bug is the shortest of: the story as written, the story shrunk by \
 itself, and the same of every other story with the same invariant, cause and rules. It is not \
@@ -64,7 +63,6 @@ class Row(NamedTuple):
         same_cause: Whether that run still violates it for that cause.
         steps: Steps of what that run was shrunk to.
         seconds: Of processor time.
-        tries: Runs it took.
         complete: Whether it came to an end.
     """
 
@@ -78,7 +76,6 @@ class Row(NamedTuple):
     same_cause: bool
     steps: int
     seconds: float
-    tries: int
     complete: bool
 
 
@@ -120,7 +117,6 @@ def measured(path: Path, folder: Path, seed: int, noise: int) -> Row:
         same_cause=cause == known,
         steps=case.left,
         seconds=seconds,
-        tries=budget.tries,
         complete=found.complete,
     )
 
@@ -168,18 +164,15 @@ def page(rows: Sequence[Judged], *, seed: int, noise: int) -> str:
         "",
         *HOW.split("\n"),
         "",
-        (
-            "| story | violates | why | written | shortest known | hidden in | shrunk to | ratio "
-            "| seconds | tries |"
-        ),
-        "|---|---|---|--:|--:|--:|--:|--:|--:|--:|",
+        "| story | violates | steps | shortest known | shrunk to | seconds |",
+        "|---|---|--:|--:|--:|--:|",
     ]
     for each in rows:
         row = each.row
-        why = row.cause if row.same_cause else f"{row.cause} (hidden run: another cause)"
+        other = "" if row.same_cause else " (by another cause)"
         lines.append(
-            f"| `{row.name}` | {row.invariant} | {why} | {row.written} | {each.shortest} "
-            f"| {row.hidden} | {row.steps} | {each.ratio:.2f} | {row.seconds:.1f} | {row.tries:,} |"
+            f"| `{row.name}` | {row.invariant}{other} | {row.written} | {each.shortest} "
+            f"| {row.steps} | {row.seconds:.1f} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -1,10 +1,9 @@
-"""The page `reports/zoo.md`: what detects planted defects, by group, and then each of them."""
+"""The page `reports/zoo.md`: how many planted defects are detected, and which are missed."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tests.zoo.planted import DEFECTS, OF_LOGS, Planted
@@ -12,32 +11,34 @@ from tests.zoo.results import Result, Results
 
 ABOUT = (
     "Each defect is an error that a reader could overlook, planted by itself in the product"
-    " (`tests/zoo/defects`). In a full trial the suite, `scenarios`, runs first; then random runs"
+    " (`tests/zoo/defects` has the patches). In a full trial the suite runs first, then random runs"
     " up to the first that shows the defect: every second one of the plan `far`, which draws"
-    " widely, the others of other plans in `scenarios/sweeps`; tests of the package last, for what"
-    " nothing else detects. A run shows a defect if it violates something that the same run"
-    " without the defect does not, or ends in an exception, or does not come to rest. Those of"
-    " `kafka logs` are there for the random logs of `make conformance`, which has to notice each;"
-    " few of them show in a cluster."
+    " widely, the others of the other plans in `scenarios/sweeps`; tests of the package run last,"
+    " where neither shows it. A run shows a defect if it violates an invariant that the same run"
+    " without the defect does not, ends in an exception, or does not come to rest. Defects of the"
+    " group `kafka logs` are planted for the random logs of `make conformance`, which has to notice"
+    " each; few of them show in a cluster."
 )
 MADE = (
-    "All counts are of the last full trial of each defect: {versions} (`code` in `zoo.json` is a"
-    " digest of the sources). `make zoo` plants each defect again and tries what detected it then;"
-    " only where that detects it no longer, everything is tried, and its row here is new."
-    ' `make zoo ARGS="--afresh"` tries everything for all of them.'
+    "All counts are of the last full trial of each defect: {versions}. `reports/zoo.json` has the"
+    " result of each, with the file, run or test that detected it; `code` there is a digest of the"
+    " sources. `make zoo` plants each defect again and tries what detected it; where that does not"
+    ' any more, it is tried in full. `make zoo ARGS="--afresh"` tries all of them in full.'
 )
 HALVES = (
-    "The judged half, by a digest of the name, is of a second series of defects, written without"
-    " knowing what random runs find. Whoever makes random runs find more looks at the others, the"
-    " tuned ones; the judged half says what that is worth."
+    "The judged half, chosen by a digest of the name, is from a second series of defects, written"
+    " without knowledge of what random runs find. Random runs are improved by looking at the tuned"
+    " half alone; the judged half says what the improvement is worth."
 )
 MISSED = (
-    "Of these no random run shows anything, though some might. Where no run goes on otherwise, what"
-    " would show the defect did not happen in so many runs. Where runs do go on otherwise, no"
-    " invariant minds what comes of it, or it takes more."
+    "No random run showed these, though one might: the situation that shows it did not occur, or no"
+    " invariant minds the effect (`touched` in `zoo.json` counts the runs that differed)."
 )
-SOON = "How many were shown by then, kafka logs apart; an empty cell: not all had so many runs."
-UNSEEN = "These are not looked for in random runs: what they do is no violation, whatever happens."
+SOON = (
+    "Defects that were shown within the first runs, without the group kafka logs; a cell is empty"
+    " where some defects had fewer runs."
+)
+UNSEEN = "Random runs are not tried for these: the behaviour with the defect violates no promise."
 
 
 class _Tried(NamedTuple):
@@ -49,29 +50,6 @@ class _Tried(NamedTuple):
     @property
     def half(self) -> str:
         return "judged" if self.defect.judged else "tuned"
-
-    @property
-    def named(self) -> tuple[str, str]:
-        """The first two cells of its row in a table of all groups."""
-        return f"`{self.defect.group}/{self.defect.name}`: {self.defect.what}", self.half
-
-    @property
-    def suite(self) -> str:
-        suite = self.result.suite
-        return f"`{suite['file']}`: {suite['invariant']}" if suite else "none"
-
-    @property
-    def detected_by(self) -> str:
-        if self.result.suite:
-            return self.suite
-        return f"`{self.result.test}`" if self.result.test else "nothing yet"
-
-    @property
-    def random(self) -> str:
-        result = self.result
-        if result.run:
-            return f"{result.tries:,}: `{result.environment}`"
-        return f"none of {result.tries:,}" if result.tries else "not run"
 
 
 def page(results: Results) -> str:
@@ -87,27 +65,28 @@ def _page(tried: Sequence[_Tried]) -> Iterator[str]:
     yield from _groups(tried)
     yield from ("", "## After how many runs", "", SOON, "")
     yield from _soon([one for one in tried if one.defect.group != OF_LOGS])
-    yield from ("", "## By environment", "", "Where the first run that shows a defect is of.", "")
-    shown = Counter(f"`{one.result.environment}`" for one in tried if one.result.run)
-    yield from _table(("environment", "defects"), *shown.most_common())
-    missed = [one for one in tried if one.result.tries and not one.result.run]
+    missed = [one.defect for one in tried if one.result.tries and not one.result.run]
     yield from ("", "## What random runs miss", "", MISSED, "")
-    yield from _table(
-        ("defect", "half", "runs", "go on otherwise", "detected by"),
-        *((*one.named, one.result.tries, one.result.touched, one.detected_by) for one in missed),
-    )
+    yield from _names("group", missed, lambda one: _words(one.group))
+    unseen = [one.defect for one in tried if one.defect.unseen]
     yield from ("", "## What no random run can show", "", UNSEEN, "")
-    yield from _table(
-        ("defect", "half", "why", "detected by"),
-        *((*one.named, one.defect.unseen, one.detected_by) for one in tried if one.defect.unseen),
-    )
-    for group, those in groupby(tried, key=lambda one: one.defect.group):
-        yield from ("", f"## {_words(group)}", "")
-        yield from _each(those)
+    yield from _names("why", unseen, lambda one: one.unseen)
+    undetected = [one.defect for one in tried if not one.result.detected]
+    if undetected:
+        yield from ("", "## What nothing detects", "")
+        yield from _names("group", undetected, lambda one: _words(one.group))
+
+
+def _names(title: str, defects: Sequence[Planted], by: Callable[[Planted], str]) -> Iterator[str]:
+    """The names of defects, a row for each value of `by`."""
+    rows: dict[str, list[str]] = {}
+    for one in defects:
+        rows.setdefault(by(one), []).append(f"`{one.name}`")
+    yield from _table((title, "defects"), *((name, ", ".join(rows[name])) for name in rows))
 
 
 def _versions(tried: Sequence[_Tried]) -> str:
-    """How many defects were last tried with which sources, so that no two counts seem one."""
+    """The number of defects whose last full trial was with each version of the sources."""
     counts = Counter(one.result.code[:8] for one in tried)
     said = [f"{count} with sources `{code}`" for code, count in counts.most_common()]
     return ", ".join([*said, *[f"{len(DEFECTS) - len(tried)} never"] * (len(tried) < len(DEFECTS))])
@@ -148,7 +127,7 @@ def _share(found: int, of: int) -> str:
 
 
 def _soon(tried: Sequence[_Tried]) -> Iterator[str]:
-    """How many defects of each half were shown within so many runs."""
+    """The number of defects of each half that were shown within 10, 30, … runs."""
     halves = [[one.result for one in tried if one.half == half] for half in ("judged", "tuned")]
     rows = [
         (f"{runs:,}", *(_shown_by(runs, [one for one in half if one.tries]) for half in halves))
@@ -161,22 +140,6 @@ def _shown_by(runs: int, results: Sequence[Result]) -> str:
     if not all(one.run or one.tries >= runs for one in results):
         return ""
     return _share(sum(bool(one.run) and one.tries <= runs for one in results), len(results))
-
-
-def _each(tried: Iterable[_Tried]) -> Iterator[str]:
-    yield from _table(
-        ("defect", "half", "suite", "first random run", "by"),
-        *(
-            (
-                f"**{one.defect.name}**: {one.defect.what}",
-                one.half,
-                one.suite,
-                one.random,
-                ", ".join(one.result.by[:3]),
-            )
-            for one in tried
-        ),
-    )
 
 
 def _words(group: str) -> str:
