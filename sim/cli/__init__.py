@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from sim.bounds import BoundReached, Inconclusive
-from sim.cli.arguments import told
+from sim.cli.arguments import as_typed
 from sim.cli.output import (
     EXIT_BAD_INPUT,
     EXIT_FAILED,
@@ -151,7 +151,7 @@ def _run(words: Sequence[str]) -> int:
         program = f"replog {group}".rstrip()
         what = "option" if last.startswith("-") else "command"
         hint = did_you_mean(last, [one.rpartition(" ")[2] for one in _names(group)])
-        raise BadInput(f"no such {what}: {told(last)}{hint}; see {program} --help")
+        raise BadInput(f"no such {what}: {as_typed(last)}{hint}; see {program} --help")
     from sim.plugins import load_installed
 
     load_installed()

@@ -1,7 +1,7 @@
-"""What commands say of the arguments they take: their kinds, and those that several have.
+"""Kinds of arguments of commands, and the arguments that several commands have.
 
-Nothing is imported here that a command might not need: reading the arguments is part of the start
-of `replog run`.
+Only what every command needs is imported here: reading the arguments is part of the start of
+`replog run`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _NUMBER = re.compile(r"-?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][-+]?[
 
 
 class Argument(NamedTuple):
-    """What the signature alone does not say of a parameter.
+    """An argument of a command, as far as the signature does not describe it.
 
     Attributes:
-        read: Makes the value of a text, or raises ArgumentTypeError; None = a path or a text, as
-            the parameter is annotated.
-        metavar: Stands for the value in the help; None = the parameter's name.
-        flags: The names of the option; empty = one, after the parameter.
-        nargs: As argparse has it, where it is not what follows from the signature; an option with
-            `?` has the empty text where it is given without a value.
-        help: What it means, where several commands share it; empty = the docstring says so.
+        read: Converts the text to a value, or raises ArgumentTypeError; None for a path or a text,
+            as the parameter is annotated.
+        metavar: Placeholder of the value in the help; None for the parameter's name.
+        flags: Names of the option; empty for the parameter's name.
+        nargs: As in argparse, where the signature does not imply it; an option with `?` has the
+            empty text where it is given without a value.
+        help: Meaning, where several commands share it; empty where the docstring has it.
     """
 
     read: Callable[[str], Any] | None = None
@@ -45,8 +45,8 @@ class Argument(NamedTuple):
     help: str = ""
 
 
-def told(text: str) -> str:
-    """An argument as a message repeats it: as it was typed, if that is short and printable."""
+def as_typed(text: str) -> str:
+    """An argument in a message: as it was typed, if that is short and printable."""
     plain = text.isprintable() and text and len(text) == len(in_short(text)) - 2
     return text if plain else in_short(text)
 
@@ -54,10 +54,10 @@ def told(text: str) -> str:
 class Number:
     """Reads a number, a whole one unless `whole` is false, from `least` to `most`, both included.
 
-    A `limit` is the upper bound of an option that has none of its own.
+    A `limit` takes the place of `most`, and messages name it.
 
     Attributes:
-        bounds: Such as `1 to 100`.
+        bounds: Range for the help, such as `1 to 100`.
     """
 
     def __init__(
@@ -79,10 +79,10 @@ class Number:
         number = whole_number(text) if self._whole else _decimal(text)
         if number is None:
             kind = "whole number" if self._whole else "number"
-            raise ArgumentTypeError(f"{told(text)}: expected a {kind}")
+            raise ArgumentTypeError(f"{as_typed(text)}: expected a {kind}")
         if not self._least <= number <= self._most:
             largest = "" if self._most == math.inf else f" and at most {self._most}{self._name}"
-            raise ArgumentTypeError(f"{told(text)}: expected at least {self._least}{largest}")
+            raise ArgumentTypeError(f"{as_typed(text)}: expected at least {self._least}{largest}")
         return number
 
 
@@ -92,20 +92,20 @@ def _decimal(text: str) -> float | None:
 
 
 def path_of(text: str) -> Path:
-    """A path; raises ArgumentTypeError for none at all."""
+    """The path in `text`; raises ArgumentTypeError for an empty text."""
     if not text:
         raise ArgumentTypeError("an empty path; the current folder is .")
     return Path(text)
 
 
 def shipped(text: str) -> Path:
-    """A file or a folder, or what Replog ships under that name, which is then said on stderr.
+    """A file or a folder, or the scenario that Replog ships under that name, noted on stderr.
 
     Raises BadInput as `shipped_path` does.
     """
     path = path_of(text)
     if path.exists():
-        return path  # the usual case, and at no cost
+        return path
     from sim.files.shipped import shipped_path
 
     found = shipped_path(text)
@@ -115,7 +115,7 @@ def shipped(text: str) -> Path:
 
 
 def spark_settings(given: Sequence[str] | None, *, engine: str = "spark") -> dict[str, str]:
-    """Spark's settings out of NAME=VALUE each. Raises BadInput for others, and for no Spark."""
+    """Settings of Spark from NAME=VALUE; raises BadInput for other names and other engines."""
     settings = {}
     for word in given or ():
         name, equals, value = word.partition("=")
@@ -134,7 +134,7 @@ RunOf = Annotated[
         help="A story or a scenario, or the id of a shipped one; or the folder of a sweep.",
     ),
 ]
-"""What has a run to look into."""
+"""A file, or the folder of a sweep, that has a run."""
 RunId = Annotated[int | None, Argument(Number(0, limit=RUN), "RUN_ID")]
 Folder = Annotated[Path, Argument(metavar="DIR", help="A sweep's folder.")]
 SeedOf = Annotated[
@@ -150,30 +150,30 @@ GivenRules = Annotated[
         help="Replace a rule, or preset=NAME; may be given more than once.",
     ),
 ]
-"""What `rule_values` reads."""
+"""The option that `rule_values` reads."""
 Explain = Annotated[
     str | None,
     Argument(
         metavar="INVARIANT",
         nargs="?",
-        help="Tell why it was violated: what decided, what was committed beside what there is, and "
-        "what led to it. Without a name, the first violation.",
+        help="Explain why it was violated: the fact that decided, the committed records against "
+        "those that replicas hold, and the events before. Without a name: the first violation.",
     ),
 ]
-"""`--explain`: None = not given, empty = the first violation, else an invariant."""
+"""`--explain`: an invariant; empty for the first violation, None where it is not given."""
 FailuresIn = Annotated[
     Path | None,
     Argument(
         metavar="DIR",
-        help="Of a failure, write a folder with all there is about it below this folder.",
+        help="Write a folder for each failure, with its run, trace and picture, below this folder.",
     ),
 ]
 TraceOut = Annotated[
     Path | None,
     Argument(
         metavar="OUT",
-        help="Write everything that happened to this file, a line of JSON each (replog-trace/1, "
-        "described in sim/protocol/events/FORMAT.md).",
+        help="Write all events of the run to this file, a line of JSON each (replog-trace/1, see "
+        "sim/protocol/events/FORMAT.md).",
     ),
 ]
 Output = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
@@ -189,16 +189,16 @@ def rule_values(given: list[str] | None, *, option: str = "--rule") -> dict[str,
     for text in given or []:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise BadInput(f"{option} {told(text)}: expected name=value")
+            raise BadInput(f"{option} {as_typed(text)}: expected name=value")
         if values.get(name, value) != value:
-            before = told(values[name])
-            raise BadInput(f"{option} {told(text)}: the same rule was given as {before}")
+            before = as_typed(values[name])
+            raise BadInput(f"{option} {as_typed(text)}: the same rule was given as {before}")
         values[name] = value
     return values
 
 
 def plugin_arguments() -> list[str]:
-    """What a command that reproduces a run needs for the plugins that were named in this one."""
+    """Options with which a command that reproduces a run names the same plugins."""
     from sim.plugins import as_options
 
     return as_options()
@@ -211,7 +211,7 @@ def run_at(
     seed: int | None = None,
     rule: list[str] | None = None,
 ) -> Run:
-    """The run of a story, a timed scenario or a row of a sweep; it is simulated when it is asked.
+    """The run of a story, a timed scenario or a row of a sweep; it is simulated when needed.
 
     Raises:
         BadInput: There is no such run, or seed and rules do not fit it.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 WITHIN_S = 60.0
-"""Seconds without `--within`, shared by both questions; most runs need a few."""
+"""Default of `--within`, in seconds; most runs need a few."""
 
 
 def explain(
@@ -57,20 +57,20 @@ def explain(
     rule: GivenRules = None,
     as_json: Json = False,
 ) -> int:
-    """Tell why an invariant was violated: what decided, the truth, what led to it.
+    """Explain why an invariant was violated: the deciding fact, the committed records, the events.
 
     FILE is a story or a timed scenario, or the folder of a sweep with the number of a run behind
-    it. With --what-if the future is drawn anew from ever later moments of the run: how often the
-    same invariant is violated then shows from when on it could not be avoided any more. And each
+    it. With --what-if random futures are simulated from later and later moments of the run: the
+    share of them that violates the invariant shows when the violation became unavoidable. And each
     single change is tried: another value of one rule, one fault or one step less.
 
     Args:
-        about: The number of a run, in the folder of a sweep; the invariant, without one the first
-            that is violated.
-        what_if: Also find out after which event it could not be avoided any more, and which single
-            changes avoid it.
-        within: With --what-if: stop then, with what is known.
-        tries: With --what-if: so many futures are drawn from each moment.
+        about: The number of a run, in the folder of a sweep; the invariant (default: the first
+            that is violated).
+        what_if: Also find the event after which the violation was unavoidable, and the single
+            changes that avoid it.
+        within: With --what-if: stop after so many seconds, with the results so far.
+        tries: With --what-if: number of futures from each moment.
     """
     run, wanted = _opened(file, about, seed, rule)
     found, scenario = run.recorded, run.scenario
@@ -102,7 +102,7 @@ def explain(
 def _opened(
     file: Path, about: list[str], seed: int | None, rule: list[str] | None
 ) -> tuple[Run, str]:
-    """The run, and the invariant that was asked about; empty = the first."""
+    """The run, and the invariant to explain; empty for the first that is violated."""
     words = list(about)
     number = int(words.pop(0)) if words and words[0].isdecimal() else None
     if len(words) > 1:
@@ -113,15 +113,15 @@ def _opened(
 def _no_return(
     run: Run, violation: Violation, within_s: float, tries: int, *, show: bool
 ) -> NoReturn | None:
-    """The point of no return of a timed run, told as it is found; None = a story has none."""
+    """The point of no return of a timed run, printed while it is found; None for a story."""
     from sim.diagnose.what_if.no_return import point_of_no_return
 
     if run.scenario.kind == "story":
         if show:
-            print("  no point of no return: what comes next in a story is its author's choice")
+            print("  no point of no return: the next step of a story is its author's choice")
         return None
     if show:
-        print("  how often it is violated when all after a moment is drawn anew:", flush=True)
+        print("  how often random futures violate it, from later and later moments:", flush=True)
     content: Any = run.scenario.content
     sealed = point_of_no_return(
         content,
@@ -148,7 +148,7 @@ def _point(point: Point) -> str:
 def _sealed(sealed: NoReturn) -> Iterator[str]:
     first = sealed.first
     if first.position is None:
-        yield "it could not be avoided from the start: every such run violates it"
+        yield "it was unavoidable from the start: every such run violates it"
         return
     least = first.interval.low
     yield (
@@ -156,7 +156,7 @@ def _sealed(sealed: NoReturn) -> Iterator[str]:
         f"{first.violated} of {first.tries} futures violate it (at least {least:.0%})"
     )
     if not sealed.complete:
-        yield "the time was over before it was found for sure: it may be earlier"
+        yield "out of time before it was found for sure: it may be earlier"
 
 
 def _as_data(sealed: NoReturn) -> dict[str, Any]:
@@ -183,15 +183,15 @@ def _show_healings(healings: Healings) -> None:
         for each in others:
             tell(f"    {each.change} ({', '.join(each.still)})")
     if healings.failed:
-        print("  not known, as the run ends in an error:")
+        print("  not known, since the run ends in an error:")
         for failed in healings.failed:
             tell(f"    {failed.change} ({failed.error})")
     if not healings.complete:
-        print("  the time was over before all changes were tried: see --within")
+        print("  out of time before all changes were tried: see --within")
 
 
 def _by_rule(changes: Iterable[str]) -> Iterator[str]:
-    """The values of one rule in one line."""
+    """Changes as lines, the values of one rule in one line."""
     values: dict[str, list[str]] = {}
     for change in changes:
         rule, colon, value = change.partition(": ")
@@ -210,25 +210,24 @@ def shrink(
     shortest: bool = False,
     as_json: Json = False,
 ) -> int:
-    """Make a failing run small: the same invariant is violated for the same cause.
+    """Shrink a failing run to a small story that violates the same invariant for the same cause.
 
-    Steps, replicas, keys, rules that do not matter and large numbers go, until no single step can
-    be left out. The result is a story that expects its violation; where the change of one rule
-    heals it, the story under that rule is written beside it, as its near miss.
+    Steps, replicas, keys, rules that do not matter and large numbers are removed until no single
+    step can be left out. The result is a story that expects its violation; where the change of one
+    rule heals it, the story under that rule is written, too, as its near miss.
 
-    The output file holds the best so far at any time. What was interrupted (status 130) or out of
-    time (status 0) goes on when that file is shrunk. Status 2: nothing is violated, so there is
-    nothing to shrink.
+    The output file has the best result so far at any time. After an interruption (status 130), or
+    out of time (status 0), shrink that file to go on. Status 2: nothing is violated.
 
     Args:
         run_id: The number of a run, in the folder of a sweep.
-        output: The file to write, also while it goes on; a folder gets a file named after the case.
-            Default: the result is printed.
-        within: Stop then, with the best found.
-        invariant: The invariant whose first violation counts. Default: the first one violated, of
-            those that the file expects if it expects any.
-        shortest: Search every schedule of the result's world for a shorter one, within the same
-            time again; one that is found is written beside the result.
+        output: The file to write, also during the search; a folder gets a file named after the
+            case (default: print the result).
+        within: Stop after so many seconds, with the best result so far.
+        invariant: The invariant whose first violation counts (default: the first one violated, of
+            those that the file expects if it expects any).
+        shortest: Also search all schedules of the result's small world for a shorter story, for the
+            same time again.
     """
     from sim.diagnose.shrink.engine import Budget
     from sim.diagnose.shrink.smallest import Case
@@ -247,7 +246,7 @@ def shrink(
     with StatusLine(lines_every_s=LINE_EVERY_S) as line:
 
         def report(improved: bool) -> None:
-            if out is not None and improved:  # it holds the best so far at any time
+            if out is not None and improved:
                 replace_text(out, case.draft())
             line.show(f"{case.left} {case.unit} of {case.size}, {budget.tries:,} tries")
 
@@ -296,7 +295,7 @@ def _checked_output(output: Path, file: Path) -> Path:
 
 
 def _beside(out: Path, what: str) -> Path:
-    """The file of something else that was found."""
+    """The path of a second result, such as the near miss."""
     return out.with_name(f"{out.stem}_{what}{out.suffix}")
 
 
@@ -307,7 +306,7 @@ def _document(
     searched: Shortest | None,
     out: Path | None,
 ) -> dict[str, Any]:
-    """What was found, as JSON has it; `out` is the file that is written."""
+    """The result as JSON; `out` is the file that is written."""
     from sim.diagnose.shrink.writing import file_of
 
     document: dict[str, Any] = {
@@ -341,7 +340,7 @@ def _document(
 def _lines(
     document: dict[str, Any], case: Case, found: SmallestExample, within: float
 ) -> Iterator[str]:
-    """What there is to say of the result beside its file; some lines are empty."""
+    """Lines about the result; some are empty."""
     yield document["output"] or ""
     yield f"{found.invariant}: {found.sentence}"
     size = f"{case.left} {case.unit} of {case.whole}, {found.tries:,} tries"
@@ -350,7 +349,7 @@ def _lines(
         yield f"{size}; no {one} can be left out (1-minimal)"
     else:
         why = "interrupted" if found.interrupted else f"out of time after {within:g} s"
-        yield f"{size}; {why}: it may get smaller; shrink this to go on"
+        yield f"{size}; {why}: it may get smaller; shrink this result to go on"
     yield found.remark
     near = document["near_miss"]
     if near is not None:

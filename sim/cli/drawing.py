@@ -38,20 +38,21 @@ def draw(
     step: Annotated[list[str] | None, Argument(metavar="NUMBER=CAPTION")] = None,
     rule: GivenRules = None,
 ) -> int:
-    """Draw what every replica holds, at the violation or at chosen steps, and what led to it.
+    """Draw the log of every replica at the violation or at chosen steps, and the events before.
 
     Without -o a text of a dozen lines is printed.
 
     Args:
         source: A story or a timed scenario, or the id of a shipped one; or the folder of a sweep.
-        run_id: Of a sweep: the run's number.
+        run_id: The number of a run, in the folder of a sweep.
         output: The file to write: .html steps through the run in a browser, .svg and .png are for
-            documents, .txt is what is printed without -o.
-        invariant: Draw the first violation of this one. Default: the first violation, or the end.
-        against: Of an HTML page: the same case under another rule, or preset=NAME, beside it; may
-            be given more than once.
+            documents, .txt has the text.
+        invariant: Draw the first violation of this one (default: the first violation, or the end).
+        against: HTML only: compare with the same case under another rule, or preset=NAME; may be
+            given more than once.
         everything: All events, not only those that led to the violation.
-        step: Of an SVG or PNG: the logs after this step, or ms, with a caption; more than once.
+        step: SVG or PNG only: the logs after this step, or ms, with a caption; may be given more
+            than once.
     """
     from sim.api.runs import Run
     from sim.api.scenarios import under
@@ -94,7 +95,7 @@ def draw(
 
 
 def _kind(output: Path | None, *, against: object, step: object) -> str:
-    """What to make, by the name of the file."""
+    """The kind of picture, by the suffix of the file."""
     kind = ".txt" if output is None else output.suffix.lower()
     if kind not in _KINDS:
         raise BadInput(f"--output {output}: expected a name that ends in {', '.join(_KINDS)}")

@@ -1,4 +1,4 @@
-"""`replog list`: what there is, each with its source."""
+"""`replog list`: rules, invariants, scenarios and other named things, each with its source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS, declared_family
-from sim.cli.arguments import Argument, Json, told
+from sim.cli.arguments import Argument, Json, as_typed
 from sim.cli.output import print_answer, print_table
 from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, STORY_FORMAT
@@ -27,7 +27,7 @@ _KINDS = {STORY_FORMAT: "story", LOG_FORMAT: "log"}
 
 
 def _rows(things: Iterable[Any], **columns: str | Callable[[Any], object]) -> Rows:
-    """A row for each thing: under each column the attribute of that name, or what is made of it."""
+    """A row for each thing: under each column an attribute, or the result of a function."""
     return [
         {name: getattr(one, of) if isinstance(of, str) else of(one) for name, of in columns.items()}
         for one in things
@@ -77,7 +77,7 @@ def presets() -> Rows:
 
 
 def invariants() -> Rows:
-    """Every invariant with what it says, and what has to hold for a violation to count."""
+    """Every invariant with its meaning, and the condition under which a violation counts."""
     known_invariants()
     return _rows(
         INVARIANTS,
@@ -101,16 +101,16 @@ def reached() -> Rows:
 
 
 def mixes() -> Rows:
-    """Every field of a mix, with its unit, what it means, and its value in each built-in mix."""
+    """Every field of a mix, with unit, meaning, and value in each built-in mix."""
     from sim.files.attribute_docs import attribute_docs
     from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, MIX_PURPOSES, Mix
 
-    told = attribute_docs(Mix)
+    docs = attribute_docs(Mix)
     rows: Rows = [
         {
             "field": "mix",
             "unit": "name",
-            "means": told["mix"]
+            "means": docs["mix"]
             + " "
             + "; ".join(f"{k}: {v}" for k, v in MIX_PURPOSES.items())
             + ".",
@@ -125,7 +125,7 @@ def mixes() -> Rows:
             {
                 "field": field,
                 "unit": _unit(field, values["reference"]),
-                "means": told[field],
+                "means": docs[field],
                 **{name: _shown(value) for name, value in values.items()},
             }
         )
@@ -154,7 +154,7 @@ def ops() -> Rows:
     every = {
         "op": "(every step)",
         "fields": " ".join(f"[{name}]" for name in COMMON),
-        "means": "What any step may say beside its own fields.",
+        "means": "Fields that every step may have.",
         "source": "this project",
         "field_meanings": dict(COMMON),
     }
@@ -175,7 +175,7 @@ def ops() -> Rows:
 
 
 def faults() -> Rows:
-    """Every kind of fault that a timed scenario may have, with how often random ones have it."""
+    """Every kind of fault of timed scenarios, with its weight in random ones."""
     from sim.simulate.faults import FAULTS
     from sim.simulate.faults.fault import meaning_of
 
@@ -189,10 +189,10 @@ def faults() -> Rows:
 
 
 def columns() -> Rows:
-    """Every column of the tables of a sweep, those of a group side by side."""
-    from sim.study.sweep.columns import columns as told
+    """Every column of the tables of a sweep, by groups."""
+    from sim.study.sweep.columns import columns as columns_of_a_sweep
 
-    found = list(told())
+    found = list(columns_of_a_sweep())
     groups = list(dict.fromkeys((column.table, column.group) for column in found))
     return _rows(
         sorted(found, key=lambda one: groups.index((one.table, one.group))),
@@ -226,7 +226,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "columns": columns,
     "limits": limits,
 }
-"""What `replog list` can show without looking at any file."""
+"""Tables of `replog list` that need no file."""
 
 
 def scenarios(folder: Path) -> Rows:
@@ -260,7 +260,7 @@ def list_(
     folder: Annotated[Path | None, Argument(metavar="DIR", flags=("--in",))] = None,
     as_json: Json = False,
 ) -> int:
-    """List what there is, from the code, each with its source.
+    """List rules, invariants, steps, faults, scenarios and more, each with its source.
 
     Args:
         what: rules, presets, invariants, reached, mixes, ops (steps of stories), faults, columns
@@ -273,7 +273,7 @@ def list_(
         rows = TABLES[what]()
     else:
         allowed = ", ".join((*TABLES, "scenarios"))
-        raise BadInput(f"list {told(what)}: allowed: {allowed}")
+        raise BadInput(f"list {as_typed(what)}: allowed: {allowed}")
     plain = _rule_rows(rows) if what == "rules" else map(_plain, rows)
     return print_answer(as_json, rows, lambda: print_table(list(plain), texts=True))
 
@@ -283,7 +283,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _folder(given: Path | None) -> Path:
-    """Where scenarios are: as given, here, or where Replog has its own."""
+    """The folder of scenarios: as given, here, or the shipped one."""
     from sim.files.shipped import PREFIX, shipped_folder
 
     here = Path(PREFIX)

@@ -30,12 +30,12 @@ def clean(
     explain: Annotated[str | None, Argument(metavar="KEY")] = None,
     as_json: Json = False,
 ) -> int:
-    """Do the steps of a log file; show what the cleaner keeps, removes, and why.
+    """Run the steps of a log file; show which records the cleaner keeps and removes, and why.
 
-    What comes of it is compared with what the file expects.
+    The result is compared with what the file expects.
 
     Args:
-        explain: Why is this key's tombstone, or value, still here, or already gone?
+        explain: Explain why the value or the tombstone of this key is still there, or is gone.
     """
     from sim.simulate.logfile.expect import differences_of_steps
     from sim.simulate.logfile.file import log_file_in, read_log_document
@@ -46,18 +46,18 @@ def clean(
     document, differences = differences_of_steps(loaded, read)
     show = partial(_show_steps, loaded, document)
     if explained is not None:
-        told = ("offset", "kind", "fate", "sentence")
-        rows = [{name: getattr(one, name) for name in told} for one in explained.records]
+        names = ("offset", "kind", "fate", "sentence")
+        rows = [{name: getattr(one, name) for name in names} for one in explained.records]
         document |= {"explanation": rows, "explanation_left_out": explained.left_out}
         show = partial(_show_explained, explained)
     document |= {"notes": list(loaded.notes), "differences": differences}
-    return _tell("clean", logfile, rule, document, show, expects=_expects(read), as_json=as_json)
+    return _print("clean", logfile, rule, document, show, expects=_expects(read), as_json=as_json)
 
 
 def eligible(logfile: LogPath, *, rule: GivenRules = None, as_json: Json = False) -> int:
-    """Say which of the logs in a log file the cleaner would choose, and why.
+    """Show which of the logs in a log file the cleaner would choose, and why.
 
-    What comes of it is compared with what the file expects.
+    The choice is compared with what the file expects.
     """
     from sim.simulate.logfile.eligible import select_log
     from sim.simulate.logfile.eligible_file import eligible_file_in
@@ -70,7 +70,9 @@ def eligible(logfile: LogPath, *, rule: GivenRules = None, as_json: Json = False
     document |= {"notes": list(file.notes), "differences": differences}
 
     show = partial(_show_selection, select_log(file.logs, now_ms=file.now_ms))
-    return _tell("eligible", logfile, rule, document, show, expects=_expects(read), as_json=as_json)
+    return _print(
+        "eligible", logfile, rule, document, show, expects=_expects(read), as_json=as_json
+    )
 
 
 def _expects(read: Document) -> bool:
@@ -87,7 +89,7 @@ def _explained(loaded: LogFile, file: Path, key: str) -> KeyExplanation:
         raise BadInput(f"{file}: {error}") from None
 
 
-def _tell(
+def _print(
     name: str,
     file: Path,
     rule: list[str] | None,
@@ -97,7 +99,7 @@ def _tell(
     expects: bool,
     as_json: bool,
 ) -> int:
-    """Prints what there is to tell, the notes, and where it is not what the file expects."""
+    """Prints the result, its notes, and its differences from what the file expects."""
     differences = document["differences"]
     status = EXIT_FAILED if differences else 0
     if as_json:

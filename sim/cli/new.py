@@ -1,4 +1,4 @@
-"""`replog new`: a small file to begin with, which runs as it is."""
+"""`replog new`: a small file to start from, which runs as it is."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Kind(NamedTuple):
     """A kind of file.
 
     Attributes:
-        template: The name of its text.
-        next: The command that uses it, without the file.
-        has_schema: Whether editors can check it.
+        template: Name of the template.
+        next: The command that uses such a file.
+        has_schema: True where the JSON Schema covers it.
     """
 
     template: str
@@ -37,7 +37,7 @@ KINDS = {
     "explore": Kind("explore.yaml", "replog explore FILE"),
     "workflow": Kind("workflow.yml", "git add FILE", has_schema=False),
 }
-"""What can be made, by name."""
+"""Kinds of files by name."""
 
 
 def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None) -> int:
@@ -65,24 +65,24 @@ def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None
         raise BadInput(f"{output}: is there already; give another name")
     from sim.files.atomic import replace_text
 
-    output.parent.mkdir(parents=True, exist_ok=True)  # a project has none before its first file
+    output.parent.mkdir(parents=True, exist_ok=True)
     replace_text(output, text)
     tell(f"{output}; next: {made.next.replace('FILE', shell.quoted(output))}")
     return 0
 
 
 def _with_address(workflow: str) -> str:
-    """The workflow with what pip installs, where this installation came from an address."""
+    """The workflow with the address that Replog was installed from, where there is one."""
     address = origin("report")
     if "://" not in address or "file://" in address:
-        return workflow  # a folder of this machine, which GitHub does not have
+        return workflow  # a folder of this machine is not on GitHub
     return workflow.replace("{ vars.REPLOG }", f"{{ vars.REPLOG || '{address}' }}")
 
 
 def _modeline(output: Path) -> str:
-    """What names the schema: from the file where both are in one project, absolute elsewhere.
+    """The comment that names the schema: a relative path within a project, else an absolute one.
 
-    A project is the current folder, in which there may be an environment, or this repository.
+    A project is the current folder, which may contain an environment, or this repository.
     """
     from sim.files.shipped import shipped_folder
 

@@ -1,9 +1,8 @@
-"""The output of commands: tables, JSON, exit statuses, on streams that foreign text does not break.
+"""The output of commands: tables, JSON, exit statuses, on streams that foreign text cannot break.
 
-Everything a command prints goes through here, so that no command has to think of it: what cannot be
-seen is escaped (`sim.files.foreign.lines`), and so are letters that the encoding of a terminal has
-not. What writes its own control sequences, such as a line that is drawn anew, asks for the stream
-beneath.
+Everything that a command prints goes through these streams: characters that cannot be seen are
+escaped (`sim.files.foreign.lines`), and letters that the terminal's encoding lacks. A line that is
+redrawn writes its own control sequences to the stream beneath.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 class Shown:
-    """A stream that shows text, and does nothing else with it.
+    """A stream that escapes what a terminal would not show as text.
 
     Args:
-        stream: Where it goes.
-        as_is: Leave control characters in it: they are our own.
-        may_fail: That it cannot be written is no reason to stop: nobody waits for it.
+        stream: The stream beneath.
+        as_is: Keep control characters: they are Replog's own.
+        may_fail: Ignore errors of the stream, as for progress on stderr.
     """
 
     def __init__(self, stream: TextIO, *, as_is: bool = False, may_fail: bool = False) -> None:
@@ -46,23 +45,23 @@ class Shown:
 
     @property
     def beneath(self) -> TextIO:
-        """The same stream for what writes control characters of its own."""
+        """This stream without escaping."""
         return cast("TextIO", Shown(self._stream, as_is=True, may_fail=self._may_fail))
 
     def write(self, text: str) -> int:
-        """Write a text. Raises OSError as the stream does, unless it may fail."""
+        """Writes a text. Raises OSError as the stream does, unless it may fail."""
         shown = text if self._as_is else plain_lines(text)
         with self._failing():
             self._stream.write(shown)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write texts."""
+        """Writes texts one after the other."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """Raises OSError as the stream does, unless it may fail."""
+        """Flushes the stream. Raises OSError as the stream does, unless it may fail."""
         with self._failing():
             self._stream.flush()
 
@@ -80,13 +79,13 @@ class Shown:
 
 
 def beneath(stream: TextIO) -> TextIO:
-    """A stream without what escapes: for lines that are drawn anew, whose texts are our own."""
+    """A stream without escaping, for lines that are redrawn, whose texts are Replog's own."""
     return stream.beneath if isinstance(stream, Shown) else stream
 
 
 @contextmanager
 def shown_streams() -> Iterator[None]:
-    """Puts both streams of this process into a `Shown`; one that was closed is there, and fails."""
+    """Wraps stdout and stderr in a `Shown` for the block; a stream that was closed fails."""
     _open_what_is_closed()
     before = sys.stdout, sys.stderr
     for stream in before:
@@ -100,15 +99,15 @@ def shown_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = before
         try:
             before[0].flush()
-        except (OSError, ValueError):  # said already
+        except (OSError, ValueError):  # was reported before
             write_no_more()
 
 
 def _open_what_is_closed() -> None:
-    """Gives a process that was started with closed streams some of its own.
+    """Opens the standard streams that were closed when the process started.
 
-    Else the next file it opens would be its stdout. Nothing can be written to the one made here:
-    a result that goes nowhere is no success.
+    Otherwise the next file that it opens would be its stdout. Writing to a stream opened here
+    fails: a result that goes nowhere is no success.
     """
     for number, flags in ((_STDIN, os.O_RDONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
         try:
@@ -122,7 +121,7 @@ def _open_what_is_closed() -> None:
 
 
 def write_no_more(number: int = _STDOUT) -> None:
-    """Sends what is still to be written to a broken stream nowhere, so that the end is quiet."""
+    """Discards what is still buffered for a broken stream, so that Python exits quietly."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
@@ -134,38 +133,38 @@ EXIT_INTERRUPTED = 130
 
 REDRAWN_EVERY_S = 0.1
 LINE_EVERY_S = 10.0
-"""How often something that takes long says how far it is, where no line is drawn anew."""
+"""Seconds between two lines of progress where none is redrawn."""
 WIDTH_WHEN_PIPED = 160
 WIDEST = 1_000
-"""No line is filled up to more columns, whatever the environment says."""
+"""Largest width of a line, even where the environment asks for more."""
 TABLE_WIDTH = 120
 """A narrower terminal gets a list with one field per line instead of a table of texts."""
 NAME_WIDTH = 40
-"""So do names that would leave no room for the other columns."""
+"""Longer names in the first column get such a list, too: no room is left beside them."""
 
 Cells = Sequence[Mapping[str, object]]
 
 
 def complain(text: str) -> None:
-    """Problems go to stderr, each line with the name of the program."""
+    """Prints problems to stderr, each line with the name of the program."""
     for line in text.split("\n") if text else ():
         print(f"replog: {line}", file=sys.stderr)
 
 
 def tell(text: str, file: TextIO | None = None) -> None:
-    """Print one line, whatever names are in it."""
+    """Prints a text as one line; line breaks in foreign names are escaped."""
     print(one_line(text), file=file or sys.stdout)
 
 
 def beside(as_json: bool) -> TextIO:
-    """Where what is no part of the result goes: with JSON on stdout, to stderr."""
+    """The stream for lines that are not part of the result: stderr where JSON is on stdout."""
     return sys.stderr if as_json else sys.stdout
 
 
 def print_answer(
     as_json: bool, document: object, show: Callable[[], object], *, status: int = 0
 ) -> int:
-    """Print a result, as one document or by `show`; the status, which the command ends with."""
+    """Prints a result, as one document or by `show`; returns the exit status it is given."""
     if as_json:
         print_json(document)
     else:
@@ -174,26 +173,24 @@ def print_answer(
 
 
 def print_json(value: object) -> None:
-    """One document."""
+    """Prints a value as one JSON document."""
     from sim.files.foreign.documents import json_text
 
     print_json_text(json_text(value, indent=1))
 
 
 def print_json_text(text: str) -> None:
-    """A document that is JSON already."""
+    """Prints a text that is JSON already."""
     from sim.files.foreign.documents import fit_for
 
     print(fit_for(text, sys.stdout.encoding or "utf-8"))
 
 
 class StatusLine:
-    """Says on stderr how far something is: on a terminal in one line that is drawn anew.
-
-    It is gone when its block ends.
+    """Progress on stderr: on a terminal one line that is redrawn, wiped when the block ends.
 
     Args:
-        lines_every_s: Elsewhere it is a line of its own every so many seconds; None = never.
+        lines_every_s: Seconds between lines where stderr is no terminal; None for no lines.
     """
 
     def __init__(self, *, lines_every_s: float | None = None) -> None:
@@ -202,7 +199,7 @@ class StatusLine:
         self._last = time.monotonic() if lines_every_s else 0.0
 
     def show(self, text: str, *, at_once: bool = False) -> None:
-        """Show a text, unless one was shown a moment ago."""
+        """Shows a text, unless another was shown a moment ago."""
         now = time.monotonic()
         if self._every_s is None or (now - self._last < self._every_s and not at_once):
             return
@@ -212,11 +209,11 @@ class StatusLine:
         self._draw(text)
 
     def wipe(self) -> None:
-        """Take the line away."""
+        """Wipes the line off the terminal."""
         self._draw("")
 
     def tell(self, text: str) -> None:
-        """Say something that stays."""
+        """Prints a line that stays."""
         self.wipe()
         complain(one_line(text))
 
@@ -233,7 +230,7 @@ class StatusLine:
 
 
 def _console(file: TextIO) -> Console:
-    """What shows text as it is."""
+    """A console of Rich that interprets nothing in a text."""
     from rich.console import Console
 
     return Console(
@@ -243,13 +240,13 @@ def _console(file: TextIO) -> Console:
         highlight=False,
         markup=False,
         emoji=False,
-        # Rich stumbles over a size of the terminal that is no number.
+        # Rich fails for a size of the terminal that is no number.
         _environ={k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES"}},
     )
 
 
 def width() -> int:
-    """Columns to fill: those of the terminal, or enough for a file."""
+    """Columns to fill: those of the terminal, or `WIDTH_WHEN_PIPED`."""
     if not sys.stdout.isatty():
         return WIDTH_WHEN_PIPED
     return terminal_width()
@@ -258,7 +255,7 @@ def width() -> int:
 def terminal_width() -> int:
     """Columns of the terminal, as `shutil.get_terminal_size` finds them; 80 without one.
 
-    That module takes as long to import as argparse, which asks it whenever it is not told.
+    That module takes as long to import as argparse, which asks it for the width by default.
     """
     columns = os.environ.get("COLUMNS", "")
     if columns.isascii() and columns.isdecimal() and int(columns[:9]):
@@ -270,9 +267,9 @@ def terminal_width() -> int:
 
 
 def print_table(rows: Cells, *, texts: bool = False) -> None:
-    """Rows with the same columns, the first one to the left, numbers to the right.
+    """Prints rows with the same columns, the first aligned left, the others right.
 
-    With `texts` every column is text that may wrap; where there is no room for that, a list. Of no
+    With `texts` every column is text that may wrap; on a narrow terminal it becomes a list. Without
     rows nothing is printed.
     """
     if not rows:
@@ -295,12 +292,12 @@ def print_table(rows: Cells, *, texts: bool = False) -> None:
         table.add_row(*row.values())
     console.print(table)
     lines = [line.rstrip() for line in drawn.getvalue().split("\n")[:-1]]
-    # In bold, perhaps; all texts are escaped already.
+    # Rich's own control sequences; all texts are escaped already.
     print("\n".join(lines), file=beneath(sys.stdout))
 
 
 def _print_list(rows: Cells) -> None:
-    """One block per row: its name, then the other fields, one below the other."""
+    """Prints a block per row: its name, then the other fields, one below the other."""
     import textwrap
 
     labels = list(rows[0])[1:]
@@ -317,47 +314,47 @@ def _print_list(rows: Cells) -> None:
 
 
 def print_counters(counters: Mapping[str, int]) -> None:
-    """What was counted, but for the zeros."""
+    """Prints the counters that are not zero."""
     shown = [f"{name} {value:,}" for name, value in counters.items() if value]
     print("  " + (", ".join(shown) or "nothing happened"))
 
 
 def print_settling(settling: Settling) -> None:
-    """By how much the counters are others at rest, and what was reached only then."""
+    """Prints how the counters changed while the run settled, and situations reached then."""
     changed = [f"{name} {count:+,}" for name, count in settling.counters.items()]
     seen = settling.reached
-    told = [*changed, *([f"reached: {', '.join(seen)}"] if seen else [])]
-    print(f"  while settling, after {settling.from_ms:,} ms: {', '.join(told) or 'nothing'}")
+    parts = [*changed, *([f"reached: {', '.join(seen)}"] if seen else [])]
+    print(f"  while settling, after {settling.from_ms:,} ms: {', '.join(parts) or 'nothing'}")
 
 
 def print_violations(violations: Iterable[Violation], when: Callable[[Violation], str]) -> None:
-    """One sentence each, with when it was judged."""
+    """Prints a sentence per violation, with the time at which it was found."""
     for violation in violations:
         tell(f"  {violation.invariant} ({when(violation)}): {violation.sentence}")
 
 
 def print_explanation(explanation: Explanation, violations: Iterable[Violation], run: Run) -> None:
-    """Its lines, under a heading that names what else was violated."""
+    """Prints an explanation under a heading that names the other violated invariants."""
     about = explanation.about
     times = "ms" if run.unit == "ms" else "steps"
     if run.settling and any(run.at_rest(found) for found in run.seen if found.invariant == about):
         times += f", settling from {run.settling.from_ms} on"
     others = [name for name in dict.fromkeys(v.invariant for v in violations) if name != about]
-    more = f"; --explain NAME tells of {', '.join(others)}" if others else ""
+    more = f"; --explain NAME explains {', '.join(others)}" if others else ""
     print(f"  why {about} was violated (times in {times}, newest first){more}:")
     for line in explanation:
         print(f"  {line}")
 
 
 def explanation_in_json(explanation: Explanation | None) -> dict[str, Any]:
-    """The keys of a JSON document: `explanation`, the lines, and the same as data beside it."""
+    """Keys of a JSON document: `explanation` has the lines, `explained` the same as data."""
     if explanation is None:
         return {"explanation": [], "explained": None}
     return {"explanation": list(explanation), "explained": explanation.as_json()}
 
 
 def hand_over(page: str, annotations: Iterable[str], *, as_json: bool) -> None:
-    """Add a page of Markdown to the summary of the job, and print annotations.
+    """Adds a page of Markdown to the summary of a job on GitHub, and prints annotations.
 
     With JSON on stdout, the annotations go to stderr.
     """

@@ -1,10 +1,10 @@
-"""Command lines: what a command takes, read with argparse, and what is wrong in one line.
+"""Command lines, read with argparse; an error is one line.
 
-A command is a function: its signature says what it takes, and its docstring what that means. A
+A command is a function: its signature declares the arguments, its docstring describes them. A
 parameter is an argument; one behind the `*` is an option of its name. A default makes it optional,
-`bool` a flag, a list an option that may be repeated, or any number of arguments. What else there is
-to say stands in `Annotated`, as an `Argument`. A parameter that is a dataclass stands for options
-that belong together, one for each of its fields.
+`bool` a flag, a list an option that may be repeated, or any number of arguments. An `Argument` in
+`Annotated` adds the rest. A parameter that is a dataclass stands for a group of options, one for
+each of its fields.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn, get_args, get_origin
 
 from sim.bounds import MEGABYTES, SECONDS, Bounds, Inconclusive, bounded, each_run_within
-from sim.cli.arguments import EXPLAIN, Argument, Number, path_of, told
+from sim.cli.arguments import EXPLAIN, Argument, Number, as_typed, path_of
 from sim.cli.output import terminal_width
 from sim.errors import BadInput, did_you_mean
 from sim.files.attribute_docs import docs_of
@@ -28,18 +28,18 @@ from sim.files.limits import MEGABYTES as MOST_MEGABYTES
 from sim.files.limits import SECONDS as MOST_SECONDS
 
 _NAME = re.compile(r"[a-z]+(-[a-z]+)+")
-"""What looks like the name of an invariant."""
+"""The form of an invariant's name."""
 _MISSING = "the following arguments are required: "
-"""How argparse begins to say so."""
+"""The beginning of argparse's message about missing arguments."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunBounds:
-    """How much one run may take.
+    """Bounds of one run, as options.
 
     Attributes:
-        max_seconds: A run that takes longer is inconclusive, status 3; 0 = no bound.
-        max_memory_mb: So is a run that needs more memory; 0 = no bound.
+        max_seconds: A run that takes longer is inconclusive, status 3; 0 for no bound.
+        max_memory_mb: A run that needs more memory is inconclusive, status 3; 0 for no bound.
     """
 
     max_seconds: Annotated[float, Argument(Number(0, whole=False, limit=MOST_SECONDS), "S")] = (
@@ -49,16 +49,14 @@ class RunBounds:
 
 
 class Command(NamedTuple):
-    """One command of the program.
+    """A command of the program.
 
     Attributes:
-        place: The module of `sim.cli` and the function in it that does it and returns the exit
-            status. Its signature says what it takes, its docstring is the help. Only the module of
-            the command in question is imported.
-        is_one_run: It is one run, or little beside one, and bounded like one; others bound each of
-            their runs alone.
-        has_bounds: Whether it has the options that bound a run; the command need not know of them.
-        has_plugins: The same of the option that imports a module.
+        place: Module of `sim.cli` and function in it, which returns the exit status. Its signature
+            declares the arguments, its docstring is the help. Only this module is imported.
+        is_one_run: True for a command that is bounded as one run; others bound each of their runs.
+        has_bounds: True for a command with the options of `RunBounds`.
+        has_plugins: True for a command with the option that imports a module.
     """
 
     place: str
@@ -68,23 +66,23 @@ class Command(NamedTuple):
 
     @property
     def function(self) -> Callable[..., int]:
-        """What does it."""
+        """The function that runs the command."""
         module, _, name = self.place.partition(".")
         found: Callable[..., int] = getattr(import_module(f"sim.cli.{module}"), name)
         return found
 
     @property
     def about(self) -> str:
-        """Its help, without what it says of its arguments."""
+        """The help, without the arguments."""
         return docs_of(self.function)[0]
 
     @property
     def summary(self) -> str:
-        """The first sentence of its help, in one line."""
+        """The first paragraph of the help, in one line."""
         return " ".join(self.about.split("\n\n")[0].split())
 
     def declare(self, parser: argparse.ArgumentParser) -> None:
-        """Adds what it takes to a parser."""
+        """Adds the arguments of the command to a parser."""
         declare(parser, self.function)
         if self.has_plugins:
             _take_plugins(parser)
@@ -92,10 +90,10 @@ class Command(NamedTuple):
             declare(parser, RunBounds)
 
     def run(self, given: dict[str, Any]) -> int:
-        """Do it with the values of its arguments by name; each run within the bounds among them.
+        """Runs the command with its arguments by name; each run is within the bounds among them.
 
         Raises:
-            Inconclusive: A command that is one run, or little more, hit one besides.
+            Inconclusive: A command that is bounded as one run hit a bound.
         """
         seconds = given.pop("max_seconds", SECONDS)
         megabytes = given.pop("max_memory_mb", MEGABYTES)
@@ -108,7 +106,7 @@ class Command(NamedTuple):
 
 
 class Parser(argparse.ArgumentParser):
-    """The arguments of one command; what is wrong with them is a BadInput that names its help."""
+    """The parser of one command; an error is a BadInput that names the command's help."""
 
     def __init__(self, command: str, about: str) -> None:
         super().__init__(
@@ -134,7 +132,7 @@ class Parser(argparse.ArgumentParser):
         raise BadInput(f"{message}; see {self.prog} --help")
 
     def values_of(self, words: Sequence[str]) -> dict[str, Any]:
-        """The value of every argument by its name; options may stand before, between and after.
+        """The value of every argument by its name; options may stand anywhere.
 
         Prints the help and raises SystemExit when `words` ask for it.
 
@@ -149,15 +147,15 @@ class Parser(argparse.ArgumentParser):
             if word.startswith("-"):
                 known = [name for one in self._actions for name in one.option_strings]
                 name = word.partition("=")[0]
-                self.error(f"no such option: {told(name)}{did_you_mean(name, known)}")
-            self.error(f"unexpected argument: {told(word)}")
+                self.error(f"no such option: {as_typed(name)}{did_you_mean(name, known)}")
+            self.error(f"unexpected argument: {as_typed(word)}")
         return vars(given)
 
 
 def _with_explain_apart(words: Sequence[str]) -> list[str]:
-    """The words of a command line, such that what follows a bare `--explain` is no value of it.
+    """The words of a command line in which `--explain` takes only an invariant as its value.
 
-    The name of an invariant is one, unless there is a file or folder of that name.
+    A word is an invariant if it has the form of one and no file or folder has that name.
     """
     found: list[str] = []
     for word, following in zip(words, [*words[1:], ""], strict=False):
@@ -167,7 +165,7 @@ def _with_explain_apart(words: Sequence[str]) -> list[str]:
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Keeps the paragraphs of a description; says what is required, a default, a bound."""
+    """Keeps the paragraphs of a description; appends default, range, and `required`."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30, width=terminal_width() - 2)
@@ -206,7 +204,7 @@ class _HelpFormatter(argparse.HelpFormatter):
 
 
 class _StoreOnce(argparse.Action):
-    """Stores a value as argparse does, but of an option that is given two values none."""
+    """Stores a value as argparse does, and refuses a second, different value of an option."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -219,7 +217,7 @@ class _StoreOnce(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        """Raises BadInput, by way of the parser, for a second value."""
+        """Raises BadInput, through the parser, for a second value."""
         if option_string is not None:
             if self._given is not None and self._given != values:
                 parser.error(f"{option_string}: given twice, {self._given} and {values}")
@@ -228,7 +226,7 @@ class _StoreOnce(argparse.Action):
 
 
 class _LoadPlugin(argparse.Action):
-    """Imports a plugin at once, before other arguments are looked at."""
+    """Imports a plugin at once, before other arguments are read."""
 
     def __call__(self, *arguments: Any) -> None:
         from sim.plugins import load_plugins
@@ -237,7 +235,7 @@ class _LoadPlugin(argparse.Action):
 
 
 def _take_plugins(parser: argparse.ArgumentParser) -> None:
-    """`--plugin`, which a command need not know of: the module is imported when it is read."""
+    """Adds `--plugin`, which the command is not given: the module is imported when it is read."""
     parser.add_argument(
         "--plugin",
         action=_LoadPlugin,
@@ -249,17 +247,17 @@ def _take_plugins(parser: argparse.ArgumentParser) -> None:
 
 
 def declare(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
-    """Adds what a function takes to a parser."""
-    _, told = docs_of(function)
+    """Adds the parameters of a function, or the fields of a dataclass, to a parser."""
+    _, docs = docs_of(function)
     for one in _parameters(function):
         if group := _group_of(one):
             declare(parser, group)
         else:
-            _add(parser, one, told.get(one.name, ""))
+            _add(parser, one, docs.get(one.name, ""))
 
 
 def call(function: Callable[..., int], given: dict[str, Any]) -> int:
-    """Calls a function with the values of its arguments by name."""
+    """Calls a function with the values of its arguments by name; groups become dataclasses."""
     for one in _parameters(function):
         if group := _group_of(one):
             given[one.name] = group(
@@ -269,7 +267,7 @@ def call(function: Callable[..., int], given: dict[str, Any]) -> int:
 
 
 def _group_of(one: Parameter) -> type[Any] | None:
-    """The dataclass that a parameter is annotated as; None = it is one argument."""
+    """The dataclass that a parameter is annotated with; None for a single argument."""
     kind = one.annotation
     return kind if isinstance(kind, type) and is_dataclass(kind) else None
 
@@ -279,11 +277,11 @@ def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     return tuple(signature(function, eval_str=True).parameters.values())
 
 
-def _add(parser: argparse.ArgumentParser, one: Parameter, told: str) -> None:
+def _add(parser: argparse.ArgumentParser, one: Parameter, docs: str) -> None:
     parts = set(_parts(one.annotation))
     said = next((part for part in parts if isinstance(part, Argument)), Argument())
     is_option = one.kind is Parameter.KEYWORD_ONLY
-    settings: dict[str, Any] = {"help": said.help or told}
+    settings: dict[str, Any] = {"help": said.help or docs}
     names = [one.name]
     if is_option:
         names = list(said.flags or [f"--{one.name.replace('_', '-')}"])
@@ -308,7 +306,7 @@ def _add(parser: argparse.ArgumentParser, one: Parameter, told: str) -> None:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """An annotation and what it is made of: of `list[str] | None` also `list` and `str`."""
+    """An annotation and its parts: of `list[str] | None` also `list` and `str`."""
     yield annotation
     yield get_origin(annotation)
     for part in get_args(annotation):

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What is told of a run, and what is kept of it."""
+    """Options for the output of a run."""
 
     explain: Explain = None
     trace: TraceOut = None
@@ -58,16 +58,16 @@ def run(
     rule: GivenRules = None,
     wanted: Wanted,
 ) -> int:
-    """Run one scenario or story and compare it with what it expects; or a run of a sweep again.
+    """Run one scenario or story and compare it with what it expects; or repeat a run of a sweep.
 
-    With --json each violation tells when it was judged, `at_ms` or `step`, and `since` when it was
-    so, in the same unit. The digest of a run of a sweep is compared with that in its row; a folder
-    with `plan.json` alone is enough to run it, and then there is nothing to compare with.
+    With --json each violation has the time at which it was found, `at_ms` or `step`, and the time
+    `since` which it holds, in the same unit. The digest of a repeated run is compared with that in
+    the table of the sweep; without a table, `plan.json` is enough to run it.
 
     Args:
         file: A story or a timed scenario, YAML or JSON; the id of a shipped one; or the folder of
             a sweep.
-        run_id: Of a sweep: the run's number.
+        run_id: The number of a run, in the folder of a sweep.
     """
     if run_id is None and file.is_dir():
         command = shell.command(["replog", "suite", file])
@@ -80,7 +80,7 @@ def run(
     found = made.recorded
     took_ms = round((time.perf_counter() - started) * 1000)
     scenario = made.scenario
-    _tell(
+    _print(
         made,
         wanted,
         failed=found.exit_code != 0,
@@ -97,7 +97,7 @@ def run(
 
 
 def _again(there: Run, folder: Path, run_id: int, wanted: Wanted) -> int:
-    """Runs one row of a sweep again, in full, and compares its digest with the row's."""
+    """Repeats a run of a sweep with all its events, and compares its digest with the row's."""
     from sim.api.runs import Run
     from sim.protocol.rules.rules import shown
     from sim.study.sweep.table import has_table, open_table
@@ -110,13 +110,13 @@ def _again(there: Run, folder: Path, run_id: int, wanted: Wanted) -> int:
     nothing = "no table of runs here" if row else "the run in the table has other rules"
     compared = row is not None and has_table(folder) and not found.cut_off
     same = row.digest == found.digest if row and compared else None
-    told = {
+    compared_as = {
         True: "reproduced",
         False: "DIFFERS from the row",
-        None: f"compared with nothing: {nothing}",
+        None: f"not compared: {nothing}",
     }
     changed = made.scenario.changed_rules.items()
-    _tell(
+    _print(
         made,
         wanted,
         failed=bool(found.violations) and same is not False,
@@ -126,7 +126,7 @@ def _again(there: Run, folder: Path, run_id: int, wanted: Wanted) -> int:
             f"  rules: {', '.join(f'{name}={shown(value)}' for name, value in changed) or '-'}",
         ],
         tail=[
-            f"{_verdict(found)}; digest {told[same]}",
+            f"{_verdict(found)}; digest {compared_as[same]}",
             *([f"reproduce: {made.command}"] if same is False else []),
         ],
     )
@@ -142,7 +142,7 @@ def _check_trace(wanted: Wanted, read: Iterable[Path] = ()) -> None:
         check_writable(wanted.trace, what=f"--trace {wanted.trace}", read=list(read))
 
 
-def _tell(
+def _print(
     made: Run,
     wanted: Wanted,
     *,
@@ -151,7 +151,7 @@ def _tell(
     head: list[str],
     tail: list[str],
 ) -> None:
-    """Writes what is wanted of a run, and tells the rest between `head` and `tail`."""
+    """Writes the files that are wanted, and prints the run between `head` and `tail`."""
     found = made.recorded
     if wanted.trace is not None:
         made.save_trace(wanted.trace)
@@ -197,7 +197,7 @@ def _show_detail(found: Simulated) -> None:
 
 
 def _with_since(found: Simulated) -> dict[str, Any]:
-    """A run as JSON; each violation also tells since when it was so."""
+    """A run as JSON; each violation also has the time since which it holds."""
     from sim.diagnose.explain.signature import all_since
 
     document = found.as_json()

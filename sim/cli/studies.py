@@ -1,4 +1,4 @@
-"""`replog matrix`, `replog causes` and `replog explore`: questions that take many runs."""
+"""`replog matrix`, `replog causes` and `replog explore`: answers from many runs."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def matrix(
     output: Output = None,
     as_json: Json = False,
 ) -> int:
-    """Run scenarios under every value of one rule: what holds, under which rules, at what price.
+    """Run scenarios under every value of one rule, and compare violations and costs.
 
     Args:
         paths: Stories, timed scenarios, folders of them; or names of shipped ones.
-        vary: The rule in question, and its values.
-        under: Another rule, or several joined by +: try every combination of values beside it; may
-            be given more than once.
-        skip: Leave out files so named; may be given repeatedly.
-        sweep: With -o: add what a finished sweep says of the rule.
-        output: Write a page of Markdown there.
+        vary: The rule to vary, and its values (default: all).
+        under: Another rule, or several joined by +, to combine with it; may be given more than
+            once.
+        skip: Leave out files with such a name; may be given more than once.
+        sweep: With -o: add the results of a finished sweep about the rule.
+        output: Also write a page of Markdown to this file.
     """
     from sim.files.atomic import check_writable, replace_text
     from sim.study.matrix import matrix as page
@@ -103,7 +103,7 @@ def matrix(
 
 
 def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> str:
-    """The command as it was given, the options in one order."""
+    """The command with its options in a fixed order."""
     words: list[object] = [*paths, "--vary", vary]
     for name, given in repeated.items():
         values: list[object] = given if isinstance(given, list) else []
@@ -112,19 +112,19 @@ def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> 
 
 
 WIDTH_MAX = 100
-"""Columns that sentences fill at most."""
+"""Largest width of sentences, in columns."""
 LISTED_MAX = 6
-"""Most rule sets that are listed for each cause; with more, those with the most runs."""
+"""Number of rule sets listed for each cause: those with the most runs."""
 
 
 def causes(folder: Folder, *, shrink: bool = False, as_json: Json = False) -> int:
-    """Why the runs of a sweep fail: grouped by cause, each with an example and a known story.
+    """Group the failing runs of a sweep by cause, each with an example and a known story.
 
-    A cause is a family of invariants and the mechanism that broke one, read from the events of each
-    run. Exit status 0: told, whatever there is to tell; 2: no such sweep.
+    A cause is a family of invariants and the mechanism that violated one, found in the events of
+    each run. Exit status 0; 2: no such sweep.
 
     Args:
-        shrink: Also shrink one run of each cause; the witnesses are kept in DIR/witnesses.
+        shrink: Also shrink one run of each cause; the results are kept in DIR/witnesses.
     """
     from sim.study.causes import add_witnesses, causes_of
 
@@ -134,7 +134,7 @@ def causes(folder: Folder, *, shrink: bool = False, as_json: Json = False) -> in
 
 
 def tell_witness(done: int, causes: int, cause: Cause) -> None:
-    """A line for each witness that was made."""
+    """Prints a line for each shrunk run."""
     tell(f"witness {done} of {causes}: {cause.text}", sys.stderr)
 
 
@@ -150,7 +150,7 @@ def _show_causes(found: Causes) -> None:
 
 
 def _shares(cause: Cause) -> Iterator[dict[str, str]]:
-    """Where it was met, most runs first."""
+    """Rule sets and environments in which the cause occurred, most runs first."""
     from sim.study.sweep.wording import shares
 
     met = sorted((share for share in cause.shares if share.runs), key=lambda one: -one.runs)
@@ -186,7 +186,7 @@ def _facts(found: Causes, cause: Cause) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    """A sentence in lines of a screen."""
+    """A sentence wrapped to the width of the terminal, indented."""
     from textwrap import wrap
 
     return wrap(
@@ -204,20 +204,20 @@ FORMAT = "replog-explored/1"
 ENGINES = ("process", "spark")
 LEVELS = "levels"
 _SAME = {"plan": "another plan", "made_by": "another version"}
-"""What a search goes on with only if it is the same, and what is said if it is not."""
+"""Fields that have to be equal to resume a search, each with the message where they differ."""
 MEGABYTES = 8_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class On:
-    """What searches, and where its levels are until it is done.
+    """The engine of a search and its settings.
 
     Attributes:
         engine: process, or spark for worlds that do not fit this machine.
         master: Spark master URL.
-        conf: A setting of Spark's, as spark-submit takes it; again for each.
-        levels: Where Spark has levels until then (default: DIR/levels); at an address, such as
-            hdfs://…, they stay.
+        conf: A setting of Spark, as spark-submit takes it; may be given more than once.
+        levels: Folder for the levels of a search on Spark (default: DIR/levels); at an address,
+            such as hdfs://…, they are kept.
     """
 
     engine: Annotated[str, Argument(metavar="NAME")] = "process"
@@ -237,22 +237,21 @@ def explore(
     memory_mb: Annotated[int, Argument(Number(0), "MB")] = MEGABYTES,
     as_json: Json = False,
 ) -> int:
-    """Search every schedule of a small world: what breaks, in how few steps, or that nothing does.
+    """Search all schedules of a small world for the shortest violation of each invariant.
 
-    Breadth first, so that the schedule of the first violation of each invariant is a shortest one.
-    "Nothing found" is a statement about the world and the budgets of the plan, and says no more.
-    Exit status: 0 every search came to its end, or to the depth that the plan asks for, whatever it
-    found; 3 one was stopped by its bounds.
+    Breadth first, so that the first violation of each invariant has a shortest schedule. "Nothing
+    found" is a statement about the world and the budgets of the plan, and no more. Exit status: 0
+    every search is complete, or reached the depth that the plan asks for; 3 a bound stopped one.
 
     Args:
         plan: A plan, `format: replog-explore/1`.
-        out: Write what is found there: explored.json, explored.md, and a story and its near miss
-            for each violation.
-        resume: Leave out the searches that are done in DIR, and go on with those that were
-            stopped, each behind its last level; says how many were done.
-        processes: Searches that go on at a time; on Spark one does.
-        seconds: Stop a search that has taken so long, and tell what it found; 0 = no bound.
-        memory_mb: Or whose memory has grown by so much; 0 = no bound.
+        out: Write explored.json and explored.md there, and a story and its near miss for each
+            violation.
+        resume: Skip the searches that are done in DIR, and continue those that were stopped, each
+            behind its last level; prints how many were done.
+        processes: Number of searches at the same time; on Spark one.
+        seconds: Stop a search after so many seconds, with the results so far; 0 for no bound.
+        memory_mb: Stop a search whose memory has grown by so many MB; 0 for no bound.
     """
     from sim.study.explore import check_installation
 
@@ -292,7 +291,7 @@ def explore(
 
 @contextmanager
 def _engine(on: On, keep: Path | None) -> Iterator[Engine | None]:
-    """What searches instead of this process; None = nothing does."""
+    """The engine on Spark; None for a search in this process."""
     if on.engine not in ENGINES:
         raise BadInput(f"--engine {on.engine}: one of {', '.join(ENGINES)}")
     settings = spark_settings(on.conf, engine=on.engine)
@@ -314,15 +313,15 @@ def _engine(on: On, keep: Path | None) -> Iterator[Engine | None]:
 
 
 def _is_done(answer: Mapping[str, Any], plan: Plan) -> bool:
-    """Whether a search came to its end, or to the depth that the plan asks for."""
+    """True where a search is complete, or reached the depth that the plan asks for."""
     return bool(answer["exhausted"] or answer["depth"] == plan.depth)
 
 
 def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]]:
-    """What is done already in the folder."""
+    """The results that the folder has; creates it if there is none."""
     if out is None:
         if resume:
-            raise BadInput("--resume: needs the folder of what was begun: --out DIR")
+            raise BadInput("--resume: needs the folder of a search that was stopped: --out DIR")
         return []
     path = out / DOCUMENT
     if not path.exists():
@@ -330,16 +329,16 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
         _write(out, plan, [], [])
         return []
     if not resume:
-        raise BadInput(f"--out {out}: {DOCUMENT} is there already; --resume goes on with it")
+        raise BadInput(f"--out {out}: {DOCUMENT} exists; --resume continues it")
     from sim.files.opening import read_text
 
     try:
         known = json.loads(read_text(path))
         asked = _document(plan, [])
-        other = [told for name, told in _SAME.items() if known[name] != asked[name]]
+        other = [label for name, label in _SAME.items() if known[name] != asked[name]]
         found: list[dict[str, Any]] = known["answers"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path}: cannot be read: {error}; remove it to begin anew") from error
+        raise BadInput(f"{path}: cannot be read: {error}; remove it to start again") from error
     if other:
         raise BadInput(f"{path}: is of {other[0]}; name another folder, or remove {out}")
     return found
@@ -382,7 +381,7 @@ def _write(
 def _tell_level(bounds: Bounds, name: str, at: Progress) -> None:
     if at.resumed:
         print(
-            f"{name}: goes on behind depth {at.depth}: {at.states:,} states were there, "
+            f"{name}: continues behind depth {at.depth}: {at.states:,} states were there, "
             f"{at.frontier:,} next",
             file=sys.stderr,
             flush=True,

@@ -18,8 +18,8 @@ from sim.files.limits import JOBS
 if TYPE_CHECKING:
     from sim.study.suite import CaseResult, Collected
 
-SAME_TOLD = 5
-"""Of ids that several files have, and of the files of each, so many are named."""
+SAME_SHOWN = 5
+"""Number of ids that several files have, and of files for each, that are printed."""
 
 
 def suite(
@@ -37,15 +37,14 @@ def suite(
     failures: FailuresIn = None,
     as_json: Json = False,
 ) -> int:
-    """Run scenario files, and every one below folders.
+    """Run scenario files and folders of them, and compare each with what it expects.
 
-    A file that cannot be read, a YAML or JSON file of no known format, or a run that ends in an
-    exception is one more failure; the others are run all the same. A suite that has nothing to run
-    is an error, and so is a path that is not there: what Replog ships is run with --shipped, and
-    never in the place of a folder that is missing. What is not run is counted.
+    A file that cannot be read, a YAML or JSON file of no known format, and a run that ends in an
+    exception are failures; the other files are still run. A path that does not exist is an error,
+    and so is a suite without files. Files that are not run are counted.
 
-    Status 0: all as expected. 1: something is not. 2: bad input, whatever else is. 3: a run hit a
-    bound, so that nobody knows. 130: interrupted; what is finished is told all the same.
+    Status 0: all as expected. 1: a file is not as expected. 2: bad input. 3: a run hit a bound, so
+    that its result is not known. 130: interrupted; finished files are still reported.
 
     On GitHub Actions the page of --markdown is also added to the summary of the job, and failures
     are annotated.
@@ -54,15 +53,15 @@ def suite(
         paths: Scenario files, folders of them.
         shipped: The scenarios that come with Replog.
         chosen_by: Only files whose path, id or tags contain a word, as in 'kip280 and not timed';
-            each has its kind, story, timed or log, and its folder as tags.
-        last_failed: Only what failed when it was last run from this folder; all, if nothing did.
+            the kind, story, timed or log, and the folder of a file are tags.
+        last_failed: Only files that failed in their last run from this folder; all, if none did.
         stop_at_first: Stop at the first failure.
-        strict: A note is a failure: a step that did nothing, a violation that is not judged, an
-            id that several files have.
-        jobs: Number of processes; 0 = one for each core.
-        skip: Leave out files so named, or with such a path; may be given more than once.
+        strict: Notes are failures: a step without effect, a violation that is not judged, an id
+            that several files have.
+        jobs: Number of processes; 0 for one per core.
+        skip: Leave out files whose name or path matches; may be given more than once.
         junit: Also write JUnit XML to this file.
-        markdown: Also add a page of Markdown to this file.
+        markdown: Also append a page of Markdown to this file.
     """
     from sim.files.atomic import check_writable
     from sim.files.shipped import shipped_folder
@@ -114,7 +113,7 @@ def suite(
 def _run(
     chosen: Collected, jobs: int, *, strict: bool, stop_at_first: bool, show_rows: bool
 ) -> tuple[list[CaseResult], bool]:
-    """The results, each told as it comes, and whether Ctrl-C came before the last."""
+    """The results, each printed when it is there; true where Ctrl-C came before the last."""
     from sim.study.suite import run_suite
 
     results: list[CaseResult] = []
@@ -128,8 +127,8 @@ def _run(
                     line.wipe()
                     _show_row(result)
                 red += not result.expectation_met and not result.open
-                told = f"{len(results)} of {len(chosen.files)}, {red} not as expected"
-                line.show(told, at_once=show_rows)
+                progress = f"{len(results)} of {len(chosen.files)}, {red} not as expected"
+                line.show(progress, at_once=show_rows)
                 if stop_at_first and not result.expectation_met:
                     break
     except KeyboardInterrupt:
@@ -138,15 +137,15 @@ def _run(
 
 
 def _counted(results: Sequence[CaseResult]) -> str:
-    """How many are as expected, and how many not; what is inconclusive is neither."""
+    """The numbers of files as expected, not as expected, and inconclusive."""
     met = sum(result.expectation_met for result in results)
     unknown = sum(result.open for result in results)
-    told = f"{met} as expected, {len(results) - met - unknown} not"
-    return f"{told}, {unknown} inconclusive" if unknown else told
+    known = f"{met} as expected, {len(results) - met - unknown} not"
+    return f"{known}, {unknown} inconclusive" if unknown else known
 
 
 def _last_failed(found: Collected) -> Collected:
-    """Of these files those that failed last, and those that are refused; all, if none did."""
+    """The files that failed in their last run, and those that are refused; all, if none did."""
     from sim.study.suite.selecting import last_failed
 
     failed = last_failed()
@@ -158,7 +157,7 @@ def _last_failed(found: Collected) -> Collected:
 
 
 def _show_row(result: CaseResult) -> None:
-    """Its row; the notes of a failure are told with it."""
+    """Prints the row of a result; the notes of a failure are printed with the failure."""
     unmet = result.verdict if result.open else "FAIL"
     mark = "ok  " if result.expectation_met else unmet
     print(one_line(f"{mark} {result.path}  {result.wall_ms} ms"), flush=True)
@@ -167,33 +166,33 @@ def _show_row(result: CaseResult) -> None:
 
 
 def _same_ids(results: Iterable[CaseResult]) -> Iterator[str]:
-    """A note for each id that several files have: reports tell them apart by their paths alone."""
+    """A note for each id that several files have: in reports only their paths differ."""
     files: dict[str, list[str]] = {}
     for result in results:
         files.setdefault(result.id, []).append(str(result.path))
     shared = [(name, paths) for name, paths in files.items() if len(paths) > 1]
-    for name, paths in shared[:SAME_TOLD]:
-        left = len(paths) - SAME_TOLD
-        named = ", ".join(paths[:SAME_TOLD]) + (f" and {left:,} more" if left > 0 else "")
+    for name, paths in shared[:SAME_SHOWN]:
+        left = len(paths) - SAME_SHOWN
+        named = ", ".join(paths[:SAME_SHOWN]) + (f" and {left:,} more" if left > 0 else "")
         yield f"the same id in {len(paths)} files, {name}: {named}"
-    if len(shared) > SAME_TOLD:
-        yield f"{len(shared) - SAME_TOLD:,} more ids are in several files"
+    if len(shared) > SAME_SHOWN:
+        yield f"{len(shared) - SAME_SHOWN:,} more ids are in several files"
 
 
 def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
-    """What was not run, in one line; nothing, when all was."""
-    told = [found.not_run] if found.others else []
+    """A line about the files that were not run, if there are any."""
+    parts = [found.not_run] if found.others else []
     for count, why in (
         (len(found.files) - len(chosen.files), "not selected"),
         (len(chosen.files) - done, "not reached"),
     ):
-        told += [f"{count} scenario file{'s' if count > 1 else ''} {why}"] if count else []
-    if told:
-        yield f"not run: {', '.join(told)}"
+        parts += [f"{count} scenario file{'s' if count > 1 else ''} {why}"] if count else []
+    if parts:
+        yield f"not run: {', '.join(parts)}"
 
 
 def _save(results: Sequence[CaseResult], folder: Path, summary: str) -> Mapping[Path, Path]:
-    """Write a folder for each failure, and the page that lists them; which one each file has."""
+    """Writes a folder for each failure and a page that lists them; the folder of each file."""
     from sim.api.suites import save_result, write_index_of_suite
     from sim.cli.sweeps import FOLDERS_MAX
 
@@ -216,7 +215,7 @@ def _failure_in_json(saved: Mapping[Path, Path], path: Path) -> dict[str, str]:
 
 
 def _show_failures(results: Sequence[CaseResult], saved: Mapping[Path, Path]) -> None:
-    """Tell of the failures at last, where people look."""
+    """Prints the failures last, where people look."""
     from sim.study.suite.reports import failure_lines
 
     failed = [result for result in results if not result.expectation_met]

@@ -1,4 +1,4 @@
-"""`replog sweep`, `replog report` and `replog gate`: random scenarios, and what they show."""
+"""`replog sweep`, `replog report` and `replog gate`: random scenarios and their evaluation."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class GateOptions:
-    """The gates, what narrows them, and where else they are reported.
+    """Options for gates: families and budgets, rule sets, and a page.
 
     Attributes:
-        fail_on: Fail if any run violates this family or invariant, `any` invariant, or what the
-            plan is `about`; may be given more than once.
-        budget: Fail if the runs show that more than this share of them violates it; may be given
-            more than once.
-        rule_set: Judge this rule set alone; may be given more than once.
+        fail_on: Fail if any run violates this family or invariant, `any` invariant, or those that
+            the plan is `about`; may be given more than once.
+        budget: Fail if the runs show that more than this share of runs violates a family or an
+            invariant; may be given more than once.
+        rule_set: Judge only this rule set; may be given more than once.
         markdown: Also write a table of the gates to this file.
     """
 
@@ -62,7 +62,7 @@ def gates_from(given: GateOptions) -> Gates | None:
     """The gates that the options ask for; None without any.
 
     Raises:
-        BadInput: One cannot be read, or an option is about gates and there is none.
+        BadInput: A gate cannot be read, or there is an option for gates and no gate.
     """
     if not (given.fail_on or given.budget):
         for option, value in (("rule-set", given.rule_set), ("markdown", given.markdown)):
@@ -82,7 +82,7 @@ def gates_from(given: GateOptions) -> Gates | None:
 
 
 def show_verdict(verdict: Verdict, given: GateOptions, *, as_json: bool) -> None:
-    """Prints a line for each comparison, and writes page and annotations where asked for."""
+    """Prints a line for each comparison; writes the page and annotations that are wanted."""
     from sim.files.atomic import replace_text
 
     if not as_json:
@@ -97,11 +97,11 @@ def show_verdict(verdict: Verdict, given: GateOptions, *, as_json: bool) -> None
 
 
 def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
-    """Judge a finished sweep by gates, without running anything.
+    """Judge a finished sweep by gates, without running it again.
 
-    Status 0: every gate passed. 1: one failed, or a run ended in an exception. 3: the runs are too
-    few to decide, or one hit a bound. The test of a budget is exact and one-sided; budgets together
-    are corrected for being many (Holm).
+    Status 0: every gate passed. 1: a gate failed, or a run ended in an exception. 3: the runs are
+    too few to decide, or one hit a bound. The test of a budget is exact and one-sided; several
+    budgets are corrected for their number (Holm).
     """
     from sim.study.gates import judge
     from sim.study.report import read_folder
@@ -122,14 +122,14 @@ def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
 
 
 def not_green(missing: Unjudged, *, runs: int, out: Path) -> str:
-    """Why a sweep says less than it should, in a line, and the command that shows a run of it."""
+    """The runs without a verdict, in a line, and a command that repeats one of them."""
     words = shell.command([out, missing.first_run, *plugin_arguments()])
     columns = f"see the columns error and reason of {out}/runs"
     return f"{missing.in_words(runs)}; {columns}\nreproduce: replog run {words}"
 
 
 def status_of(verdict: Verdict | None, missing: Unjudged) -> int:
-    """The exit status of gates and of runs without a verdict together."""
+    """The exit status by the gates and by runs without a verdict."""
     outcome = "passed" if verdict is None else verdict.outcome
     if missing.errors or outcome == "failed":
         return EXIT_FAILED
@@ -143,7 +143,7 @@ class Engine:
     Attributes:
         engine: spark or process (default: spark where it is installed).
         master: Spark master URL.
-        conf: A setting of Spark's, as spark-submit takes it; again for each.
+        conf: A setting of Spark, as spark-submit takes it; may be given more than once.
         partitions: Number of blocks (default: long ones first, short ones last).
     """
 
@@ -167,17 +167,16 @@ def sweep(
 ) -> int:
     """Run a plan's random scenarios under each of its rule sets, in parallel.
 
-    Violations are what a sweep counts, and no failure without a gate (--fail-on,
-    --budget; `replog gate` judges a finished sweep by the same). An exception inside a run is a
-    failure, status 1, like a gate that failed; a run that hit a bound has no verdict, status 3,
-    unless it left the durability contract, like a gate that so few runs cannot decide.
+    A sweep counts violations; they are failures only with a gate (--fail-on, --budget; `replog
+    gate` judges a finished sweep). Status 1: a gate failed, or a run ended in an exception. Status
+    3: the runs are too few for a gate, or one hit a bound before it left the durability contract.
 
     Args:
         plan: A sweep plan, YAML; or a shipped one's id.
         out: Folder for the tables; new or, to resume, old.
         count: Random cases (default: the plan's, with --resume the folder's).
         seed: Seed (default: the plan's, with --resume the folder's).
-        resume: Go on with what is there; with a larger --count also with a finished sweep.
+        resume: Continue the sweep in DIR; with a larger --count also a finished one.
     """
     from sim.study.sweep.plan import load_plan, number_runs
     from sim.study.sweep.runner import run_sweep
@@ -214,8 +213,8 @@ def sweep(
         tell_saved(save_causes(out, failures), file=beside(as_json))
     missing = result.unjudged
     if missing.first_run is not None:
-        told = complain if as_json else print
-        told(not_green(missing, runs=result.runs, out=result.out))
+        show = complain if as_json else print
+        show(not_green(missing, runs=result.runs, out=result.out))
     return status_of(verdict, missing)
 
 
@@ -263,17 +262,16 @@ def report(
 ) -> int:
     """Write report.html, report.md and report.json, and print the verdict with its grid.
 
-    A row of the grid is a hazard, a column an alternative; a cell has what searches prove, the
-    rates of runs, and the stories that show it. The page says why runs fail, each cause with the
-    smallest witness that shrinking one of its runs finds. Witnesses are kept in DIR/witnesses: the
-    next report is quick.
+    A row of the grid is a hazard, a column an alternative; a cell has the results of searches, the
+    rates of random runs, and the stories that show it. The page explains why runs fail, each cause
+    with a shrunk example. Examples are kept in DIR/witnesses, so that the next report is quick.
 
     Args:
         decision: Report this decision of the plan alone (default: all, the first one on top).
-        alternative: Run what is missing of one more value of the rule that the decision is about,
-            such as a fix of a plugin, in DIR/with_VALUE, and report that.
-        quote_in: Also put its verdict into a Markdown file, between two comments.
-        no_shrink: Make no witnesses; those that are in DIR/witnesses are shown.
+        alternative: Add one more value of the rule that the decision is about, such as a fix of a
+            plugin: run what is missing, in DIR/with_VALUE, and report on that.
+        quote_in: Also put the verdict into a Markdown file, between two comments.
+        no_shrink: Shrink no runs; show only the examples that are in DIR/witnesses.
     """
     from sim.cli.studies import tell_witness
     from sim.files.atomic import check_writable
@@ -307,11 +305,11 @@ def report(
 
 
 FOLDERS_MAX = 50
-"""Of a suite or a sweep with more failures, no more are written; the last line says so."""
+"""Largest number of folders of failures; the last line reports where there are more."""
 
 
 def save_causes(sweep: Path, folder: Path) -> list[Path]:
-    """The folders of a sweep's failures: for each cause that of the run with the fewest events."""
+    """Writes a folder for each cause of failures, of the run with the fewest events."""
     from sim.api.sweeps import open_sweep
 
     failures = open_sweep(sweep).failures().one_per_cause()
@@ -319,7 +317,7 @@ def save_causes(sweep: Path, folder: Path) -> list[Path]:
 
 
 def tell_saved(folders: list[Path], *, file: TextIO) -> None:
-    """A line for each folder."""
+    """Prints a line for each folder."""
     for folder in folders:
         tell(f"failure: {folder}", file)
     if len(folders) == FOLDERS_MAX:

@@ -1,4 +1,4 @@
-"""`replog certify`, `replog trace replay`: runs by their traces, and traces of real changes."""
+"""`replog certify` and `replog trace replay`: judges traces of runs; replays real changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def certify(trace: Path, *, as_json: Json = False) -> int:
-    """Judge a run again by its trace alone, and say whether the run found the same.
+    """Judge a run by its trace alone, with other code, and compare with the run's own verdict.
 
     The oracle shares no code with the simulator and its checks. Exit status: 0 both agree, 1 they
     do not, 2 the trace is cut, edited or contradicts itself, 3 a rule of the run is not known.
@@ -63,17 +63,17 @@ def _law_of(name: str) -> str:
 
 def _show(made: Certificate, not_judged: Iterable[str]) -> None:
     for name in made.judged:
-        ours, told = made.found.get(name), made.told.get(name)
-        places = None if told is None else (told["at"], (told["replica"], told["offset"]))
+        ours, run = made.found.get(name), made.told.get(name)
+        places = None if run is None else (run["at"], (run["replica"], run["offset"]))
         if ours == places:
             continue
-        tell(f"{name}: {'both' if ours and told else 'only one of the two'}")
+        tell(f"{name}: {'both' if ours and run else 'only one of the two'}")
         if ours:
             at, (replica, offset) = ours
             where = replica if offset is None else f"{replica}, offset {offset}"
             tell(f"  found at {at}: {where}; the law: {_law_of(name)}")
-        if told:
-            tell(f"  told at {told['at']}: {told['sentence']}")
+        if run:
+            tell(f"  reported by the run at {run['at']}: {run['sentence']}")
     if made.left_at is not None:
         print(f"the run left the durability contract at {made.left_at}: judged until then")
     print("not judged: " + ", ".join(not_judged))

@@ -29,7 +29,7 @@ def test_it_says_what_both_say_where_they_disagree(trace: Path) -> None:
     assert done.status == 1
     assert "disagree about no-resurrection, lso-progress" in done.out
     assert "found at 16: r3, offset 0; the law: At rest no log that ends above" in done.out
-    assert "told at 16: r3" in done.out
+    assert "reported by the run at 16: r3" in done.out
 
 
 def test_a_cut_trace_is_bad_input_in_one_line(trace: Path) -> None:

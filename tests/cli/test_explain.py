@@ -23,7 +23,7 @@ def test_a_change_that_ends_in_an_error_is_told_as_text_and_as_data(
     lines = replog("explain", STORY, "--what-if").out.splitlines()
     document = replog("explain", STORY, "--what-if", "--json").document
 
-    told = lines.index("  not known, as the run ends in an error:")
+    told = lines.index("  not known, since the run ends in an error:")
     assert lines[told + 1] == "    fix: empty_batch (IndexError: beyond)"
     error = {"kind": "rule", "change": "fix: empty_batch", "error": "IndexError: beyond"}
     assert (document["heals"], document["failed"]) == ([], [error])

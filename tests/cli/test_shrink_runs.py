@@ -24,7 +24,7 @@ rule_sets: [{fix: none}]
 def test_a_scenario_that_was_cut_short_is_one_to_go_on_with(here: Path) -> None:
     cut = replog("shrink", OLD_CLIENT, "-o", "out.yaml", "--within", "0.1")
 
-    assert "shrink this to go on" in cut.out
+    assert "shrink this result to go on" in cut.out
     assert replog("run", "out.yaml").status == 0
     assert replog("shrink", "out.yaml", "-o", "whole.yaml").status == 0
 

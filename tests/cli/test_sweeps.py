@@ -89,7 +89,7 @@ def test_a_plan_alone_is_enough_to_run_one_of_its_runs(swept: Path, here: Path) 
     assert answer.status == 0
     told = replog("run", swept, 1).out.splitlines()
     assert answer.out.splitlines()[:-1] == told[:-1]
-    assert answer.out.rstrip().endswith("compared with nothing: no table of runs here")
+    assert answer.out.rstrip().endswith("not compared: no table of runs here")
     assert replog("run", "alone", 1, "--json").document["digest_reproduced"] is None
 
 

@@ -137,7 +137,7 @@ def test_a_green_repository_passes(on_github: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "status", "told"),
     [
-        ({"a.yaml": GREEN, "b.yaml": STORY}, 1, "file=scenarios/b.yaml,line=9,title=shorter%3A"),
+        ({"a.yaml": GREEN, "b.yaml": STORY}, 1, "file=scenarios/b.yaml,line=1,title=shorter%3A"),
         ({"a.yaml": GREEN, "b.yaml": "a: 1\n"}, 2, "file=scenarios/b.yaml,line=1,title=b%3A bad"),
         ({}, 2, None),
     ],

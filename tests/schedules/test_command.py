@@ -168,7 +168,7 @@ def test_a_search_that_its_bounds_stopped_goes_on(
 
     said_of_it = capsys.readouterr().err
     assert "0 of 1 searches were done" in said_of_it
-    assert "none: goes on behind depth " in said_of_it
+    assert "none: continues behind depth " in said_of_it
     assert not (out / "levels").exists()
     said = [json.loads((one / "explored.json").read_text())["answers"] for one in (whole, out)]
     assert [one | {"seconds": 0} for one in said[0]] == [one | {"seconds": 0} for one in said[1]]

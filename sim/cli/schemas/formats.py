@@ -50,7 +50,7 @@ def at_least(minimum: int) -> Schema:
 
 
 def nullable(schema: Schema) -> Schema:
-    """The same, or null, which counts as not given."""
+    """A schema that also allows null, which counts as not given."""
     found = dict(schema)
     if "enum" in schema:
         found["enum"] = [*schema["enum"], None]
@@ -60,7 +60,7 @@ def nullable(schema: Schema) -> Schema:
 
 
 def described(schema: Schema, text: str) -> Schema:
-    """The same with what it means."""
+    """A schema with a description."""
     return {**schema, "description": text}
 
 
@@ -75,9 +75,9 @@ def strict(fields: Mapping[str, Schema], *, required: tuple[str, ...] = ()) -> S
 
 
 def by_value(field: str, parts: Mapping[str, str]) -> Schema:
-    """An object whose `field` names which of `parts`, by value, it is, and so what else it has.
+    """An object whose value of `field` selects one of `parts`.
 
-    So an editor tells what is wrong with a step of that op, and not that it is none of ten others.
+    An editor then reports the mistake in a step of that op, and not a mismatch with ten others.
     """
     return {
         "type": "object",
@@ -135,7 +135,7 @@ def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
 
 
 def _by_its_tag(part: Any) -> Any:
-    """The same where alternatives that a field tells apart are looked up by it."""
+    """A schema in which alternatives with a discriminator become `by_value`."""
     if isinstance(part, list):
         return [_by_its_tag(one) for one in part]
     if not isinstance(part, dict):
@@ -162,8 +162,8 @@ def log_schema() -> Schema:
 
 
 _LAG: Final = (
-    "replica.lag.time.max.ms: so long after it had its leader's log a follower is waited for, under"
-    " `high_watermark_waits_for`; 30,000 when not given."
+    "replica.lag.time.max.ms: how long after it last had all of its leader's log a follower is"
+    " waited for, under `high_watermark_waits_for`; 30,000 when not given."
 )
 
 
@@ -212,13 +212,14 @@ def _expect() -> Schema:
     fields: dict[str, Schema] = {
         "violated": described(invariants, "Exactly these are violated, of those checked."),
         "checked": described(
-            {**invariants, "minItems": 1}, "What is judged; all but liveness when not given."
+            {**invariants, "minItems": 1},
+            "Invariants that are judged; all but liveness when not given.",
         ),
         "leader": described({}, "Who leads at the end."),
-        "replicas": described(of_replicas, "What is claimed of replicas at the end."),
+        "replicas": described(of_replicas, "Claims about replicas at the end."),
         "moments": described(
             {"type": "object", "additionalProperties": of_replicas},
-            "The same of what `moment` steps noted, by their names.",
+            "The same claims at the moments that `moment` steps mark, by their names.",
         ),
         "note": NOTE,
     }
@@ -232,7 +233,7 @@ def story_schema() -> Schema:
         "format": {"const": STORY_FORMAT},
         "id": described(TEXT, "Its name; that of the file when not given."),
         "title": described(TEXT, "What it shows, in a sentence."),
-        "source": described(TEXT, "Who says so: a section of a KIP, a class, a ticket."),
+        "source": described(TEXT, "A section of a KIP, a class, a ticket."),
         "tags": {
             "description": "Words to select files by.",
             "type": ["array", "null"],
@@ -346,6 +347,6 @@ def _weights() -> Schema:
 
 
 def _environment() -> Schema:
-    """What differs from `generate`: any field of a mix but its name."""
+    """Differences from `generate`: any field of a mix except its name."""
     names = (name for name in Mix.model_fields if name != "mix")
     return strict({name: {"$ref": f"#/$defs/Mix/properties/{name}"} for name in names})

@@ -23,7 +23,7 @@ from sim.protocol.replication.joining import (
 from sim.protocol.replication.messages import FetchResponse, FetchSnapshotResponse
 from sim.protocol.replication.reading import Position
 from sim.protocol.replication.replica import log_config
-from sim.simulate.story.idle import IdleStep, state_of, shows_effect
+from sim.simulate.story.idle import IdleStep, shows_effect, state_of
 from sim.simulate.story.op import OPS, Step
 from sim.simulate.story.views import StoryReplica
 
