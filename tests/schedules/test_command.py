@@ -73,7 +73,7 @@ def test_a_search_that_is_done_is_not_made_again(
     assert _replog(monkeypatch, "explore", plan, "--out", out, "--resume") == 0
     assert (out / "explored.json").read_text() == before
     assert _replog(monkeypatch, "explore", plan, "--out", out) == 2
-    assert "--resume goes on" in capsys.readouterr().err
+    assert "--resume continues it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_search_that_its_bounds_stopped_goes_on(
     assert _replog(monkeypatch, *words, "--seconds", "0.02") == 3
     assert [*out.glob("levels/*/000.npz")]
     assert _replog(monkeypatch, *words) == 2
-    assert "--resume goes on" in capsys.readouterr().err
+    assert "--resume continues it" in capsys.readouterr().err
     capsys.readouterr()
     assert _replog(monkeypatch, *words, "--resume") == 0
 
