@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sim.errors import BadInput
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `path` when all went well, and only then.
+    """A file to write that replaces `path` at the end of the block, unless it raises.
 
-    What is no file, such as a pipe or `/dev/stdout`, is written as it comes.
+    A pipe or `/dev/stdout` is written directly.
 
     Raises:
         BadInput: It cannot be written: no such folder, no permission, no space.
@@ -40,7 +40,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """A file with this text takes the place of `path`, as with `replacing`. Raises BadInput."""
+    """Replaces `path` by a file with this text, as `replacing` does. Raises BadInput."""
     with replacing(path) as file:
         file.write(text.encode())
 
@@ -50,8 +50,8 @@ def check_writable(path: Path, *, what: str | None = None, read: Iterable[Path] 
 
     Args:
         path: A file that may or may not exist.
-        what: What it was given as, such as `--trace OUT`; default the path itself.
-        read: The files that the command reads, none of which it may replace.
+        what: Name in messages, such as `--trace OUT`; None for the path itself.
+        read: Files that the command reads, and must not replace.
 
     Raises:
         BadInput: It is a folder or one of those that are read, or its folder does not exist or may

@@ -1,4 +1,4 @@
-"""Docs of attributes and parameters in sources and docstrings: for schemas, lists and help."""
+"""Descriptions of attributes and parameters in docstrings, for schemas, lists and help."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _ENTRY = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 
 
 def docs_of(thing: object) -> tuple[str, dict[str, str]]:
-    """A docstring without what it says of parameters or attributes, and that, in one line each."""
+    """A docstring without its parameters or attributes, and their descriptions by name."""
     text, *section = _SECTION.split(inspect.getdoc(thing) or "")
     docs = _ENTRY.findall("\n".join(section))
     return text.rstrip(), {name: " ".join(one.split()) for name, one in docs}
 
 
 def attribute_docs(kind: type) -> dict[str, str]:
-    """Docs below the attributes of a class, by name, in one line each."""
+    """Descriptions below the attributes of a class, by name, in one line each."""
     from textwrap import dedent
 
     (node,) = ast.parse(dedent(inspect.getsource(kind))).body

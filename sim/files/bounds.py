@@ -1,4 +1,4 @@
-"""Numbers and names of a scenario with their bounds; a file is checked against these."""
+"""Types of fields with their bounds, against which a file is checked."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from pydantic_core.core_schema import CoreSchema
 
 _WORDS = {"integer": "maximum", "number": "maximum", "string": "maxLength", "array": "maxItems"}
-"""What JSON Schema calls the largest number, length or number of items."""
+"""Names in JSON Schema of the largest number, length or number of items."""
 
 
 class Must:
-    """Says what else a value has to be, beyond its type."""
+    """A condition on a value beyond its type."""
 
     __slots__ = ("problem", "schema")
 
     def __init__(self, problem: Callable[[Any], str | None], **schema: Any) -> None:
-        """Of the field that is annotated with it.
+        """Starts with the condition.
 
         Args:
-            problem: What is wrong with a value; None = nothing is.
-            schema: The same for editors, as far as JSON Schema can say it.
+            problem: From a value to the problem with it; None for no problem.
+            schema: The condition as JSON Schema, as far as that can express it.
         """
         self.problem = problem
         self.schema = schema
@@ -37,7 +37,7 @@ class Must:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Pydantic asks for this; it is loaded where files are read, and not before."""
+        """The validator for pydantic, which is imported only where files are read."""
         from pydantic_core import PydanticCustomError, core_schema
 
         def check(value: Any) -> Any:
@@ -51,17 +51,17 @@ class Must:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Adds the same to the schema, for editors."""
+        """The schema with the condition, for editors."""
         return {**handler(schema), **self.schema}
 
 
 class Within(Must):
-    """Says that a number, a text or a list is within a limit (`sim.files.limits`)."""
+    """A limit on a number, a text or a list (`sim.files.limits`)."""
 
     __slots__ = ("limit",)
 
     def __init__(self, limit: Limit) -> None:
-        """Of the field that is annotated with it."""
+        """Starts with the limit."""
         super().__init__(self._beyond)
         self.limit = limit
 
@@ -75,7 +75,7 @@ class Within(Must):
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Adds the same to the schema, for editors."""
+        """The schema with the condition, for editors."""
         found = handler(schema)
         kind = found.get("type")
         if kind in _WORDS:
@@ -87,7 +87,7 @@ class Within(Must):
 
 Milliseconds = Annotated[int, Ge(0), Within(limits.DURATION)]
 Period = Annotated[int, Ge(1), Within(limits.DURATION)]
-"""A time in ms between repetitions; 0 would repeat for ever at one instant."""
+"""Time between repetitions, in ms; 0 would repeat for ever at one instant."""
 Latency = Annotated[int, Ge(0), Within(limits.LATENCY)]
 _ASCENDING = Must(
     lambda ends: "the first number is above the second" if ends[0] > ends[1] else None
@@ -96,7 +96,7 @@ LatencyRange = Annotated[tuple[Latency, Latency], _ASCENDING]
 PeriodRange = Annotated[tuple[Period, Period], _ASCENDING]
 Skew = Annotated[int, Within(limits.SKEW)]
 Setting = Annotated[int, Ge(0), Within(limits.SETTING)]
-"""Bytes, ms or messages from which on something happens; the largest is as good as never."""
+"""A threshold in bytes, ms or messages; the largest stands for never."""
 SettingFromOne = Annotated[int, Ge(1), Within(limits.SETTING)]
 NoBound = Annotated[int, Ge(-1), Within(limits.SETTING)]
 """A bound in bytes or ms as a file gives it; -1 = none."""

@@ -24,25 +24,25 @@ OPTIONAL = ("version", "headers")
 
 _PARQUET_MAGIC = b"PAR1"
 _ROWS_PER_BATCH = 1_000
-"""So that a batch of the longest texts there may be takes a gigabyte."""
+"""With the longest texts that are allowed, such a batch takes a gigabyte."""
 _BATCH_BYTES = 1 << 30
-"""Of Parquet, whatever it unfolds to: one value of a dictionary may be that of every row."""
+"""Largest batch of Parquet in memory: one value of a dictionary may be repeated in every row."""
 _BLOCK = 1 << 20
-"""Bytes of CSV that are looked at together: a longer line is refused."""
-_NAMES_TOLD = 20
-"""Columns that a message names."""
+"""Bytes of CSV that are parsed together: a longer line is refused."""
+_NAMES_SHOWN = 20
+"""Number of columns that a message names."""
 
 Headers = tuple[tuple[str, bytes], ...]
 
 
 class Change(NamedTuple):
-    """One change.
+    """A change of one key.
 
     Attributes:
-        key: What changed.
-        value: Its new value; None deletes it.
-        timestamp_ms: When it was made, in ms; need not ascend.
-        version: Its version, 64 bits signed; None when it has none.
+        key: The key.
+        value: Its new value; None for a deletion.
+        timestamp_ms: Time of the change, in ms; need not ascend.
+        version: Version, 64 bits signed; None without one.
         headers: Name and value of each header, in order.
     """
 
@@ -68,7 +68,7 @@ def read_changes(path: Path) -> Iterator[Change]:
     if head.startswith(UTF_16):
         raise BadInput(f"{path}: is UTF-16 text; allowed: UTF-8")
     if path.suffix == ".csv":
-        # Before Arrow makes something of each of them.
+        # Before Arrow converts each of them.
         _check_columns(path, head.partition(b"\n")[0].count(b",") + 1)
         return _csv_changes(path)
     raise BadInput(f"{path}: is neither a Parquet file nor named .csv")
@@ -112,9 +112,9 @@ def _csv_changes(path: Path) -> Iterator[Change]:
 
 @contextmanager
 def _clear_errors(path: Path) -> Iterator[None]:
-    """Turns errors of Arrow into one line of BadInput.
+    """Converts errors of Arrow to one line of BadInput.
 
-    Beside its own exceptions it raises ValueError, for names and texts that are not UTF-8.
+    Arrow also raises ValueError, for names and texts that are not UTF-8.
     """
     import pyarrow as pa
 
@@ -173,7 +173,7 @@ def _parsed(path: Path, name: str, column: Any, parse: _Parse, done: int) -> Seq
 
 
 def _python_values(path: Path, name: str, column: Any, done: int) -> list[Any]:
-    """A column as Python has it; text in Parquet need not be the UTF-8 that it is said to be."""
+    """A column as Python values; text in Parquet may turn out not to be UTF-8."""
     try:
         values: list[Any] = column.to_pylist()
         return values
@@ -197,7 +197,7 @@ def _check_columns(path: Path, count: int) -> None:
 def _chosen(path: Path, names: list[str]) -> tuple[str, ...]:
     missing = [name for name in NEEDED if name not in names]
     if missing:
-        there = [*names[:_NAMES_TOLD], *(["…"] if len(names) > _NAMES_TOLD else [])]
+        there = [*names[:_NAMES_SHOWN], *(["…"] if len(names) > _NAMES_SHOWN else [])]
         raise BadInput(
             f"{path}: no column {', '.join(missing)}; needed: {', '.join(NEEDED)}; "
             f"optional: {', '.join(OPTIONAL)}; there are: {listed(there)}"
@@ -231,7 +231,7 @@ def _check_types(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 def _check_groups(path: Path, metadata: Any) -> None:
-    """Raise BadInput for what Arrow would decode at once, and there is no memory for."""
+    """Raises BadInput for row groups that need more memory than there may be."""
     for number in range(metadata.num_row_groups):
         size = metadata.row_group(number).total_byte_size
         if not 0 <= size <= ROW_GROUP.most:
@@ -240,7 +240,7 @@ def _check_groups(path: Path, metadata: Any) -> None:
 
 
 def _rows_per_batch(metadata: Any) -> int:
-    """How many rows fit into a batch if each value is as large as its whole column is stored."""
+    """Rows of a batch, if each value may be as large as its whole stored column."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     largest = max([group.total_byte_size for group in groups], default=0)
     return max(1, min(_ROWS_PER_BATCH, _BATCH_BYTES // max(1, largest)))
@@ -251,7 +251,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _refuse(problem: str | None) -> None:
-    """Raise ValueError about a value, if there is a problem with it."""
+    """Raises ValueError about a value, if there is a problem with it."""
     if problem is not None:
         raise ValueError(problem)
 
@@ -273,7 +273,7 @@ def _whole_number(text: str | None) -> int | None:
 
 
 def _headers(value: Any) -> Headers:
-    """Pairs out of a map's or a list of structs' Python form."""
+    """Headers from a map or a list of structs, as Arrow converts them to Python."""
     pairs = []
     for item in value or ():
         pair = tuple(item.values()) if isinstance(item, dict) else item

@@ -23,7 +23,7 @@ Scalar = str | int | float | bool | None
 Data = Scalar | Mapping[str, "Data"] | Sequence["Data"]
 
 Report = Callable[[Location, str], None]
-"""Takes a place in the file and what is wrong there."""
+"""Takes a place in the file and the problem there."""
 
 _NUMBER = re.compile(r"[-+]?[\d.]+")
 _SHOWN = 60
@@ -31,16 +31,15 @@ _SHOWN = 60
 _NAME = 100
 """Characters of a name of a field that a message repeats."""
 ENOUGH = 2_000
-"""So many complaints about a file are put into words; of further ones only the number is
-reported."""
+"""Number of complaints about a file that become lines; further ones are only counted."""
 
 
 class Document:
     """A file as it was read.
 
     Attributes:
-        name: What messages call it, mostly its path; empty = they begin with the way to the value.
-        data: What is in it: mappings with text keys, lists, text, numbers, booleans and None.
+        name: Name in messages, mostly the path; empty if they begin with the way to the value.
+        data: Its content: mappings with text keys, lists, text, numbers, booleans and None.
     """
 
     __slots__ = ("_find_line", "data", "name")
@@ -55,11 +54,11 @@ class Document:
 
     @property
     def top(self) -> Place:
-        """Where the whole document stands."""
+        """The place of the whole document."""
         return Place(self)
 
     def line_of(self, location: Location) -> int | None:
-        """The line of the deepest value on the way to `location` that exists; None = no lines.
+        """The line of the deepest value on the way to `location`; None where there are no lines.
 
         Keys have lines, too. Steps that name nothing in the file are skipped: validators add the
         names of alternatives.
@@ -96,7 +95,7 @@ class Document:
         return sorted(dict.fromkeys(problems), key=line_in)
 
     def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
-        """One line for the user: `file:line: path: text`; `path` is made of `location` if None."""
+        """A line for the user, `file:line: path: text`; `path` is made from `location` if None."""
         line = self.line_of(location)
         where = [self.name if line is None else f"{self.name}:{line}"]
         where.append(self.name_of(location) if path is None else path)
@@ -111,8 +110,8 @@ class Node:
         value: A scalar, a list of nodes, or a mapping of nodes by key.
         line: The line it starts in, from 1.
         key_lines: For a mapping: the line of each key.
-        size: Number of scalars and collections in it, itself included; what an alias repeats is
-            counted as often as it is used.
+        size: Number of scalars and collections in it, itself included; the target of an alias is
+            counted each time it is used.
         depth: Levels of collections in it, itself included.
     """
 
@@ -131,7 +130,7 @@ class Node:
         return self.value
 
     def line_of(self, location: Location) -> int:
-        """The line of what stands at `location`, which exists: of its key, if it has one."""
+        """The line of the value at `location`, which exists: of its key, if it has one."""
         node, line = self, self.line
         for step in location:
             if isinstance(node.value, dict):
@@ -143,12 +142,12 @@ class Node:
 
 
 class CommandLine(Document):
-    """Values that came with an option such as `--rule fix=none`, and not in a file."""
+    """Values of an option such as `--rule fix=none`, instead of a file."""
 
     __slots__ = ()
 
     def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
-        """One line for the user: `--rule name: text`."""
+        """A line for the user: `--rule name: text`."""
         named = " ".join(filter(None, [self.name, path or self.name_of(location)]))
         return f"{named}: {text}"
 
@@ -158,7 +157,7 @@ class Place:
 
     Attributes:
         document: The document.
-        label: What messages call this place instead of the way to it, such as `step 3 (fetch)`.
+        label: Name of this place in messages, such as `step 3 (fetch)`; empty for the way to it.
     """
 
     __slots__ = ("_parent", "_step", "document", "label")
@@ -199,21 +198,21 @@ class Place:
         return ": ".join(filter(None, [place.label, path_of(steps[::-1])]))
 
     def check(self, problem: str | None) -> None:
-        """Raise BadInput about the value here, if there is a problem."""
+        """Raises BadInput about the value here, if there is a problem."""
         if problem is not None:
             self.fail(problem)
 
     def refuse(self, step: str | int, wrong: object, text: str) -> None:
-        """Raise BadInput about a field here, or an item, if something is wrong with it."""
+        """Raises BadInput about a field or an item here, if `wrong` is true."""
         if wrong:
             self.at(step).fail(text)
 
     def problem(self, text: str) -> str:
-        """Problem with the value here, in one line: `file:line: path: text`."""
+        """A problem with the value here, in one line: `file:line: path: text`."""
         return self.document.problem(self.location, text, path=self.path)
 
     def fail(self, text: str) -> NoReturn:
-        """Raise BadInput about the value here."""
+        """Raises BadInput about the value here."""
         raise BadInput(self.problem(text))
 
 
@@ -253,16 +252,16 @@ def shown(value: object) -> str:
 
 
 def clipped(text: str, length: int = _SHOWN) -> str:
-    """A text, or as much of it as a message shows."""
+    """A text, or the part of it that a message shows."""
     return text if len(text) <= length else f"{text[:length]}…"
 
 
 def told_together(complaints: Sequence[str], *, more: int = 0) -> BadInput:
-    """Error of the complaints about a file: the first ones, a line each, and how many more.
+    """The error with the first complaints about a file, a line each, and the number of others.
 
     Args:
         complaints: Lines, in order.
-        more: Number of further complaints, which are not put into words.
+        more: Number of further complaints, for which there are no lines.
     """
     left = max(0, len(complaints) - COMPLAINTS.most) + more
     lines = [*complaints[: COMPLAINTS.most], *([f"and {left:,} more"] if left else [])]
@@ -282,7 +281,7 @@ class Complaints:
         self.lines: list[str] = []
 
     def __enter__(self) -> None:
-        """Begins to read a part; the BadInput that it raises is kept for `end`."""
+        """Starts to read a part; the BadInput that it raises is kept for `end`."""
 
     def __exit__(self, _kind: object, error: object, _traceback: object) -> bool:
         if isinstance(error, BadInput):
@@ -290,19 +289,19 @@ class Complaints:
         return isinstance(error, BadInput)
 
     def add(self, line: str) -> None:
-        """Adds a complaint about a part that is read on."""
+        """Adds a complaint about a part that is still read to its end."""
         self.lines.append(line)
 
     @property
     def enough(self) -> bool:
-        """Whether so much is wrong that reading on is of no use."""
+        """True where there are so many complaints that further ones are of no use."""
         return len(self.lines) >= ENOUGH
 
     def end(self, document: Document | None = None) -> None:
-        """Raise BadInput with all of them, each once, unless nothing was wrong.
+        """Raises BadInput with all complaints, each once, if there are any.
 
         Args:
-            document: What they are about, if they are sorted by its lines.
+            document: The document by whose lines they are sorted; None to keep their order.
         """
         if self.lines:
             lines = dict.fromkeys(self.lines)
@@ -374,7 +373,7 @@ class Fields:
     def __init__(
         self, value: object, place: Place, allowed: Collection[str], wrong: Complaints
     ) -> None:
-        """Takes an object that may have the fields `allowed`; others are complaints in `wrong`.
+        """Starts with an object that may have the fields `allowed`; others are added to `wrong`.
 
         Raises:
             BadInput: It is no object.
@@ -390,7 +389,7 @@ class Fields:
         return self.place.at(name)
 
     def fail(self, name: str, text: str) -> NoReturn:
-        """Raise BadInput about a field."""
+        """Raises BadInput about a field."""
         self.at(name).fail(text)
 
 
@@ -400,7 +399,7 @@ OPERATORS = ("and", "or", "not")
 
 
 def is_tag(word: str) -> bool:
-    """Whether a word can be a tag: one that an expression such as `slow and not raft` can name."""
+    """True for a word that can be a tag, named in an expression such as `slow and not raft`."""
     return _TAG.fullmatch(word) is not None and word.lower() not in OPERATORS
 
 
@@ -418,13 +417,13 @@ def tags_at(value: object, place: Place) -> tuple[str, ...]:
 
 
 def tag_given_twice(words: Sequence[str]) -> str | None:
-    """Problem with tags one of which is given twice; None = no problem."""
+    """The problem with tags of which one is given twice; None without one."""
     twice = next((word for index, word in enumerate(words) if word in words[:index]), None)
     return None if twice is None else f"{shown(twice)} is given twice"
 
 
 def tag_problem(item: object) -> str | None:
-    """Problem with a value as a tag; None = no problem."""
+    """The problem with a value as a tag; None without one."""
     if isinstance(item, str) and is_tag(item):
         return None
     return (

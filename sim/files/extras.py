@@ -1,4 +1,4 @@
-"""Optional parts of an installation: what is missing for one, and the command that adds it."""
+"""Optional dependencies: checks that they are installed, and the command that adds them."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ class Kind(NamedTuple):
     """A kind of file.
 
     Attributes:
-        name: What it is.
-        command: Which command takes it.
+        name: Name in messages.
+        command: The command that reads it.
     """
 
     name: str
@@ -31,12 +31,12 @@ NOT_RUN = {
     EXPLORE_FORMAT: Kind("search plan", "explore"),
     TRACE_FORMAT: Kind("trace", "certify"),
 }
-"""Kinds of files that may lie beside scenarios."""
+"""Kinds of files that may be in a folder of scenarios."""
 _SCENARIOS = {STORY_FORMAT: Kind("story", "run"), SCENARIO_FORMAT: Kind("timed scenario", "run")}
 
 
 def kind_of(top: Mapping[str, Any]) -> Kind | None:
-    """Kind of the file that has these fields; None = no file that people write, or of no kind."""
+    """The kind of a file with these fields; None for a file that Replog does not know."""
     found = str(top.get("format"))
     if found == LOG_FORMAT:
         return Kind("log file", "eligible" if "logs" in top else "clean")
@@ -66,6 +66,6 @@ FOLDERS = {
     "plan.json": "replog-sweep-output/",
     "explored.json": "replog-explored/",
 }
-"""Of folders that commands write the document, and how its format begins.
+"""Documents of folders that commands write, and the beginning of their formats.
 
-Scenarios in there are evidence of what was run, and no tests."""
+Scenarios in such a folder are records of runs, and no tests."""

@@ -1,8 +1,8 @@
 """Limits: the largest number, and the longest text, that each field or option may have.
 
-They stop mistakes, not what users try: each is ten to a hundred times the largest use
-that is known. What a scenario within all of them may still cost, the bounds of a run decide
-(`sim.bounds`). `replog list limits` and the guide's reference show this table.
+They stop mistakes, not experiments: each is ten to a hundred times the largest known use. The
+bounds of a run (`sim.bounds`) limit the cost of a scenario within all of them. `replog list limits`
+and the guide's reference show this table.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 SHOWN_DIGITS: Final = 40
-"""Of a longer number the number of digits is printed."""
+"""Digits of the longest number that is printed; of a longer one only their number is."""
 SHOWN_LENGTH: Final = 60
 """Characters of a wrong text that a message repeats."""
 LONGEST_DIGITS: Final = 100
@@ -21,10 +21,10 @@ class Limit(NamedTuple):
     """A limit: the most that a field may have.
 
     Attributes:
-        name: What messages call it.
+        name: Name in messages.
         most: Largest number, or number of items or characters, allowed (inclusive).
-        unit: What is counted.
-        why: Who says so, or why more makes no sense.
+        unit: The unit.
+        why: The source, or why more makes no sense.
         least: Smallest number that any field with this limit takes; a field may want more.
     """
 
@@ -35,7 +35,7 @@ class Limit(NamedTuple):
     least: int = 0
 
     def problem(self, value: float, *, least: int | None = None) -> str | None:
-        """Problem with a number; None = it is within the limit.
+        """The problem with a number; None within the limit.
 
         `least` is the smallest number that the field takes, if that is not the limit's own.
         """
@@ -47,7 +47,7 @@ class Limit(NamedTuple):
         return None
 
     def too_many(self, count: int, what: str) -> str | None:
-        """Problem with a number of items or characters; None = within the limit."""
+        """The problem with a number of items or characters; None within the limit."""
         if count <= self.most:
             return None
         return f"{count:,} {what}; at most {self.most:,} are allowed ({self.name})"
@@ -67,7 +67,7 @@ def in_short(text: str) -> str:
 
 
 def whole_number(text: str) -> int | None:
-    """The whole number that a text of plain digits says; None = it does not.
+    """The whole number in a text of plain digits; None for any other text.
 
     Stricter than `int`: no spaces, no `+`, no `1_000`, no digits but 0 to 9. A number that is
     longer than any limit comes back as one that is beyond all of them.
@@ -79,11 +79,11 @@ def whole_number(text: str) -> int | None:
 
 
 LONG: Final = 2**63 - 1
-"""Largest number that Kafka, a column of a sweep's table and a saved trace have room for."""
+"""Largest number in Kafka, in a column of a sweep's table and in a saved trace."""
 INT: Final = 2**31 - 1
 SHORT: Final = 2**15 - 1
 
-# What Kafka itself has room for.
+# Widths of fields in Kafka.
 
 NUMBER: Final = Limit(
     "number", LONG, "of anything", "what else is given as a number has 64 bits, too", -LONG - 1
@@ -130,7 +130,7 @@ PRODUCER_EPOCH: Final = Limit(
 )
 SEED: Final = Limit("seed", LONG, "seeds", "the seed columns of a sweep's tables have 64 bits")
 
-# How large a simulated cluster is, and how long it is watched.
+# Size of a simulated cluster, and duration of a run.
 
 REPLICAS: Final = Limit(
     "replicas",
@@ -216,7 +216,7 @@ COMBINATIONS: Final = Limit(
 )
 
 
-# Files, whatever is in them.
+# Files of any kind.
 
 DOCUMENT_BYTES: Final = Limit(
     "size of a document", 128 << 20, "bytes", "a log file of a million records has 80 MB"

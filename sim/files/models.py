@@ -1,7 +1,7 @@
 """From a document to a validated pydantic model, with all problems as `file:line: field: ...`.
 
-Pydantic takes a while to import: stories are read without it. What a field means is the text below
-it, which only a schema says: reading the source for it would be a sixth of the start of a command.
+Pydantic takes a while to import: stories are read without it. The meaning of a field is the text
+below it, which only a schema needs: reading it from the source takes a sixth of a command's start.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _SAID = {
     "too_short": "expected at least {min_length} of these, not {actual_length}",
     "too_long": "expected at most {max_length} of these, not {actual_length}",
 }
-"""What is said of a value, by pydantic's name for what is wrong with it."""
+"""The message about a value, by pydantic's name of the error."""
 
 
 class Part(BaseModel):
-    """A part of a file that people write, strictly read: numbers are no text, nor text numbers."""
+    """A part of a file that people write, read strictly: text is never taken for a number."""
 
     model_config = ConfigDict(
         strict=True,
@@ -83,10 +83,10 @@ class Described(GenerateJsonSchema):
 
 
 def refused(problems: Iterable[tuple[Location, str]]) -> None:
-    """Tells pydantic, from a validator, all that is wrong with the parts of a value.
+    """Reports to pydantic, from a validator, all problems with the parts of a value.
 
     Args:
-        problems: The way from the value to a part, and what is wrong there.
+        problems: The way from the value to a part, and the problem there.
 
     Raises:
         ValidationError: There is a problem.
@@ -107,8 +107,8 @@ def validate(document: Document, model: type[M], *, reported: Collection[str] = 
     """The document's content as a pydantic model.
 
     Args:
-        document: What was read.
-        model: What it has to be.
+        document: The document.
+        model: The model of its content.
         reported: Fields whose problems are reported already.
 
     Raises:
@@ -179,7 +179,7 @@ def _bad_input(
 
 @lru_cache(maxsize=16)
 def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """The schema of what an adapter takes: to make it takes longer than to read a file."""
+    """The schema of an adapter, cached: making it takes longer than reading a file."""
     return adapter.json_schema()
 
 
@@ -212,7 +212,7 @@ def _explain(kind: str, item: Any, fields: list[str], location: Location) -> str
 
 
 def _wrong_tag(tag: str, given: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> str:
-    """Complaint about the field `tag`, which tells which of `parts` an object is."""
+    """The complaint about the field `tag`, which selects one of `parts`."""
     allowed = [_fields_of(one)[tag]["const"] for one in parts]
     if given.get(tag) is None:
         return f"missing; allowed: {listed(allowed)}"
@@ -227,8 +227,8 @@ def _split(expected: str) -> list[str]:
 def _parts_at(schema: Mapping[str, Any], location: Location) -> list[Mapping[str, Any]]:
     """Parts of the model's own JSON Schema that may stand at `location`.
 
-    Pydantic's way to a value has the names of alternatives in it; one that is the value of a field,
-    such as the op of a step, tells which of them is meant.
+    Pydantic's way to a value includes the names of alternatives; the value of a field, such as the
+    op of a step, selects one of them.
     """
     parts = _alternatives(schema, schema)
     for step in location:

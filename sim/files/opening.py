@@ -1,6 +1,6 @@
-"""The one place that opens what users hand over: regular files, and pipes, which are read once.
+"""Opens the files of users: regular files, and pipes, which are read once.
 
-Nothing here reads without an end: devices, sockets and folders are refused before they are opened,
+Every read is bounded: devices, sockets and folders are refused before they are opened,
 a pipe has to have a writer, and every file has a largest size.
 """
 
@@ -23,22 +23,22 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class _Kept:
-    """Contents that came through pipes, by device and inode; None = they are not kept."""
+    """Contents of pipes, by device and inode; None where they are not kept."""
 
     contents: ClassVar[dict[tuple[int, int], bytes] | None] = None
 
 
 def keep_pipes() -> None:
-    """From now on a pipe has one content, however often it is asked for.
+    """Keeps the content of each pipe from now on, so that it can be read more than once.
 
-    For a process that carries out one command, which looks into its files several times. What came
-    through pipes before is forgotten.
+    For a process that runs one command, which reads its files several times. Contents that were
+    kept before are dropped.
     """
     _Kept.contents = {}
 
 
 def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
-    """All that is in a file, or comes through a pipe.
+    """The content of a file or a pipe.
 
     Args:
         path: The file.
@@ -59,7 +59,7 @@ def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
         if len(content) > limit:
             raise BadInput(f"{path}: has more than {_in_words(limit)}, the most that is read")
         if is_pipe and not content:
-            raise BadInput(f"{path}: is a pipe through which nothing comes; nobody writes to it")
+            raise BadInput(f"{path}: is a pipe without a writer")
         if is_pipe and _Kept.contents is not None:
             _Kept.contents[name] = content
         return content
@@ -96,7 +96,7 @@ def head_of(path: Path, count: int) -> bytes:
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether a path leads to a pipe; false also when it leads nowhere."""
+    """True where a path leads to a pipe; false where nothing is there."""
     try:
         return stat.S_ISFIFO(path.stat().st_mode)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Calls into the code of other people: what goes wrong there is one line, with whose it is."""
+"""Calls into the code of plugins: an error there is one line that names the plugin."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sim.errors import PluginError
 from sim.files.foreign.lines import one_line
 
 TEXT_MAX = 300
-"""Characters of what foreign code says, or of a value it made, that are passed on."""
+"""Longest text of a plugin's message or value in an error."""
 
 
 class Guarded:
@@ -21,12 +21,12 @@ class Guarded:
         function: Callable[[Any], Any],
         problem: Callable[[Any, Any], str | None] | None = None,
     ) -> None:
-        """Calls `function`.
+        """Wraps a function.
 
         Args:
-            label: The plugin, and what of it is called.
-            function: It.
-            problem: Given the argument and the answer: what is wrong with the answer, if anything.
+            label: The plugin and its function, for messages.
+            function: The function.
+            problem: From the argument and the answer to the problem with the answer; None for none.
         """
         self._label = label
         self._function = function
@@ -48,7 +48,7 @@ class Guarded:
 
 
 def told(error: BaseException) -> str:
-    """An exception in one line: its class, and what it says of itself."""
+    """An exception in one line: its class and its message."""
     said = " ".join(str(error).split())
     return one_line(f"{type(error).__name__}{': ' if said else ''}{said}", longest=TEXT_MAX)
 

@@ -1,6 +1,6 @@
-"""Files that people write, read strictly: YAML, or JSON if the name of the file says so.
+"""Files that people write, read strictly: JSON in a file named `.json`, else YAML.
 
-In JSON a field may be given once; the lines of values are looked for when needed.
+In JSON a field may be given once; the lines of values are found when a message needs one.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from sim.files.limits import JSON_VALUES, LEVELS
 from sim.files.opening import read_text
 
 _DIGITS = 30
-"""Of a whole number: more than any field takes, and fewer than make reading one slow."""
+"""Digits of a whole number: more than any field takes, and few enough to be read fast."""
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},:]|[^\s"\[\]{},:]++', re.DOTALL)
 """A piece of JSON; one that is not closed reaches to the end, so that every text is read once."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class _GivenTwice(Exception):
-    """Some object gives a field twice."""
+    """An object with a field that is given twice."""
 
 
 class _Unusable(Exception):
     """A number, or a word that stands for one, that cannot be used.
 
     Attributes:
-        token: As it is written.
-        why: What is said about it.
+        token: The number as it is written.
+        why: The message about it.
     """
 
     def __init__(self, token: str, why: str) -> None:
@@ -46,9 +46,8 @@ def parse_json(text: str, name: str) -> Document:
     """The document in `text`; `name` is for messages.
 
     Raises:
-        BadInput: It is not JSON, gives a field twice, has a number that is none or has more digits
-            than any field takes, or half a character, which UTF-8 has no bytes for; or it is
-            nested or sized beyond reason.
+        BadInput: It is not JSON, has a field twice, NaN, an infinite number, one with more digits
+            than any field takes, or half a character; or it is nested too deeply or too large.
     """
     _check_extent(text, name)
     try:
@@ -60,7 +59,7 @@ def parse_json(text: str, name: str) -> Document:
             parse_constant=_constant,
         )
     except _GivenTwice:
-        _located(text, name)  # it tells which
+        _located(text, name)  # raises with the field and its lines
         raise
     except _Unusable as error:
         problem = f"{name}:{_line_of_token(text, error.token)}: {error.why}"
@@ -76,7 +75,7 @@ def parse_json(text: str, name: str) -> Document:
 
 
 def _check_extent(text: str, name: str) -> None:
-    """Raise BadInput for what is nested too deeply, or has too many values, before it is read."""
+    """Raises BadInput for a text that is nested too deeply or has too many values."""
     opening = text.count("[") + text.count("{")
     if opening <= LEVELS.most and opening + text.count(",") < JSON_VALUES.most:
         return
@@ -130,7 +129,7 @@ def _cut(token: str) -> str:
 
 
 def _check_characters(value: Any, place: Place) -> None:
-    """Raise BadInput for text with a surrogate whose other half is missing."""
+    """Raises BadInput for text with a surrogate whose other half is missing."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -146,9 +145,9 @@ def _check_characters(value: Any, place: Place) -> None:
 
 
 def _located(text: str, name: str) -> Node:
-    """The lines of all values of a text that is JSON: all are looked for when one is asked for.
+    """The lines of all values of a text that is JSON, found in one pass.
 
-    A message about a file that is one long line must not take as long as its length squared.
+    A message about a file of one long line must not take time in the square of its length.
 
     Raises:
         BadInput: A field is given twice.
@@ -170,7 +169,7 @@ def _pieces(text: str) -> Iterator[tuple[str, int]]:
 def _node(
     first: tuple[str, int], rest: Iterator[tuple[str, int]], way: list[str | int], name: str
 ) -> Node:
-    """The value that begins with this piece, without what it is; `way` leads to it."""
+    """The lines of the value that begins with this piece; `way` leads to it."""
     sign, line = first
     if sign == "[":
         items: list[Node] = []
@@ -205,8 +204,8 @@ def read_document(path: Path) -> Document:
     """The one document in a file: JSON in a file named `.json`, else YAML.
 
     Raises:
-        BadInput: The file cannot be read, is not UTF-8, is not what its name says, has a field
-            twice, or is nested or sized beyond reason; YAML: or has an ambiguous plain value.
+        BadInput: The file cannot be read, is not UTF-8, is not JSON or YAML as its name says, has a
+            field twice, is nested too deeply or too large, or has an ambiguous plain value (YAML).
     """
     return document_in(read_text(path), path)
 
@@ -222,5 +221,5 @@ def document_in(text: str, path: Path) -> Document:
 
 
 def read_json(path: Path) -> Document:
-    """The JSON document in a file, whatever its name. Raises like `read_document`."""
+    """The JSON document in a file of any name. Raises like `read_document`."""
     return parse_json(read_text(path), str(path))

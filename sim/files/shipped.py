@@ -1,8 +1,8 @@
-"""The scenarios that come with Replog: where they are, and each of them by its name.
+"""The scenarios that come with Replog, found by their names.
 
-In a checkout, and in an environment that has it installed in place, they are the repository's
-`scenarios/`; a wheel has a copy of them beside the code. So what works in the repository works
-wherever Replog is installed.
+In a checkout, and in an environment with an editable installation, they are the repository's
+`scenarios/`; a wheel has a copy of them next to the code. So a command that works in the repository
+works wherever Replog is installed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from sim.errors import BadInput, did_you_mean
 
 SUFFIXES = (".yaml", ".json")
 PREFIX = "scenarios"
-"""What documents write before the path of a scenario."""
+"""The folder that documents write before the path of a scenario."""
 
 _CODE = Path(__file__).resolve().parents[1]
 IN_A_WHEEL = _CODE / "shipped"
-"""Where `pyproject.toml` puts them, by `force-include`."""
+"""Folder that `pyproject.toml` includes by `force-include`."""
 _REPOSITORY = _CODE.parent
 
 
@@ -37,13 +37,13 @@ def shipped_folder() -> Path:
 
 
 def shipped_path(text: str) -> Path:
-    """The file or folder that `text` names: what there is, else what is shipped under that name.
+    """The file or folder that `text` names: an existing one, else a shipped one of that name.
 
     A shipped file is named by its path below `scenarios/`, with or without that, or by its id: the
     name of the file without its suffix, or as many of its first letters as no other one has.
 
     Args:
-        text: A path, or a name. What is neither is returned as a path; reading it says so.
+        text: A path, or a name. Any other text is returned as a path, which cannot be read then.
 
     Raises:
         BadInput: Several shipped files have that name, or one has nearly that name.
@@ -63,7 +63,7 @@ def shipped_path(text: str) -> Path:
 
 
 def _by_id(name: str, folder: Path) -> Path | None:
-    """The file of that id; None = no such one."""
+    """The file of that id; None without one."""
     files = list(_files(folder))
     found = [one for one in files if one.stem == name]
     found = found or [one for one in files if one.stem.startswith(f"{name}_")]

@@ -1,4 +1,4 @@
-"""YAML read strictly, so that a file means the same to every reader, and every value has its line.
+"""YAML, read strictly: a file means the same to every reader, and every value has its line.
 
 Stricter than YAML 1.1: a key may occur once, and a plain word that YAML versions read differently
 (`no`, `012`, `1e3`) is an error, not a guess.
@@ -40,8 +40,8 @@ def parse_yaml(text: str, name: str) -> Document:
     """The one document in `text`; `name` is for messages.
 
     Raises:
-        BadInput: It is not YAML, has a key twice, an ambiguous plain value, or is nested or sized
-            beyond reason.
+        BadInput: It is not YAML, has a key twice or an ambiguous plain value, is nested too deeply
+            or too large.
     """
     try:
         root = _Reader(yaml.parse(text, Loader=yaml.CSafeLoader), name).document()
@@ -62,7 +62,7 @@ def parse_yaml(text: str, name: str) -> Document:
 
 
 class _Reader:
-    """Turns what the parser tells into nodes, in the order of the text."""
+    """Builds nodes from the events of the parser, in the order of the text."""
 
     def __init__(self, events: Iterator[Event], name: str) -> None:
         self.events = events
@@ -88,7 +88,7 @@ class _Reader:
             found = self.anchors.get(event.anchor or "")
             if found is None:
                 self.fail(event, f"alias *{clipped(event.anchor or '')} has no anchor before it")
-            if len(way) + found.depth > LEVELS.most:  # it brings levels with it
+            if len(way) + found.depth > LEVELS.most:  # with its own levels
                 self.fail(event, TOO_DEEP)
             return found
         assert isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent)

@@ -101,7 +101,7 @@ def test_prices_are_added_up_over_the_scenarios() -> None:
     assert prices(alone, "empty_batches") == [0, 0, 2, 2, 0, 0]
     assert prices(alone, "gaps_learned") == [0, 0, 0, 0, 0, 1]
     assert prices(alone, "log_ends_persisted") == [0, 0, 0, 0, 1, 0]
-    assert cells(prices_table(alone), "keys on whose stale record a reader ends")[1] == "1"
+    assert cells(prices_table(alone), "keys for which a reader ends on a stale record")[1] == "1"
 
 
 def test_a_rule_is_fixed_for_all_and_files_are_left_out_by_name() -> None:

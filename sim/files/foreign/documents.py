@@ -18,8 +18,8 @@ def json_text(
 ) -> str:
     r"""A value as JSON in which letters of any script stay as they are.
 
-    What `one_line` escapes is escaped as JSON does, `\u001b`: halves of characters too, so that it
-    can be written as UTF-8 whatever is in it; every reader gets the same value back.
+    Characters that `one_line` escapes are escaped as in JSON, `\u001b`, and so are halves of
+    characters: the text can always be written as UTF-8, and every reader gets the same value back.
     """
     text = json.dumps(
         value, ensure_ascii=False, indent=indent, separators=separators, default=default
@@ -30,12 +30,12 @@ def json_text(
 
 
 def readable(text: str) -> str:
-    r"""A text, perhaps a file's name, that every reader of JSON takes: bytes as `\udcff`."""
+    r"""A text that every reader of JSON accepts: bytes of a file's name become `\udcff`."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def fit_for(text: str, encoding: str) -> str:
-    """A text of JSON as it is for UTF-8, else in ASCII: readers of JSON expect no other letters."""
+    """JSON as it is for an output in UTF-8, else in ASCII."""
     if text.isascii() or encoding.lower().startswith("utf"):
         return text
     return "".join([one if one.isascii() else json.dumps(one)[1:-1] for one in text])

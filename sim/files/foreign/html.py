@@ -8,5 +8,5 @@ from sim.files.foreign.lines import plain_lines
 
 
 def text(given: object) -> str:
-    """A text, of several lines perhaps, that is no markup, and no mathematics in a notebook."""
+    """A text without any markup, or mathematics in a notebook; it may have several lines."""
     return escape(plain_lines(str(given))).replace("$", "<span>$</span>")

@@ -9,15 +9,15 @@ from html import escape
 from sim.files.foreign.lines import one_line, plain_lines
 
 _SIGNS = re.compile(r"[\\`*|\[\]]|\{(?=[:#.%])|(?<![^\W_])_|_(?![^\W_])")
-"""What a backslash makes a plain character of for every reader. `_` within a word is one."""
+"""Signs that a backslash makes plain for every reader; `_` within a word is plain."""
 _FIRST = re.compile(r"^(\d*)([.)](?=\s|$)|#|[+-](?=[\s+-]|$)|!(?=!!)|=(?==*$))")
-"""What makes a heading, a list or a box of a line that begins so."""
+"""Beginnings of lines that make a heading, a list or a box."""
 _IN_HTML = re.compile(r"[^\w\s.,:()/=@-]|_")
-"""What may mean something within an element of HTML that Markdown looks into."""
+"""Signs that may have a meaning within an element of HTML that Markdown reads."""
 
 
 def text(given: str) -> str:
-    """A text in one line, anywhere in a page: it looks as it is, and means nothing."""
+    """A text in one line, anywhere in a page, without any markup."""
     line = escape(one_line(given).strip(), quote=False)
     line = _SIGNS.sub(r"\\\g<0>", line).replace("~", "&#126;").replace("$", "&#36;")
     return _FIRST.sub(lambda first: f"{first[1]}&#{ord(first[2])};", line)
@@ -32,12 +32,12 @@ def code(given: str) -> str:
 
 
 def in_html(given: str) -> str:
-    """A text in one line within an element of HTML, in a table or outside: it means nothing."""
+    """A text in one line within an element of HTML, without any markup."""
     return _IN_HTML.sub(lambda sign: f"&#{ord(sign[0])};", one_line(given))
 
 
 def block(lines: Iterable[str], *, language: str = "") -> str:
-    """Lines as a block of code that nothing in them ends."""
+    """Lines as a block of code, with a fence longer than any in them."""
     inside = [plain_lines(line) for line in lines]
     longest = max((len(run) for line in inside for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)

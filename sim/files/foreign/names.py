@@ -1,4 +1,4 @@
-"""Names of files and folders made of text that is not ours."""
+"""Names of files and folders made from foreign text."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 from sim.files.foreign.lines import is_plain
 
 LONGEST_BYTES = 150
-"""Of a name: file systems take 255 bytes, and drafts and numbers are put around it."""
+"""Longest name in bytes: file systems take 255, and suffixes and numbers are added to it."""
 
 
 def file_name(text: str, *, instead: str) -> str:
     """A name of one file: letters, digits, dots, dashes and underscores, no dot or dash around.
 
     Args:
-        text: Anything; what no name may have becomes a dash.
+        text: Anything; other characters become dashes.
         instead: The name when nothing is left.
     """
     plain = "".join([one if _may_be(one) else "-" for one in text])

@@ -1,4 +1,4 @@
-"""Commands that people paste into a shell: each word is that word again, and nothing is run."""
+"""Commands to paste into a shell: each word is quoted, so that the shell expands nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def command(words: Iterable[object]) -> str:
 
 
 def quoted(word: object) -> str:
-    r"""One word for a shell, in one line.
+    r"""A word for a shell, in one line.
 
-    What cannot be seen is written as bytes, `$'\x1b'`, which Bash, Zsh, Ksh and every shell of
+    Invisible characters are written as bytes, `$'\x1b'`, which Bash, Zsh, Ksh and every shell of
     POSIX 2024 take. A path that begins with a dash is written `./-`, so that it is no option.
     """
     text = str(word)

@@ -1,6 +1,6 @@
-"""Matrices: scenarios run under every value of one rule, and under other rules beside it.
+"""Matrices: scenarios under every value of one rule, combined with values of other rules.
 
-What holds under which rules, and at what price, is read off one table instead of many runs.
+One table shows which invariants hold under which rules, and at what cost.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ PRICES = {
     "records_retained": "records retained",
     "empty_batches": "empty batches left",
     "bytes_replicated": "bytes replicated",
-    "gaps_learned": "gaps told to followers",
+    "gaps_learned": "gaps reported to followers",
     "log_ends_persisted": "log ends written down",
-    "stale_reads_last": "keys on whose stale record a reader ends",
+    "stale_reads_last": "keys for which a reader ends on a stale record",
 }
-"""What a matrix adds up over its scenarios: counter -> how it is called."""
+"""Counters that are added up over the scenarios, with their names in tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class MatrixCell:
-    """How one scenario ended under one rule set.
+    """The outcome of a scenario under one rule set.
 
     Attributes:
         violated: Invariants that were violated, in order of detection; of a scenario that names
@@ -71,15 +71,14 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One scenario and how it ended.
+    """The outcomes of a scenario.
 
     Attributes:
         path: Its file.
         id: Its id.
         title: Its title.
-        outcomes: Per condition, per value of the varied rule.
-        twins: Ids of others that differ from it in the varied rule alone, so that they are the
-            same here.
+        outcomes: By condition, then by value of the varied rule.
+        twins: Ids of scenarios that differ from it only in the varied rule.
     """
 
     path: Path
@@ -99,10 +98,10 @@ class Matrix:
     """The outcome of every scenario under every rule set.
 
     Attributes:
-        varied: The rule in question and its values.
-        conditions: What else was changed: `as written`, then `rule=value` of each rule beside it.
-        lines: One per scenario, in order of the files; scenarios that are the same but for the
-            varied rule are one.
+        varied: The varied rule and its values.
+        conditions: Changes of other rules: `as written`, then `rule=value` for each combination.
+        lines: A line per scenario, in order of the files; scenarios that differ only in the varied
+            rule have one line.
     """
 
     varied: Choice
@@ -110,11 +109,11 @@ class Matrix:
     lines: tuple[Line, ...]
 
     def violating(self, invariant: str, condition: int, value: int) -> int:
-        """In how many scenarios an invariant is violated."""
+        """The number of scenarios that violate an invariant."""
         return sum(invariant in line.outcomes[condition][value].violated for line in self.lines)
 
     def blamed(self, invariant: str, condition: int, value: int) -> bool:
-        """True if a scenario violates an invariant under this value and not under another one."""
+        """True if a scenario violates an invariant under this value and not under another."""
         rows = [line.outcomes[condition] for line in self.lines]
         violated = [[invariant in outcome.violated for outcome in row] for row in rows]
         return any(row[value] and not all(row) for row in violated)
@@ -127,7 +126,7 @@ class Matrix:
 
     @property
     def decided(self) -> tuple[str, ...]:
-        """The invariants that the varied rule decides: some value violates, another does not."""
+        """The invariants that are violated under one value of the varied rule, and not another."""
         places = [*product(range(len(self.conditions)), range(len(self.varied.values)))]
         return tuple(
             name for name in self.violated if any(self.blamed(name, *place) for place in places)
@@ -175,19 +174,19 @@ def make_matrix(
 
     Args:
         paths: Files or folders; log files in them are left out.
-        varied: The rule in question.
-        under: Other rules, tried beside it: of each group every combination of values.
-        rules: Values, or a preset, that replace those of the files throughout.
+        varied: The rule to vary.
+        under: Groups of other rules; each combination of values of a group is a condition.
+        rules: Values, or a preset, that replace those of the files.
         skip: Patterns of names of files to leave out, such as `kip280_0[1-6]*`.
 
     Raises:
-        BadInput: A file says something wrong, there is none, or a rule is named twice.
+        BadInput: A file has a mistake, there is none, or a rule is named twice.
     """
     beside = [choice for group in under for choice in group]
     names = [varied.rule, *[choice.rule for choice in beside], *(rules or {})]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise BadInput(f"{twice}: named twice; a rule is varied, tried beside it, or fixed")
+        raise BadInput(f"{twice}: named twice; a rule is varied, combined, or fixed")
     count = (1 + sum(prod(len(one.values) for one in group) for group in under)) * len(
         varied.values
     )
@@ -236,7 +235,7 @@ def _what_counts(case: Story | Scenario) -> str:
 
 
 def judged(run: Run, also: Collection[str] = ()) -> list[Violation]:
-    """The violations by which a scenario is compared under several rules, whatever it expects.
+    """The violations by which a scenario is compared under several rules.
 
     Of a story liveness is judged, too: it says itself when it is at rest.
 
@@ -254,7 +253,7 @@ def _outcomes(
 ) -> tuple[tuple[MatrixCell, ...], ...]:
     @cache
     def outcome(rules: Rules) -> MatrixCell:
-        """The same case under other rules."""
+        """The outcome of the case under other rules."""
         run = conclusive(run_of(case.with_rules(rules), keep_events=False))
         counters = run.counters
         if run.unit == "step":  # whose run counts nothing
@@ -277,7 +276,7 @@ MATRIX_FORMAT = "replog-matrix/1"
 HOLDS = "holds"
 """Shown for a scenario that violates no invariant."""
 NEVER_WORSE = "never worse"
-"""Said of a value under which no scenario violates what it does not under another value."""
+"""The cell of a value under which no scenario violates more than under another value."""
 
 _ABOUT = (
     "Every scenario was run under each value of `{rule}`; nothing is drawn at random. "
@@ -285,8 +284,9 @@ _ABOUT = (
     "`{rule}` alone count once."
 )
 _LETTERS = (
-    "A letter is a way to run all {count} scenarios. It stands where a scenario violates the "
-    "invariant under this value and not under another one; “{never_worse}” where there is none."
+    "A letter is a condition under which all {count} scenarios were run. It is in a cell where a "
+    "scenario violates the invariant under this value and not under another; “{never_worse}” where "
+    "no scenario does."
 )
 _COSTS = (
     "Added up over the {count} scenarios, in the model's bytes, with the other rules as written; "
@@ -299,7 +299,7 @@ _SCENARIOS = (
 
 
 def as_document(matrix: Matrix) -> dict[str, Any]:
-    """All of a matrix, for machines."""
+    """A matrix as data."""
 
     def by_value(row: Sequence[MatrixCell]) -> dict[str, Any]:
         return _by_value(matrix, [list(one.violated) for one in row])
@@ -324,7 +324,7 @@ def as_document(matrix: Matrix) -> dict[str, Any]:
 
 
 def _by_value(matrix: Matrix, cells: Iterable[Any]) -> dict[str, Any]:
-    """Value of the varied rule -> what there is to say of it, in their order."""
+    """Cells by the values of the varied rule, in their order."""
     return dict(zip(map(shown, matrix.varied.values), cells, strict=True))
 
 
@@ -333,7 +333,7 @@ def _prices(matrix: Matrix, counter: str) -> list[int]:
 
 
 def invariants_table(matrix: Matrix) -> list[Row]:
-    """Per invariant that the rule decides: in how many scenarios each value violates it."""
+    """A row per invariant that the rule decides: the number of scenarios with a violation."""
     values = range(len(matrix.varied.values))
     return [
         {"invariant": name}
@@ -343,7 +343,7 @@ def invariants_table(matrix: Matrix) -> list[Row]:
 
 
 def conditions_table(matrix: Matrix) -> list[Row]:
-    """Per invariant that the rule decides: the letters of the conditions in which it fails."""
+    """A row per invariant that the rule decides: letters of the conditions with a violation."""
     letters, values = _letters(matrix), range(len(matrix.varied.values))
 
     def blamed(name: str, at: int) -> str:
@@ -368,7 +368,7 @@ def _letters(matrix: Matrix) -> dict[str, str]:
 
 
 def scenarios_table(matrix: Matrix, *, start: Path | None = None) -> list[Row]:
-    """Each scenario in which the values differ: what each violates first, and how many more.
+    """A row per scenario in which the values differ: the first violation, how many more.
 
     With `start`, the names are Markdown links out of that folder.
     """
@@ -392,7 +392,7 @@ def _short(outcome: MatrixCell) -> str:
 
 
 def prices_table(matrix: Matrix) -> list[Row]:
-    """Each price, added up over all scenarios, and against the first value."""
+    """A row per cost, added up over all scenarios, and relative to the first value."""
 
     def against(price: int, base: int) -> str:
         ratio = f" (×{price / base:.3f})" if base and price != base else ""
@@ -401,13 +401,13 @@ def prices_table(matrix: Matrix) -> list[Row]:
     rows = []
     for counter, title in PRICES.items():
         base, *_ = prices = _prices(matrix, counter)
-        told = [against(price, base) for price in prices]
-        rows.append({"price": title} | _by_value(matrix, told))
+        cells = [against(price, base) for price in prices]
+        rows.append({"price": title} | _by_value(matrix, cells))
     return rows
 
 
 def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
-    """A page for people; links to scenarios are written as seen from `folder`."""
+    """A page of Markdown; links to scenarios are relative to `folder`."""
     rule, count = matrix.varied.rule, len(matrix.lines)
     table = scenarios_table(matrix, start=folder)
     untouched = [name for name in matrix.violated if name not in matrix.decided]

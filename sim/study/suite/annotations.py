@@ -22,7 +22,7 @@ _LINE = re.compile(r"(?:(?P<other>.+?)?:(?P<first>\d+): |.*\(line (?P<last>\d+)\
 
 
 def error_commands(results: Iterable[CaseResult]) -> Iterator[str]:
-    """One line for each mistake in a file, and one for each file that is not as expected."""
+    """A line for each mistake in a file, and one for each file that is not as expected."""
     for result in results:
         for file, line, text in () if result.expectation_met else _mistakes(result):
             yield error_command(

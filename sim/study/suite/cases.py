@@ -1,8 +1,6 @@
-"""The files of a suite as cases: read first, which may fail, then run, which tells what came of it.
+"""The files of a suite as cases, each read and then run; a failure to do so is a result, too.
 
-Whatever happens to a case of a suite is a result.
-
-A process that ends in the middle of a file, killed or by an exit in it, costs that file alone.
+A process that ends in the middle of a file, killed or by an exit, affects only that file.
 """
 
 from __future__ import annotations
@@ -30,16 +28,16 @@ if TYPE_CHECKING:
 
 
 STRIP_COLUMNS = 96
-"""Of the picture of a failure, which is indented in what is at most 100 wide."""
+"""Width of the picture of a failure, which is indented in lines of at most 100."""
 
 
 class Case(NamedTuple):
-    """A file that was read.
+    """A scenario file that was read.
 
     Attributes:
         path: The file.
-        id: What it calls itself, else the name of the file.
-        run: Runs it. Raises BadInput where a log file expects what no answer has.
+        id: Its id, else the name of the file.
+        run: Runs it. Raises BadInput where a log file expects a field that no answer has.
     """
 
     path: Path
@@ -51,7 +49,7 @@ def load_case(path: Path) -> Case:
     """Read a story, a timed scenario or a log file.
 
     Raises:
-        BadInput: It is none, or says something wrong.
+        BadInput: It is none of these, or has a mistake.
     """
     found = format_of(path)
     if found == LOG_FORMAT:
@@ -78,7 +76,7 @@ def _run(path: Path, content: Story | Scenario) -> CaseResult:
 
 
 def run_any(path: Path) -> CaseResult:
-    """Read and run one file; that it cannot be read or run is a result like any other."""
+    """Reads and runs a file; a failure to do so is a result, too."""
     started = time.perf_counter()
     result = _run_any(path)
     return result._replace(wall_ms=round((time.perf_counter() - started) * 1000))
@@ -91,13 +89,13 @@ def _run_any(path: Path) -> CaseResult:
         verdict, reason = INCONCLUSIVE, str(watch.reached)
     except BadInput as error:
         verdict, reason = BAD_INPUT, str(error)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the others are run all the same
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the other files are still run
         verdict, reason = ERROR, _last_place(error)
     return without_result(path, verdict, reason)
 
 
 def without_result(path: Path, verdict: str, reason: str) -> CaseResult:
-    """The result of a file that has none of its own."""
+    """The result of a file that was not run."""
     try:
         is_log = format_of(path) == LOG_FORMAT
     except BadInput:
@@ -107,7 +105,7 @@ def without_result(path: Path, verdict: str, reason: str) -> CaseResult:
 
 
 def _last_place(error: BaseException) -> str:
-    """The exception and where it was raised, in one line."""
+    """The exception and the place where it was raised, in one line."""
     import traceback
 
     text = traceback.format_exception_only(error)[-1].strip()
@@ -121,16 +119,16 @@ DIED = "the process that ran it ended, perhaps for want of memory"
 
 
 def run_suite(found: Collected, *, jobs: int = 1) -> Generator[CaseResult]:
-    """The result of each file in order of `found.files`; one that cannot be run has one, too.
+    """The result of each file in the order of `found.files`, also of those that cannot be run.
 
-    Whoever stops asking for results ends the processes, whatever they are at.
+    Closing the generator ends the processes.
 
     Args:
         found: The files.
-        jobs: Number of processes; 1 = this one, 0 = one for each core.
+        jobs: Number of processes; 1 for this one, 0 for one per core.
     """
     wanted = [path for path in found.files if path not in found.refused]
-    # What came through a pipe is in this process, and comes a second time in none.
+    # The content of a pipe is in this process alone.
     alone = jobs == 1 or len(wanted) < 2 or any(map(is_pipe, wanted))
     running = (run_any(path) for path in wanted) if alone else _on_processes(wanted, jobs)
     with closing(running) as results:
@@ -144,7 +142,7 @@ def _on_processes(paths: list[Path], jobs: int) -> Generator[CaseResult]:
 
     Closing the generator, as an exception such as Ctrl-C does, ends the processes.
     """
-    # These take longer to import than a story to run.
+    # Their import takes longer than the run of a story.
     from concurrent.futures.process import BrokenProcessPool
 
     from sim.study.workers import pool_of, usable_cores
@@ -158,7 +156,7 @@ def _on_processes(paths: list[Path], jobs: int) -> Generator[CaseResult]:
                     yield job.result()
                     del left[0]
                 alone = False
-            except BrokenProcessPool:  # by one of those under way, perhaps by the first of them
+            except BrokenProcessPool:  # by any of the files that are running
                 if alone:
                     yield without_result(left.pop(0), ERROR, DIED)
                 alone = not alone

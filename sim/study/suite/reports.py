@@ -16,22 +16,22 @@ from sim.study.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult
 
 DIFFERENCES = 4
 SENTENCES = 2
-"""Of differences, and of violations, so many lines are shown; the command shows them all."""
+"""Largest numbers of differences and violations that are shown; the command shows all."""
 
 
 def failure_lines(result: CaseResult, *, whole: bool = False) -> list[str]:
-    """What a developer needs of a result that is not as expected, but for its path and title.
+    """Lines for a developer about a result that is not as expected, without path and title.
 
     Args:
         result: The result.
-        whole: All differences and violations, for a file that a machine reads.
+        whole: True for all differences and violations, in a file that a machine reads.
     """
-    told = (one_line(line, longest=LONGEST) for line in _what(result, whole=whole))
-    return [*told, f"reproduce: {result.command}"]
+    lines = (one_line(line, longest=LONGEST) for line in _lines(result, whole=whole))
+    return [*lines, f"reproduce: {result.command}"]
 
 
 def _found_and_expected(result: CaseResult) -> list[str]:
-    """The verdict that was expected and the one that came; empty where a file cannot say one."""
+    """The expected verdict and the one that was found; empty for a file that expects none."""
     if result.expected is None:
         return []
     violated = {violation.invariant for violation in result.outcome.violations}
@@ -43,24 +43,24 @@ def _found_and_expected(result: CaseResult) -> list[str]:
 
 
 def _beside(result: CaseResult, *, whole: bool = False) -> Iterator[str]:
-    """What is told of a failure as a whole: the records concerned, notes, what replicas held."""
+    """Lines about a failure as a whole: the records concerned, notes, logs of the replicas."""
     yield from _first(None if whole else SENTENCES, list(result.why), "records")
     yield from result.notes
     yield from result.strip.split("\n") if result.strip else ()
 
 
-def _what(result: CaseResult, *, whole: bool) -> Iterator[str]:
+def _lines(result: CaseResult, *, whole: bool) -> Iterator[str]:
     if result.verdict in (BAD_INPUT, ERROR):
         yield from f"{result.verdict}: {result.reason}".splitlines()
         return
-    told: set[str] = set()
+    said: set[str] = set()
     if result.expected is not None:
         yield from _found_and_expected(result)
         violated = {violation.invariant for violation in result.outcome.violations}
-        told = set(not_as_expected(violated, result.expected, ended=True))
+        said = set(not_as_expected(violated, result.expected, ended=True))
     elif result.reason is not None:
         yield result.complaints[0]
-    differences = [line for line in result.differences if line not in told]
+    differences = [line for line in result.differences if line not in said]
     yield from _first(None if whole else DIFFERENCES, differences, "differences")
     unit = "{} ms" if result.run is None or result.run.unit == "ms" else "step {}"
     sentences = [
@@ -82,12 +82,17 @@ def _first(count: int | None, lines: list[str], what: str) -> list[str]:
 
 
 def write_junit(path: Path, results: Sequence[CaseResult], *, started: datetime) -> None:
-    """Write results as JUnit XML; a failure holds what the command prints of it.
+    """Writes results as JUnit XML; a failure has the lines that the command prints.
 
-    What is inconclusive is an error; a property of this name says how many there are.
-    `started` is when the suite began, with its time zone.
+    An inconclusive result is an error; the property `inconclusive` counts them.
 
-    Raises BadInput when `path` cannot be written; then nothing is.
+    Args:
+        path: The file to write.
+        results: The results.
+        started: Start of the suite, with its time zone.
+
+    Raises:
+        BadInput: `path` cannot be written.
     """
     kinds = [_junit_kind(result) for result in results]
     suite = ET.Element(
@@ -127,7 +132,7 @@ def write_junit(path: Path, results: Sequence[CaseResult], *, started: datetime)
 
 
 def _type(result: CaseResult) -> str:
-    """What kind of problem it is: `violated`, `inconclusive`, `bad input`, `error`, or another."""
+    """The kind of problem: `violated`, `inconclusive`, `bad input`, `error`, `not as expected`."""
     return "not as expected" if result.verdict == "holds" else result.verdict
 
 
@@ -145,8 +150,8 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
 
     Args:
         results: In order of their files.
-        notes: What the command prints behind the failures, such as which files were not run.
-        summary: Its last line.
+        notes: Lines that the command prints behind the failures, such as the files not run.
+        summary: The last line of the command.
     """
     failed = [result for result in results if not result.expectation_met]
     lines = [f"### Replog: {summary}", ""]
@@ -160,8 +165,8 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
     noted = [one for one in results if one.expectation_met and one.notes]
     lines += _table("as expected, with a note", [(one, "; ".join(one.notes)) for one in noted])
     slowest = sorted(results, key=lambda one: one.wall_ms, reverse=True)[:SLOWEST]
-    told = ", ".join(f"{markdown.text(one.id)} {one.wall_ms:,} ms" for one in slowest)
-    lines += [*(f"{markdown.text(note)}  " for note in notes), f"slowest: {told}"]
+    times = ", ".join(f"{markdown.text(one.id)} {one.wall_ms:,} ms" for one in slowest)
+    lines += [*(f"{markdown.text(note)}  " for note in notes), f"slowest: {times}"]
     return "\n".join(lines) + "\n"
 
 
@@ -170,8 +175,8 @@ def _named(result: CaseResult) -> str:
 
 
 def _table(heading: str, rows: Sequence[tuple[CaseResult, str]]) -> list[str]:
-    """What is told of some files, a row each; nothing where there are none."""
+    """A table with a row for each file and its text; nothing without files."""
     if not rows:
         return []
-    told = [f"| {markdown.text(str(one.path))} | {markdown.text(text)} |" for one, text in rows]
-    return [f"| file | {heading} |", "|---|---|", *told, ""]
+    lines = [f"| {markdown.text(str(one.path))} | {markdown.text(text)} |" for one, text in rows]
+    return [f"| file | {heading} |", "|---|---|", *lines, ""]

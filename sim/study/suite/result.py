@@ -1,4 +1,4 @@
-"""What came of one scenario file, whatever kind it is, and the exit status of several."""
+"""The result of a scenario file of any kind, and the exit status of several."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _WORST_FIRST = (2, 1, 3, 0)
 
 @dataclass(frozen=True)
 class NotRun:
-    """A file of a suite that has no outcome of its own.
+    """The outcome of a file of a suite that was not run.
 
     Attributes:
         id: Name of the file without its suffix.
-        verdict: `bad input` for a file that says something wrong, `error` for a run that ended in
-            an exception, `inconclusive` for one that a bound ended before it began.
-        reason: What was wrong.
-        command: The command that says the same.
+        verdict: `bad input` for a file with a mistake, `error` for a run that ended in an
+            exception, `inconclusive` for one that a bound ended before it began.
+        reason: The error.
+        command: The command that reproduces it.
     """
 
     id: str
@@ -56,10 +56,10 @@ class CaseResult(NamedTuple):
         path: The file.
         outcome: The run of a story or a timed scenario, without its events; the comparison of a log
             file with what it expects; or why there is neither.
-        wall_ms: How long it took, in ms of real time.
-        strip: What each replica held at the first violation that was not expected, or at the end
-            of a story that has none; only of what is not as expected, in a suite.
-        noted: Whether nothing but its notes is not as expected, for a strict suite.
+        wall_ms: Duration in ms of real time.
+        strip: Picture of each log at the first violation that was not expected, or at the end of a
+            story without one; empty for a result as expected.
+        noted: True where only its notes are not as expected, in a strict suite.
     """
 
     path: Path
@@ -70,7 +70,7 @@ class CaseResult(NamedTuple):
 
     @property
     def run(self) -> Run | None:
-        """The run of a story or a timed scenario; None = it is no such file, or has not run."""
+        """The run of a story or a timed scenario; None for other files and without a run."""
         return self.outcome if isinstance(self.outcome, Run) else None
 
     @property
@@ -85,38 +85,38 @@ class CaseResult(NamedTuple):
 
     @property
     def reason(self) -> str | None:
-        """Why it neither holds nor is violated, else None."""
+        """The reason of another verdict than `holds` and `violated`, else None."""
         return self.outcome.reason
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Where it is not what the file expects; empty = expectation met."""
+        """Differences from what the file expects; empty where there are none."""
         return self.outcome.notes if self.noted else self.outcome.differences
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks that are no failure: violations not judged, steps that did nothing."""
+        """Remarks that are no failure: violations not judged, steps without effect."""
         return () if self.noted else self.outcome.notes
 
     @property
     def why(self) -> tuple[str, ...]:
-        """Fates of the records that a log file's differences are about, a sentence each."""
+        """Fates of the records in the differences of a log file, a sentence each."""
         why: tuple[str, ...] = getattr(self.outcome, "why", ())
         return why
 
     @property
     def expected(self) -> tuple[str, ...] | None:
-        """Invariants that the file expects to be violated; None = it cannot say."""
+        """Invariants that the file expects to be violated; None for a log file."""
         return None if self.run is None else self.run.content.expect.violated
 
     @property
     def expectation_met(self) -> bool:
-        """Everything as the file says, and no bound was hit on the way."""
+        """True where everything is as the file expects, and no bound was hit."""
         return self.exit_code == 0
 
     @property
     def open(self) -> bool:
-        """Nobody knows whether it is as expected: a bound was hit, and nothing else is wrong."""
+        """True where a bound was hit, and nothing else is wrong: the result is not known."""
         return self.exit_code == 3
 
     @property
@@ -126,13 +126,13 @@ class CaseResult(NamedTuple):
 
     @property
     def how(self) -> str:
-        """In what way it is not as expected: `bad input`, `error`, `inconclusive`, or just so."""
+        """The kind of failure: `bad input`, `error`, `inconclusive` or `not as expected`."""
         unknown = self.verdict == INCONCLUSIVE and not self.differences
         return self.verdict if unknown or self.verdict in (BAD_INPUT, ERROR) else NOT_AS_EXPECTED
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """Why the expectation is not met, a line each; empty when it is."""
+        """Reasons why the expectation is not met, a line each; empty when it is."""
         reason = [] if self.reason is None else f"{self.verdict}: {self.reason}".split("\n")
         return () if self.expectation_met else (*reason, *self.differences)
 
@@ -146,24 +146,24 @@ class CaseResult(NamedTuple):
         return tuple(first.values())
 
     def strictly(self) -> CaseResult:
-        """The same where a note is a difference: nothing is as expected that leaves one."""
+        """This result in a strict suite: a note is a difference."""
         if not self.notes or not self.expectation_met:
             return self
         return self._replace(noted=True)
 
     @property
     def is_log(self) -> bool:
-        """Whether it is a log file: one cleaner, no cluster."""
+        """True for a log file: one cleaner, no cluster."""
         return self.outcome.command != "replog run"
 
     @property
     def command(self) -> str:
-        """What reproduces it, with the plugins that were named."""
+        """The command that reproduces it, with the plugins that were named."""
         words: list[object] = [self.path, *as_options()]
         return f"{self.outcome.command} {shell.command(words)}"
 
     def as_json(self) -> dict[str, Any]:
-        """What `replog suite --json` prints of it."""
+        """The row of `replog suite --json`."""
         document = {
             "id": self.id,
             "verdict": self.verdict,
@@ -179,6 +179,6 @@ class CaseResult(NamedTuple):
 
 
 def exit_code(results: Iterable[CaseResult]) -> int:
-    """That of the worst: bad input, then an expectation not met, then inconclusive."""
+    """The exit status of the worst result: bad input, then not as expected, then inconclusive."""
     codes = {result.exit_code for result in results}
     return next((code for code in _WORST_FIRST if code in codes), 0)

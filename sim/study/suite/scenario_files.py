@@ -1,7 +1,7 @@
-"""Which files of folders are scenarios, by the `format` each says it has, and what the others are.
+"""The scenario files of folders, found by their `format`, and the kinds of the other files.
 
-Nothing is left out in silence: a YAML or JSON file that says no format of Replog's is refused, and
-what a suite does not run is counted with the reason.
+No file is left out in silence: a YAML or JSON file without a format of Replog is refused, and the
+other files are counted with the reason.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def content_at(path: Path) -> Story | Scenario:
     """The story or the timed scenario in a file.
 
     Raises:
-        BadInput: It is none, or says something wrong.
+        BadInput: It is none of these, or has a mistake.
     """
     return content_in(read_document(path), path)
 
 
 def content_in(document: Document, path: Path, *, seed: int | None = None) -> Story | Scenario:
-    """The story or the timed scenario in a document, whose name is that of `path` if it has none.
+    """The story or the timed scenario in a document; `path` names it if it has no id.
 
     Raises:
-        BadInput: It says something wrong; or a story is given a seed.
+        BadInput: It has a mistake, or a story is given a seed.
     """
-    # What the other kinds of files need is most of what would have to be imported for a story.
+    # The imports for the other kinds of files are most of the start of a story.
     if isinstance(document.data, dict) and document.data.get("format") == STORY_FORMAT:
         from sim.simulate.story.format import story_in
 
@@ -70,7 +70,7 @@ def content_in(document: Document, path: Path, *, seed: int | None = None) -> St
 def under(
     content: Story | Scenario, rules: Mapping[str, RuleValue], *, where: str
 ) -> Story | Scenario:
-    """The same under other rules; `where` is what messages call them. Raises BadInput."""
+    """A scenario under other rules; `where` is their name in messages. Raises BadInput."""
     from sim.protocol.rules import rules_from
 
     changed = rules_from(rules, base=content.rules, where=where)
@@ -80,7 +80,7 @@ def under(
 
 SUFFIXES = (".yaml", ".yml", ".json")
 IN_A_SUITE = (STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
-"""What a suite runs."""
+"""Formats of the files that a suite runs."""
 
 
 SCHEMA, LEFT_OUT = "JSON Schema", "left out by --skip"
@@ -96,16 +96,16 @@ _MANY = {
 NO_SUFFIX = "."
 _SCHEMA_OF_JSON_SCHEMA = re.compile(r"https?://json-schema\.org/")
 _AT_THE_LEFT = re.compile(r"""^(["']?)format\1[ \t]*:[ \t]+(["']?)([^\s"'#]+)\2""", re.MULTILINE)
-"""The field in a YAML file's own mapping, and not in one further in."""
+"""The field in the top mapping of a YAML file."""
 
 
 class Collected(NamedTuple):
-    """What was found for a suite.
+    """The files of a suite.
 
     Attributes:
-        files: What is to be run, and what is refused, in order of the folders and their paths.
-        refused: What is wrong with each YAML or JSON file of them that says no format of Replog's.
-        others: What else is there, and how often: `sweep plan`, or its suffix, `.md`.
+        files: The files to run and the refused ones, in order of the folders and their paths.
+        refused: The error of each YAML or JSON file of them without a format of Replog.
+        others: Number of other files by kind, such as `sweep plan`, or by suffix, such as `.md`.
     """
 
     files: tuple[Path, ...]
@@ -116,13 +116,13 @@ class Collected(NamedTuple):
     def not_run(self) -> str:
         """The others as a line: `9 sweep plans, 1 other file (.md)`; empty when there are none."""
         kinds = {name: count for name, count in self.others.items() if not name.startswith(".")}
-        told = [_counted(kinds[name], name) for name in sorted(kinds)]
+        parts = [_counted(kinds[name], name) for name in sorted(kinds)]
         suffixes = sorted(name for name in self.others if name.startswith("."))
         if suffixes:
             count = sum(self.others[name] for name in suffixes)
             named = ", ".join(name for name in suffixes if name != NO_SUFFIX) or "without a suffix"
-            told.append(f"{_counted(count, 'other file')} ({named})")
-        return ", ".join(told)
+            parts.append(f"{_counted(count, 'other file')} ({named})")
+        return ", ".join(parts)
 
 
 def _counted(count: int, name: str) -> str:
@@ -130,7 +130,7 @@ def _counted(count: int, name: str) -> str:
 
 
 def format_of(path: Path) -> str | None:
-    """The value of the file's `format` field; None when it has none, or no text there.
+    """The value of the file's `format` field; None where it is missing or no text.
 
     Raises:
         BadInput: The file cannot be read.
@@ -148,7 +148,7 @@ def format_of(path: Path) -> str | None:
 
 
 def _first_line(text: str) -> Mapping[str, Any] | None:
-    """The object in the first of several lines, as traces have them; None = it has none."""
+    """The object in the first of several lines, as in a trace; None without one."""
     line, newline, rest = text.partition("\n")
     if not newline or not rest.strip() or not line.startswith("{"):
         return None
@@ -164,21 +164,21 @@ def _top_of(document: Document) -> Mapping[str, Any]:
 
 
 def refusal(path: Path, formats: Sequence[str]) -> list[str]:
-    """What is wrong with a file that says none of `formats`: file, line and what is allowed.
+    """The errors of a file with none of `formats`: file, line and what is allowed.
 
-    Of a misspelt format that is nearly one of a suite's, what else is wrong is told as well.
+    Where a format is misspelt, the other mistakes in the file are reported as well.
     """
     try:
         document = read_document(path)
     except BadInput as error:
         return list(error.args)
-    told = format_complaints(document, path, formats)
+    wrong = format_complaints(document, path, formats)
     plain = f"write it as plain text: format: {formats[0]}"
-    return told or [document.problem(["format"], plain)]
+    return wrong or [document.problem(["format"], plain)]
 
 
 def format_complaints(document: Document, path: Path, formats: Sequence[str]) -> list[str]:
-    """As `refusal`, of a document; none = it has one of the formats."""
+    """The errors of a document with none of `formats`, as in `refusal`; empty if it has one."""
     wrong = Complaints()
     with wrong:
         check_format(document, formats)
@@ -192,7 +192,7 @@ def format_complaints(document: Document, path: Path, formats: Sequence[str]) ->
 
 
 def elsewhere(document: Document, path: Path | None) -> str | None:
-    """Which command takes a file that is no scenario; None = it lies nowhere, or is of no kind."""
+    """An error with the command for a file that is no scenario; None for an unknown kind."""
     top = _top_of(document)
     found, kind = top.get("format"), kind_of(top)
     if path is None or kind is None:
@@ -206,11 +206,11 @@ def _name(given: str) -> str:
 
 
 _KNOWN = {_name(one) for one in (*IN_A_SUITE, *NOT_RUN, *WRITTEN)}
-"""Formats, of whatever version: a file of another one is not misspelt."""
+"""Formats of any version: a file with one of them is not misspelt."""
 
 
 def _read(document: Document, path: Path) -> None:
-    """Read what a suite runs, to see what is wrong with it. Raises BadInput."""
+    """Reads a scenario file for its mistakes. Raises BadInput."""
     if document.data["format"] != LOG_FORMAT:
         content_in(document, path)
         return
@@ -221,13 +221,13 @@ def _read(document: Document, path: Path) -> None:
 
 
 def from_here(path: Path) -> Path:
-    """A path as people name it in the current folder, if it is in there."""
+    """A path relative to the current folder, if it is in there."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def is_output(folder: Path) -> bool:
-    """Whether a command wrote a folder: of a failure, a sweep or a search."""
+    """True for a folder that a command wrote: of a failure, a sweep or a search."""
     for name, begins in FOLDERS.items():
         try:
             if (folder / name).is_file() and str(format_of(folder / name)).startswith(begins):
@@ -240,10 +240,10 @@ def is_output(folder: Path) -> bool:
 def scenario_files(folder: Path) -> list[Path]:
     """All stories, timed scenarios and log files below `folder`, sorted by path.
 
-    Folders in it that commands wrote are not looked into.
+    Folders in it that commands wrote are skipped.
 
     Raises:
-        BadInput: It is no folder, or holds none.
+        BadInput: It is no folder, or has none.
     """
     if folder.is_file():
         return [folder]
@@ -263,10 +263,10 @@ def scenario_files(folder: Path) -> list[Path]:
 
 
 def collect(paths: Iterable[Path], *, skip: Sequence[str] = ()) -> Collected:
-    """What a suite runs of these files and folders, and what it does not run.
+    """The files of a suite in these files and folders.
 
-    Hidden files and folders are not looked into, nor folders that commands wrote. A file that is
-    reached twice is run once.
+    Hidden files and folders are skipped, and so are folders that commands wrote. A file that is
+    found twice is run once.
 
     Args:
         paths: Files and folders.
@@ -316,9 +316,9 @@ def _look_into(start: Path, skip: Sequence[str]) -> Collected:
 
 
 def _below(start: Path, others: Counter[str], refused: dict[Path, str]) -> Iterator[Path]:
-    """The files below a folder; what is hidden, written by a command, or a link, is counted.
+    """The files below a folder; hidden ones, links and folders of commands are counted.
 
-    A folder that cannot be read is one of them, and with the reason in `refused`.
+    A folder that cannot be read is among them, with the reason in `refused`.
     """
     if not start.is_dir():
         yield start
@@ -349,14 +349,14 @@ def _below(start: Path, others: Counter[str], refused: dict[Path, str]) -> Itera
 
 
 def set_aside(path: Path, *, named: bool = False) -> str | None:
-    """What a file is that a suite does not run; None = the suite runs it.
+    """The kind of a file that a suite does not run; None for one that it runs.
 
     Args:
         path: The file.
-        named: Whether somebody asked for this very file, so that it cannot be left out.
+        named: True for a file that was given by its path, and cannot be left out.
 
     Raises:
-        BadInput: It is to be a scenario, and says no format, or one that there is not.
+        BadInput: The file is meant as a scenario, and has no format, or an unknown one.
     """
     if path.suffix.lower() not in SUFFIXES and not named:
         return path.suffix or NO_SUFFIX

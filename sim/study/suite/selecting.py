@@ -1,7 +1,6 @@
-"""The selection of files: `-k EXPRESSION` as pytest reads it, and those that failed last time.
+"""The selection of files by `-k EXPRESSION`, as in pytest, and by failures of the last run.
 
-A cache that cannot be read is none: it never keeps a file from being run. Nothing is written
-while nothing has failed.
+A cache that cannot be read counts as empty. Nothing is written before a file has failed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from sim.study.suite.result import CaseResult
 from sim.study.suite.scenario_files import Collected, from_here
 
 KINDS = {STORY_FORMAT: "story", SCENARIO_FORMAT: "timed", LOG_FORMAT: "log"}
-"""The tag that each file has by its format."""
+"""The tag of each format."""
 _TOKEN = re.compile(r"\s*(?:([()])|([\w:+\-.\[\]\\/]+))")
 _ALLOWED = "words, and, or, not, parentheses"
 _PARTS = (
@@ -34,14 +33,14 @@ _PARTS = (
 
 Names = Iterable[str]
 Chooses = Callable[[Names], bool]
-"""Whether something with these names is meant."""
+"""Decides by its names whether a file is selected."""
 
 
 def chooser(expression: str) -> Chooses:
-    """Whether something is meant by an expression such as `kip280 and not (timed or slow)`.
+    """The selection by an expression such as `kip280 and not (timed or slow)`.
 
-    A word stands for whatever has it in one of its names, in upper or lower case. That is what
-    `-k` of pytest means, whose own reader is private; precedence and parentheses are Python's.
+    A word selects files with the word in one of their names, in upper or lower case, as `-k` of
+    pytest does, whose parser is private; precedence and parentheses are those of Python.
 
     Raises:
         BadInput: It cannot be read.
@@ -77,7 +76,7 @@ def chooser(expression: str) -> Chooses:
 
 
 def names_of(path: Path) -> tuple[str, ...]:
-    """What a scenario file goes by: its path, its id, and its tags."""
+    """The names of a scenario file: its path, its id, and its tags."""
     document = read_document(path)
     given = document.data.get("id") if isinstance(document.data, dict) else None
     return (str(from_here(path)), str(given or path.stem), *_tags_in(document, path))
@@ -87,7 +86,7 @@ def tags_of(path: Path) -> tuple[str, ...]:
     """The tags of a scenario file: its kind, the name of its folder, and those it has itself.
 
     Raises:
-        BadInput: It cannot be read, or has tags that are none.
+        BadInput: It cannot be read, or has a tag that is not allowed.
     """
     return _tags_in(read_document(path), path)
 
@@ -101,10 +100,10 @@ def _tags_in(document: Document, path: Path) -> tuple[str, ...]:
 
 
 def select(found: Collected, expression: str) -> Collected:
-    """The files that an expression means; one that cannot be read goes by its path alone.
+    """The files that an expression selects; a file that cannot be read has only its path.
 
     Raises:
-        BadInput: The expression cannot be read, or means none of them.
+        BadInput: The expression cannot be read, or selects none of them.
     """
     is_meant = chooser(expression)
     chosen = [path for path in found.files if is_meant(_names_as_known(path))]
@@ -126,7 +125,7 @@ FORMAT = "replog-last-failed/1"
 
 
 def last_failed() -> frozenset[Path]:
-    """The files that failed when they were last run from here, absolute."""
+    """Absolute paths of the files that failed in their last run from this folder."""
     try:
         content = json.loads(read_text(FILE))
         if content["format"] != FORMAT:
@@ -137,7 +136,7 @@ def last_failed() -> frozenset[Path]:
 
 
 def remember(results: Iterable[CaseResult]) -> str:
-    """Note which of these failed; what was not run keeps its mark. What went wrong, if anything."""
+    """Writes which files failed; files that were not run keep their state. The error, if any."""
     known = last_failed()
     failed = set(known)
     for result in results:
