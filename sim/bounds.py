@@ -1,10 +1,10 @@
-"""Bounds of a run that no scenario sees: real time and memory.
+"""Bounds of real time and memory for one run.
 
-A scenario is bounded in simulator events, and every field by a limit (`sim.files.limits`); what
-both do not see, such as one huge step, ends here. A timer looks at the clock and at the memory of
-the process some times a second, so that nothing is counted while a run goes on, and raises
-BoundReached between two steps of Python. It needs the main thread of a process, where commands and
-workers run: elsewhere there are no bounds.
+A scenario is bounded in simulator events, and every field by a limit (`sim.files.limits`); these
+bounds stop the rest, such as one huge step. A timer checks the clock and the memory of the process
+a few times a second, so that a run counts nothing, and raises BoundReached between two steps of
+Python. It needs the main thread of a process, where commands and workers run: other threads have no
+bounds.
 """
 
 from __future__ import annotations
@@ -25,17 +25,16 @@ replicas and a log file of a million records, take 5 s and 14 s, 0.25 GB and 0.7
 
 _LOOK_EVERY_S: Final = 0.25
 _AGAIN_AFTER_S: Final = 2.0
-"""So long a run has to end before it is told again: the first time may have been swallowed."""
+"""Seconds until BoundReached is raised again: code may have swallowed the first one."""
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 class Bounds(NamedTuple):
-    """What one run may take.
+    """Bounds of one run.
 
     Attributes:
-        seconds: Real time; None = any.
-        megabytes: How much the memory of the process may grow meanwhile, in 10**6 bytes; None =
-            as much as there is.
+        seconds: Real time; None for no bound.
+        megabytes: Growth of the memory of the process, in 10**6 bytes; None for no bound.
     """
 
     seconds: float | None = SECONDS
@@ -46,14 +45,14 @@ NO_BOUNDS: Final = Bounds(None, None)
 
 
 class BoundReached(BaseException):
-    """A bound was hit; the text says which. The `bounded` whose bound it is swallows it.
+    """A bound was hit, which the text names; the `bounded` block that has it swallows this.
 
-    Not an Exception: no handler in the simulator may take it for a failure of its own.
+    Not an Exception: no handler in the simulator may catch it as a failure of its own.
     """
 
 
 class Inconclusive(Exception):
-    """A run hit a bound, and without its end there is no answer; the text says which bound."""
+    """A run hit a bound, which the text names, and there is no answer without its end."""
 
 
 class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
@@ -64,11 +63,11 @@ class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
     so can still tell what came of it. A MemoryError counts as a bound, too.
 
     Attributes:
-        reached: Such as `wall time: more than 60 s`; None = the block ran to its end.
+        reached: The bound that was hit, such as `wall time: more than 60 s`; None without one.
     """
 
     def __init__(self, bounds: Bounds | None = None) -> None:
-        """Of these bounds; None = those that are in force for each run."""
+        """Starts with these bounds; None for those that are in force for each run."""
         self.bounds = _TIMER.of_each_run if bounds is None else bounds
         self.reached: str | None = None
         self._started_s = 0.0
@@ -76,7 +75,7 @@ class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
         self._told_s: float | None = None
 
     def __enter__(self) -> bounded:
-        """From here on."""
+        """Starts to measure time and memory."""
         self._started_s = time.monotonic()
         self._started_bytes = resident_bytes()
         if self.bounds != NO_BOUNDS:
@@ -89,16 +88,16 @@ class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
         error: BaseException | None,
         at: TracebackType | None,
     ) -> bool:
-        """Swallows what says that a bound was hit, and that there was no memory left."""
+        """Swallows BoundReached, and MemoryError where memory is bounded."""
         _TIMER.remove(self)
         if isinstance(error, MemoryError) and self.bounds.megabytes is not None:
-            self.reached = "memory: there is no more"
+            self.reached = "memory: none is left"
         elif isinstance(error, BoundReached) and self.bounds != NO_BOUNDS:
             self.reached = str(error)
         return self.reached is not None and error is not None
 
     def _excess(self, now_s: float, used_bytes: int) -> str | None:
-        """Which bound is behind us; None = neither."""
+        """The bound that is exceeded; None without one."""
         seconds, megabytes = self.bounds
         if seconds is not None and now_s - self._started_s >= seconds:
             return f"wall time: more than {seconds:g} s"
@@ -107,7 +106,7 @@ class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
         return None
 
     def look(self) -> None:
-        """Raise BoundReached if a bound is behind us, unless that was done a moment ago."""
+        """Raises BoundReached if a bound is exceeded, unless it was raised a moment ago."""
         now_s = time.monotonic()
         if self._told_s is not None and now_s - self._told_s < _AGAIN_AFTER_S:
             return
@@ -117,13 +116,13 @@ class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
             raise BoundReached(reason)
 
     def leave_out(self, inner: bounded) -> None:
-        """What a block within this one took does not count."""
+        """Excludes the time and memory of a block within this one."""
         self._started_s += time.monotonic() - inner._started_s
         self._started_bytes += max(0, resident_bytes() - inner._started_bytes)
 
 
 def resident_bytes() -> int:
-    """Memory of this process; 0 where the system does not say."""
+    """Memory of this process in bytes; 0 where the system does not report it."""
     try:
         with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - some times a second
             return int(file.read().split()[1]) * _PAGE_BYTES
@@ -132,18 +131,18 @@ def resident_bytes() -> int:
 
 
 def bounds_in_force() -> Bounds:
-    """Those of each run of this process."""
+    """The bounds of each run of this process."""
     return _TIMER.of_each_run
 
 
 def bound_each_run(bounds: Bounds) -> None:
-    """Each run of this process has these bounds from now on: for workers."""
+    """Sets the bounds of each run of this process, a worker, from now on."""
     _TIMER.of_each_run = bounds
 
 
 @contextmanager
 def each_run_within(bounds: Bounds) -> Iterator[None]:
-    """Each run in the block has these bounds."""
+    """Sets the bounds of each run in the block."""
     before, _TIMER.of_each_run = _TIMER.of_each_run, bounds
     try:
         yield
@@ -152,7 +151,7 @@ def each_run_within(bounds: Bounds) -> Iterator[None]:
 
 
 class _Timer:
-    """The one timer of the process, and who waits for it, the innermost last."""
+    """The timer of the process, and the blocks it checks, the innermost last."""
 
     def __init__(self) -> None:
         self.of_each_run = Bounds()
@@ -162,7 +161,7 @@ class _Timer:
         self._started_s = 0.0
 
     def add(self, watch: bounded) -> None:
-        """Tell `watch` when one of its bounds is hit; nothing in another thread than the main."""
+        """Checks the bounds of a block from now on; does nothing outside the main thread."""
         if threading.current_thread() is not threading.main_thread():
             return
         if not self._waiting:
@@ -174,7 +173,7 @@ class _Timer:
         self._waiting.append(watch)
 
     def remove(self, watch: bounded) -> None:
-        """Not any more; the timer that there was before goes on."""
+        """Stops to check a block; the timer that was set before is restored."""
         if watch not in self._waiting:
             return
         self._waiting.remove(watch)
@@ -189,7 +188,7 @@ class _Timer:
                 signal.setitimer(signal.ITIMER_REAL, left_s, every_s)
 
     def forget(self) -> None:
-        """A process that was forked off has no timer."""
+        """Drops all blocks, in a process that was forked."""
         self._waiting.clear()
 
     def _ring(self, _signal: int, _frame: FrameType | None) -> None:

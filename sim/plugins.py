@@ -1,10 +1,10 @@
 """Plugins: modules that register strategies, fixes, tombstone removals, invariants or observers.
 
 They are found as entry points of the group `replog.plugins`, or named with `--plugin MODULE`.
-Workers of a sweep are told which, and where they were found.
+Workers of a sweep load the same modules.
 
-A plugin is code. A plan or the folder of a sweep may say which plugins it needs; that alone imports
-none: whoever runs it says so, too, or names modules that are trusted in `TRUSTED`.
+A plugin is code. A plan or the folder of a sweep may name the plugins that it needs, but they are
+imported only if the command names them, too, or if `TRUSTED` does.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ GROUP = "replog.plugins"
 
 TRUSTED = "REPLOG_TRUSTED_PLUGINS"
 """Environment variable: modules, separated by commas, that are imported when a plan, or the folder
-of a sweep, names them; `*` = whatever they name."""
+of a sweep, names them; `*` for any module."""
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*", re.ASCII)
 _PACKAGE_INFOS = ("*.dist-info", "*.egg-info", "EGG-INFO")
-"""Where an installed package says what it is."""
+"""Folders with the metadata of an installed package."""
 
 
 class Plugins(NamedTuple):
-    """What a worker process needs to know the same strategies, fixes and rules.
+    """The plugins that a worker process has to load.
 
     Attributes:
         modules: Names of the modules, in order of loading.
-        folder: Where the current folder was, which modules may be found in.
+        folder: The current folder of the leading process, in which modules may be found.
     """
 
     modules: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Plugins(NamedTuple):
 NO_PLUGINS = Plugins()
 
 Report = Callable[[str, str, str | None, int | None], None]
-"""Takes what an observer found wrong: a name for it, a sentence, replica and offset or None."""
+"""Takes a violation found by an observer: name, sentence, replica and offset, or None."""
 
 Factory = Callable[[Any, Report], Any]
 _F = TypeVar("_F", bound=Factory)
@@ -73,19 +73,19 @@ _OBSERVERS: list[Factory] = []
 _NAMED: list[str] = []
 _INSTALLED: list[str] = []
 _ADDED: list[str] = []
-"""Folders that were added to `sys.path` for a plugin: what lies there is not installed."""
+"""Folders that were added to `sys.path` for a plugin: modules there are not installed."""
 
 
 def register_observer(factory: _F) -> _F:
-    """Have every timed run observed; a decorator of the observer's class, or of a function.
+    """Registers an observer of every timed run; decorates the observer's class, or a function.
 
-    It is called with the cluster before the replicas connect, and with a `Report` for what is
-    wrong; that is judged as an invariant is. Of the cluster it may use `nodes` (the replicas by
+    It is called with the cluster before the replicas connect, and with a `Report` for violations,
+    which are judged like those of an invariant. Of the cluster it may read `nodes` (the replicas by
     name), `elections`, and `context` with `scenario` and `now_ms`; it changes nothing. The object
     that it returns has two methods:
 
-    * `over(address, receive)` returns what takes the messages for a replica, or for the controller,
-      instead of `receive`, and calls that.
+    * `over(address, receive)` returns a function that takes the messages for a replica, or for the
+      controller, instead of `receive`, and calls that.
     * `after(at_ms, events)` is called after events were recorded.
     """
     _OBSERVERS.append(factory)
@@ -93,7 +93,7 @@ def register_observer(factory: _F) -> _F:
 
 
 def observing(report: Report) -> list[Callable[[Any], Any]]:
-    """What makes, of a cluster, each observer that was registered."""
+    """Functions that make each registered observer for a cluster."""
     return [partial(_observer, make, report) for make in _OBSERVERS]
 
 
@@ -102,12 +102,12 @@ def _observer(make: Factory, report: Report, cluster: Any) -> Any:
 
 
 def forget_observers(since: int) -> None:
-    """Take back what was registered after the first `since` ones."""
+    """Removes the observers after the first `since` ones."""
     del _OBSERVERS[since:]
 
 
 def load_plugins(modules: Iterable[str]) -> None:
-    """Import modules, each once, so that what they register can be used; also from this folder.
+    """Imports modules, each once, also from the current folder.
 
     Raises:
         BadInput: One cannot be imported, breaks the contract, or registers nothing.
@@ -119,7 +119,7 @@ def load_plugins(modules: Iterable[str]) -> None:
 
 
 def require_plugins(modules: Iterable[str]) -> None:
-    """See that plugins that a file names are there. It imports those alone that `TRUSTED` names.
+    """Checks that the plugins that a file names are loaded; imports only those in `TRUSTED`.
 
     Raises:
         BadInput: One is neither loaded nor trusted, or cannot be loaded.
@@ -138,7 +138,7 @@ def require_plugins(modules: Iterable[str]) -> None:
 
 
 def load_installed() -> None:
-    """Import the plugins of installed packages: the entry points of `GROUP`.
+    """Imports the plugins of installed packages: the entry points of `GROUP`.
 
     Raises:
         BadInput: As `load_plugins`.
@@ -156,10 +156,10 @@ def load_installed() -> None:
 
 
 def _names_plugins(folder: str) -> bool:
-    """Whether a package installed in a folder of `sys.path` may name plugins.
+    """True where a package installed in a folder of `sys.path` may name plugins.
 
-    Nearly always none does, and to hear that from `importlib.metadata` takes as long as a run. What
-    is no folder, such as an archive, is left to that module.
+    Nearly always none does, and `importlib.metadata` takes as long as a run to find that out. An
+    archive is left to that module.
     """
     if Path(folder).is_file():
         return True
@@ -168,25 +168,26 @@ def _names_plugins(folder: str) -> bool:
 
 
 def named() -> tuple[str, ...]:
-    """The modules that were named, so that a command can be repeated with the same ones."""
+    """The modules that were named, for a command that repeats this one."""
     return tuple(_NAMED)
 
 
 def as_options(modules: Iterable[str] | None = None) -> list[str]:
-    """`--plugin=MODULE` for each of these; without any given, for those that were named.
+    """`--plugin=MODULE` for each module, for a command that reproduces a run.
 
-    A command that is to reproduce what this one did needs them.
+    Args:
+        modules: None for the modules that were named.
     """
     return [f"--plugin={module}" for module in (_NAMED if modules is None else modules)]
 
 
 def in_use() -> Plugins:
-    """All that were loaded, for a worker."""
+    """All plugins that were loaded, for a worker."""
     return Plugins((*_INSTALLED, *_NAMED), str(Path.cwd()))
 
 
 def load_in_worker(plugins: Plugins) -> None:
-    """Load in a worker what the leading process has."""
+    """Loads the plugins of the leading process in a worker."""
     for module in plugins.modules:
         if module not in (*_NAMED, *_INSTALLED):
             _load(module, folder=plugins.folder)
@@ -194,7 +195,7 @@ def load_in_worker(plugins: Plugins) -> None:
 
 
 def registered_by(module: str) -> list[Registered]:
-    """What a module, or a module below it, registered."""
+    """Strategies, fixes and removals that a module, or one below it, registered."""
     return [one for one in REGISTERED if f"{one.module}.".startswith(f"{module}.")]
 
 
@@ -227,7 +228,7 @@ def _check_name(module: object) -> None:
 
 
 def _how_to_name(path: Path) -> str:
-    """What to give instead of the path of a module: its name, from where Python finds it."""
+    """The name to give instead of the path of a module, and the folder to start in."""
     plain = path.with_suffix("") if path.suffix == ".py" else path
     for name, started in ((".".join(plain.parts), ""), (plain.name, str(path.parent))):
         if _MODULE.fullmatch(name):
@@ -237,9 +238,9 @@ def _how_to_name(path: Path) -> str:
 
 
 def _make_findable(module: str, folder: str | None) -> None:
-    """Take modules from a folder, too, if the plugin is found nowhere else.
+    """Adds a folder to `sys.path` if the plugin is found nowhere else.
 
-    The folder comes last: nothing in it stands for a module that is installed.
+    The folder comes last: nothing in it hides an installed module.
     """
     top = module.partition(".")[0]
     if folder is not None and folder not in sys.path and find_spec(top) is None:

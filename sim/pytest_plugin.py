@@ -1,19 +1,18 @@
-"""Pytest collects stories, timed scenarios and log files, one item each, and says why one is red.
+"""A plugin of pytest that collects stories, timed scenarios and log files, one item each.
 
-Of YAML and JSON files only those are taken whose `format` is Replog's; other people's files are
-left alone. Where the ini option `replog_paths` names folders, only files below these are taken, and
-there every YAML or JSON file has to say a known format, as in `replog suite`. What is misspelt, or
-says something wrong, is one more item, which fails in one line; the others are run all the same.
-`-k` knows such a file by its path alone. What Replog wrote, folders of failures and of sweeps, is
-evidence and no test, unless it is named.
+Only YAML and JSON files with a `format` of Replog are collected. Where the ini option
+`replog_paths` names folders, only files below these are, and every YAML or JSON file there needs a
+known format, as in `replog suite`. A file with a mistake is an item that fails in one line; the
+others are still run. `-k` selects such a file by its path only. Folders of failures and of sweeps,
+which Replog wrote, are skipped unless they are named.
 
-The kind of a file (`story`, `timed`, `log`), its folder and its `tags` are its markers, so that
-`-m "kip280 and not timed"` chooses; `-k` knows its id and these as well. With
-`-o junit_family=xunit1` the JUnit report has each test's `file`. What is no failure and should be
-known of a scenario, such as a step that did nothing, is told at the end of the run; with the ini
-option `replog_strict` it fails the test, as `replog suite --strict` does.
+The kind of a file (`story`, `timed`, `log`), its folder and its `tags` are markers, so that
+`-m "kip280 and not timed"` selects; `-k` finds the id and these, too. With `-o junit_family=xunit1`
+the JUnit report has each test's `file`. Notes on a scenario, such as a step without effect, are
+printed at the end of the run; with the ini option `replog_strict` a note fails the test, as with
+`replog suite --strict`.
 
-Nothing else of Replog is imported before a file is taken, so that this costs others nothing.
+The rest of Replog is imported only when a file is collected, so that other projects pay nothing.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ if TYPE_CHECKING:
 PATHS, PLUGINS, STRICT = "replog_paths", "replog_plugins", "replog_strict"
 FAILURES = "--replog-failures"
 NOTE = "replog_note"
-"""The property of a test that holds what should be known of a scenario, and is no failure."""
+"""The property of a test with a note on its scenario, which is no failure."""
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LOOKED_AT = 65_536
-"""Bytes at the beginning of a file in which it has to say its format, or nobody reads it on."""
+"""Bytes at the beginning of a file that are searched for its format."""
 _SAYS = re.compile(rb"""format["']?\s*:\s*["']?replog-""")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the options."""
+    """Adds the options of the plugin to pytest."""
     parser.addini(
         PATHS,
         "Folders whose YAML and JSON files are scenarios of Replog, every one; without it, "
@@ -53,8 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         FAILURES,
         type=Path,
         metavar="DIR",
-        help="Of a scenario that is not as it expects, write a folder with all there is about it "
-        "below this folder.",
+        help="Write a folder for each failing scenario, with run, trace and picture, below.",
     )
     parser.addini(
         PLUGINS,
@@ -71,10 +69,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Imports the plugins that are named, and looks whether the folders are there.
+    """Imports the plugins that are named, and checks that the folders exist.
 
     Raises:
-        UsageError: A folder is not: its scenarios would never be missed. A plugin cannot be used.
+        UsageError: A folder does not exist, or a plugin cannot be used.
     """
     for folder in config.getini(PATHS):
         if not folder.exists():
@@ -90,7 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
-    """A collector for what may be a scenario file; None for anything else."""
+    """The collector for a file that may be a scenario; None for other files."""
     if file_path.suffix.lower() not in _SUFFIXES:
         return None
     folders = parent.config.getini(PATHS)
@@ -103,7 +101,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
 
 def _says_a_format(path: Path) -> bool:
     try:
-        if not path.is_file():  # a pipe would be waited for
+        if not path.is_file():  # reading a pipe would wait
             return False
         with path.open("rb") as file:
             start = file.read(_LOOKED_AT)
@@ -114,19 +112,19 @@ def _says_a_format(path: Path) -> bool:
 
 @cache
 def _load_installed_plugins() -> None:
-    """Once. Raises BadInput when one cannot be used, for every file anew."""
+    """Loads the installed plugins once. Raises BadInput, for every file, if one cannot be used."""
     from sim.plugins import load_installed
 
     load_installed()
 
 
 class ScenarioFile(pytest.File):
-    """A file with one scenario, or none if it is something else that names a format."""
+    """A file with a scenario, or with something else that names a format."""
 
     def collect(self) -> Iterable[pytest.Item]:
-        """The one item of the file; that it says something wrong is one, too."""
-        # Pytest makes collectors of the files beside what it was given, too: what has to be
-        # imported for a scenario is imported here, and not for those.
+        """The item of the file, also for a file with a mistake."""
+        # Pytest also makes collectors for files next to those it was given: the imports that a
+        # scenario needs are here, and not made for those.
         from sim.errors import BadInput
         from sim.files.foreign.lines import one_line
         from sim.study.suite.cases import load_case
@@ -139,7 +137,7 @@ class ScenarioFile(pytest.File):
         try:
             _load_installed_plugins()
             if not has_to_be and not str(format_of(self.path)).startswith("replog-"):
-                return  # it has the words somewhere, but not as its own format
+                return  # the words are somewhere else in the file
             if set_aside(self.path) is not None:
                 return
             case, tags = load_case(self.path), tags_of(self.path)
@@ -149,7 +147,7 @@ class ScenarioFile(pytest.File):
         yield ScenarioItem.from_parent(self, name=one_line(case.id), case=case, tags=tags)
 
     def _is_evidence(self) -> bool:
-        """Whether it lies in a folder that a command of Replog wrote, and nobody named."""
+        """True for a file in a folder that a command of Replog wrote and that was not named."""
         from sim.study.suite.scenario_files import is_output
 
         for path in (self.path, *self.path.parents):
@@ -161,12 +159,12 @@ class ScenarioFile(pytest.File):
 
 
 class FileItem(pytest.Item):
-    """The one item of a file; what is wrong with the file is told in its own lines."""
+    """The item of a file; its failure is reported in Replog's own lines."""
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
     ) -> Any:  # what pytest's own method returns has a private type
-        """Expected and found in about ten lines; a traceback only of what is a bug."""
+        """The failure in about ten lines; with a traceback only for a bug of Replog."""
         from sim.errors import BadInput
         from sim.files.foreign.lines import one_line
 
@@ -177,12 +175,12 @@ class FileItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where it is, and its name."""
+        """The file and the name of the item."""
         return self.path, None, self.name
 
 
 class ScenarioItem(FileItem):
-    """One scenario: passes when it ends as it says it does."""
+    """The test of a scenario, which passes when the run ends as the file expects."""
 
     def __init__(self, *, case: Case, tags: tuple[str, ...], **given: Any) -> None:
         super().__init__(**given)
@@ -193,10 +191,10 @@ class ScenarioItem(FileItem):
                 self.add_marker(tag)
 
     def runtest(self) -> None:
-        """Runs it.
+        """Runs the scenario.
 
         Raises:
-            NotAsExpected: It did not end as it says.
+            NotAsExpected: It did not end as the file expects.
         """
         result = self.case.run()
         if self.config.getini(STRICT):
@@ -210,23 +208,23 @@ class ScenarioItem(FileItem):
 
 
 class UnusableFile(FileItem):
-    """A file that is to be a scenario, and cannot be run: it fails, and says why."""
+    """The failing test of a file that should be a scenario and cannot be run."""
 
     def __init__(self, *, why: BaseException, **given: Any) -> None:
         super().__init__(**given)
         self.why = why
 
     def runtest(self) -> None:
-        """Fails.
+        """Fails with the mistake in the file.
 
         Raises:
-            BadInput: What is wrong with the file.
+            BadInput: The mistake.
         """
         raise self.why
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tells what should be known of scenarios that are as they expect: what did nothing, say."""
+    """Prints the notes on scenarios that passed, such as steps without effect."""
     notes = [
         f"{report.nodeid}: {line}"
         for report in terminalreporter.getreports("passed")
@@ -240,7 +238,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _as_named(node: pytest.Item | pytest.File, text: str) -> str:
-    """A text with the path of a node's file as people name it where pytest was started."""
+    """A text in which the path of a node's file is relative to the folder pytest was started in."""
     started_in = node.config.invocation_params.dir
     if not node.path.is_relative_to(started_in):
         return text
@@ -248,11 +246,11 @@ def _as_named(node: pytest.Item | pytest.File, text: str) -> str:
 
 
 class NotAsExpected(Exception):
-    """A scenario did not end as it says it does.
+    """A scenario that did not end as its file expects.
 
     Attributes:
-        result: What came of it.
-        saved: The folder that has all there is about it; None = none was asked for.
+        result: Its result.
+        saved: The folder that was written for the failure; None without one.
     """
 
     def __init__(self, result: CaseResult, saved: Path | None) -> None:
@@ -260,7 +258,7 @@ class NotAsExpected(Exception):
         self.result, self.saved = result, saved
 
     def lines(self) -> list[str]:
-        """What a developer needs of it."""
+        """The lines about the failure."""
         from sim.study.suite.reports import failure_lines
 
         title = [*filter(None, [self.result.outcome.title])]
@@ -272,10 +270,10 @@ _OURS = pytest.StashKey[set[str]]()
 
 
 def _may_be_a_marker(config: pytest.Config, tag: str) -> bool:
-    """Registers a tag as a marker; false for one that would do something, such as `skip`.
+    """Registers a tag as a marker; false for a marker with an effect, such as `skip`.
 
-    A marker that takes arguments has an effect, and a scenario that its own tag skips or excuses
-    would look like one that passed.
+    A marker that takes arguments has an effect, and a scenario that is skipped by its own tag would
+    look like one that passed.
     """
     ours = config.stash.setdefault(_OURS, set())
     if tag in ours:

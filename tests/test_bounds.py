@@ -65,7 +65,7 @@ def test_memory_that_is_not_there_is_a_bound_like_any_other() -> None:
     with bounded() as watch:
         raise MemoryError
 
-    assert watch.reached == "memory: there is no more"
+    assert watch.reached == "memory: none is left"
 
 
 def test_a_block_that_ends_by_itself_has_reached_nothing_and_fails_as_it_fails() -> None:

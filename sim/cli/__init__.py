@@ -107,7 +107,7 @@ def _status(words: Sequence[str]) -> int:
         complain(f"inconclusive: {error}")
         status = EXIT_INCONCLUSIVE
     except MemoryError:
-        complain("inconclusive: memory: there is no more")
+        complain("inconclusive: memory: none is left")
         status = EXIT_INCONCLUSIVE
     except KeyboardInterrupt:
         complain("interrupted")

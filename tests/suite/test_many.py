@@ -20,7 +20,7 @@ def told(results: list[CaseResult]) -> dict[str, tuple[str, str | None]]:
     ("raised", "verdict", "reason"),
     [
         (SystemExit(7), ERROR, "SystemExit"),
-        (MemoryError(), "inconclusive", "memory: there is no more"),
+        (MemoryError(), "inconclusive", "memory: none is left"),
         (RecursionError("deep"), ERROR, "RecursionError"),
     ],
 )

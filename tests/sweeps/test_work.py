@@ -71,7 +71,7 @@ def test_a_run_that_wants_too_much_memory_is_inconclusive_and_costs_no_other_run
     rows = list(rows_of_cases(SWEEP, range(2), open_case=open_case))
 
     assert [row["verdict"] for row in rows[:3]] == ["inconclusive"] * 3
-    assert {row["reason"] for row in rows[:3]} == {"memory: there is no more"}
+    assert {row["reason"] for row in rows[:3]} == {"memory: none is left"}
     assert {row["verdict"] for row in rows[3:]} == {"holds"}
 
 
