@@ -268,26 +268,21 @@ def list_(
         folder: Where to look for scenarios (default: ./scenarios, else the shipped ones).
     """
     if what == "scenarios":
-        rows = scenarios(_folder(folder))
+        from sim.files.shipped import PREFIX, shipped_folder
+
+        here = Path(PREFIX)
+        rows = scenarios(folder or (here if here.is_dir() else shipped_folder()))
     elif what in TABLES:
         rows = TABLES[what]()
     else:
         allowed = ", ".join((*TABLES, "scenarios"))
         raise BadInput(f"list {as_typed(what)}: allowed: {allowed}")
-    plain = _rule_rows(rows) if what == "rules" else map(_plain, rows)
+    plain = _rule_rows(rows) if what == "rules" else [_without_parts(row) for row in rows]
     return print_answer(as_json, rows, lambda: print_table(list(plain), texts=True))
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
+def _without_parts(row: dict[str, Any]) -> dict[str, Any]:
     return {name: cell for name, cell in row.items() if not isinstance(cell, dict)}
-
-
-def _folder(given: Path | None) -> Path:
-    """The folder of scenarios: as given, here, or the shipped one."""
-    from sim.files.shipped import PREFIX, shipped_folder
-
-    here = Path(PREFIX)
-    return given or (here if here.is_dir() else shipped_folder())
 
 
 def _rule_rows(rows: list[dict[str, Any]]) -> Iterator[dict[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -72,7 +71,11 @@ def run(
     if run_id is None and file.is_dir():
         command = shell.command(["replog", "suite", file])
         raise BadInput(f"{file}: is a folder; run what is in it with: {command}")
-    _check_trace(wanted, read=[file] if run_id is None else ())
+    if wanted.trace is not None:
+        from sim.files.atomic import check_writable
+
+        read = [file] if run_id is None else []
+        check_writable(wanted.trace, what=f"--trace {wanted.trace}", read=read)
     started = time.perf_counter()
     made = run_at(file, run_id, seed=seed, rule=rule)
     if run_id is not None:
@@ -133,13 +136,6 @@ def _again(there: Run, folder: Path, run_id: int, wanted: Wanted) -> int:
     if found.cut_off:
         return EXIT_INCONCLUSIVE
     return EXIT_FAILED if same is False else 0
-
-
-def _check_trace(wanted: Wanted, read: Iterable[Path] = ()) -> None:
-    if wanted.trace is not None:
-        from sim.files.atomic import check_writable
-
-        check_writable(wanted.trace, what=f"--trace {wanted.trace}", read=list(read))
 
 
 def _print(

@@ -92,7 +92,12 @@ def suite(
     saved = {} if failures is None else _save(results, failures, summary)
     if as_json:
         rows = [{"path": str(result.path), **result.as_json()} for result in results]
-        print_json([row | _failure_in_json(saved, Path(row["path"])) for row in rows])
+        print_json(
+            [
+                row | ({"failure": str(saved[one.path])} if one.path in saved else {})
+                for row, one in zip(rows, results, strict=True)
+            ]
+        )
         complain("\n".join(notes))
     else:
         _show_failures(results, saved)
@@ -208,10 +213,6 @@ def _save(results: Sequence[CaseResult], folder: Path, summary: str) -> Mapping[
     if len(saved) == FOLDERS_MAX:
         complain(f"--failures {folder}: no more than {FOLDERS_MAX} failures get a folder")
     return saved
-
-
-def _failure_in_json(saved: Mapping[Path, Path], path: Path) -> dict[str, str]:
-    return {"failure": str(saved[path])} if path in saved else {}
 
 
 def _show_failures(results: Sequence[CaseResult], saved: Mapping[Path, Path]) -> None:

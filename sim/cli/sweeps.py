@@ -210,7 +210,7 @@ def sweep(
     if verdict is not None:
         show_verdict(verdict, options, as_json=as_json)
     if failures is not None:
-        tell_saved(save_causes(out, failures), file=beside(as_json))
+        save_causes(out, failures, file=beside(as_json))
     missing = result.unjudged
     if missing.first_run is not None:
         show = complain if as_json else print
@@ -308,17 +308,13 @@ FOLDERS_MAX = 50
 """Largest number of folders of failures; the last line reports where there are more."""
 
 
-def save_causes(sweep: Path, folder: Path) -> list[Path]:
-    """Writes a folder for each cause of failures, of the run with the fewest events."""
+def save_causes(sweep: Path, folder: Path, *, file: TextIO) -> None:
+    """Writes and prints a folder for each cause of failures, of the run with the fewest events."""
     from sim.api.sweeps import open_sweep
 
     failures = open_sweep(sweep).failures().one_per_cause()
-    return [run.save(folder) for run in islice(failures, FOLDERS_MAX)]
-
-
-def tell_saved(folders: list[Path], *, file: TextIO) -> None:
-    """Prints a line for each folder."""
-    for folder in folders:
-        tell(f"failure: {folder}", file)
-    if len(folders) == FOLDERS_MAX:
+    saved = [run.save(folder) for run in islice(failures, FOLDERS_MAX)]
+    for one in saved:
+        tell(f"failure: {one}", file)
+    if len(saved) == FOLDERS_MAX:
         print(f"no more than {FOLDERS_MAX} failures get a folder", file=file)

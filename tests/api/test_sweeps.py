@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import sim
-from sim.cli.sweeps import save_causes, tell_saved
+from sim.cli.sweeps import save_causes
 from sim.errors import BadInput
 from sim.study.report.hazards import hazard_of
 from sim.study.sweep.columns import VIOLATION, runs_schema
@@ -229,14 +229,14 @@ def test_a_sweep_writes_one_folder_per_cause_and_no_more_than_some(
 ) -> None:
     wanted = swept.failures().one_per_cause()
     monkeypatch.setattr("sim.cli.sweeps.FOLDERS_MAX", 1)
-    (folder,) = save_causes(swept.folder, tmp_path)
-    told = io.StringIO()
-    tell_saved([folder], file=told)
+    printed = io.StringIO()
+    save_causes(swept.folder, tmp_path, file=printed)
 
+    (folder,) = [one for one in tmp_path.iterdir() if one.is_dir()]
     document = json.loads((folder / "failure.json").read_text())
     assert len(wanted) == len(swept.causes()) == 2
     assert document["digest"] == wanted.table.digest.iloc[0]
-    assert f"failure: {folder}\nno more than 1 failures" in told.getvalue()
+    assert f"failure: {folder}\nno more than 1 failures" in printed.getvalue()
 
 
 def test_every_column_is_documented(swept: sim.Sweep, reused: sim.Run) -> None:
