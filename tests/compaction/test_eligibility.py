@@ -9,7 +9,6 @@ from sim.protocol.compaction.eligibility import (
     FirstDirty,
     Limit,
     bound_of,
-    cleanable_bound,
     eligibility,
     first_dirty,
     select,
@@ -146,7 +145,7 @@ def test_a_log_waits_since_the_first_timestamp_of_its_oldest_dirty_segment(
 def test_where_a_pass_ends(segments: list[Segment], at: dict[str, int], expected: int) -> None:
     plain = {"first_dirty_offset": 0, "stable_offset": 999, "min_compaction_lag_ms": 0, "now_ms": 0}
 
-    assert cleanable_bound(segments, **{**plain, **at}) == expected
+    assert bound_of(segments, **{**plain, **at}).effective == expected
 
 
 @pytest.mark.parametrize(

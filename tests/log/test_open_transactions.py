@@ -34,7 +34,6 @@ def test_the_oldest_transaction_that_is_open_or_undecided_for_readers_counts() -
     assert states.first_unstable_offset(3) == 0
     assert states.first_unstable_offset(4) == 1
     states.note(marker(5, 8))
-    assert states.first_undecided_offset(6) is None
     assert states.first_unstable_offset(5) == 1
     assert states.first_unstable_offset(6) is None
 

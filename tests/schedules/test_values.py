@@ -6,7 +6,7 @@ import pytest
 
 from sim.protocol.log import Log, LogConfig
 from sim.protocol.replication import Replica
-from sim.protocol.replication.frozen import freeze, thaw
+from sim.protocol.replication.frozen import freeze, maker
 from sim.protocol.replication.replica import log_config
 from sim.study.explore.parts import WatchedReplica, parts_of
 from tests.schedules.agreement import TRIED, Schedule, Walk, rules_of
@@ -32,7 +32,7 @@ def test_a_replica_comes_back_from_its_value(followed: Followed) -> None:
     for schedule in followed.schedules:
         for replica in schedule.driver.replicas.values():
             value = freeze(replica)
-            again = thaw(value)
+            again = maker(value)()
             assert freeze(again) == value
             assert hash(freeze(again)) == hash(value)
             again.log.truncate_to(0)

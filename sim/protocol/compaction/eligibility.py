@@ -162,24 +162,6 @@ def bound_of(
     )
 
 
-def cleanable_bound(
-    segments: Sequence[Segment],
-    *,
-    first_dirty_offset: int,
-    stable_offset: int,
-    min_compaction_lag_ms: int,
-    now_ms: int,
-) -> int:
-    """Where a pass ends: the first uncleanable offset, rounded down to the base of a segment."""
-    return bound_of(
-        segments,
-        first_dirty_offset=first_dirty_offset,
-        stable_offset=stable_offset,
-        min_compaction_lag_ms=min_compaction_lag_ms,
-        now_ms=now_ms,
-    ).effective
-
-
 def earliest_dirty_ms(
     segments: Sequence[Segment], config: EligibilityConfig, *, first_dirty_offset: int
 ) -> int | None:

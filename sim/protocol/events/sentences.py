@@ -8,58 +8,8 @@ from typing import Any, Final
 from msgspec.structs import asdict
 
 from sim.files.foreign.lines import LONGEST, one_line
-from sim.protocol.events import (
-    Acknowledged,
-    Appended,
-    AppendRefused,
-    Cleaned,
-    CleanerLooked,
-    CleaningFailed,
-    ConfigChanged,
-    Consumed,
-    ConsumerReset,
-    Converted,
-    Copied,
-    EpochCacheChanged,
-    Event,
-    FaultEnded,
-    FaultInjected,
-    FetchingFailed,
-    GapLearned,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    LeaderResigned,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    PrefixDeleted,
-    ProducersForgotten,
-    Pushed,
-    Quiesced,
-    ReadingEnded,
-    Removal,
-    RemovalBoundMoved,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    RoundsEnded,
-    SegmentsLost,
-    SnapshotChunkFetched,
-    SnapshotDeleted,
-    SnapshotFetchDropped,
-    SnapshotFetched,
-    SnapshotInstalled,
-    SnapshotOffered,
-    SnapshotTaken,
-    StateLoaded,
-    Truncated,
-    UncleanElection,
-    Understood,
-)
+from sim.protocol import events as on
+from sim.protocol.events import Event, Removal
 from sim.protocol.log import Batch, Record
 
 About = Callable[[int, str | None], bool]
@@ -120,42 +70,45 @@ def _plainly(kind: type, fields: Mapping[str, object]) -> str:
 
 
 _SAID: Final[dict[type, str]] = {
-    Copied: "{replica} copies {batches} from {leader}, log end {log_end_offset}",
-    Pushed: "{replica} appends a copy of {batch} of {leader} at its own end",
-    Truncated: "{replica} truncates from {log_end_offset} to {target}",
-    PositionRecorded: "{replica} records {follower} at {position}",
-    FetchingFailed: "{replica} fetches no more from {leader}: a batch begins at "
+    on.Copied: "{replica} copies {batches} from {leader}, log end {log_end_offset}",
+    on.Pushed: "{replica} appends a copy of {batch} of {leader} at its own end",
+    on.Truncated: "{replica} truncates from {log_end_offset} to {target}",
+    on.PositionRecorded: "{replica} records {follower} at {position}",
+    on.FetchingFailed: "{replica} fetches no more from {leader}: a batch begins at "
     "{base_offset}, and its log ends at {log_end_offset}",
-    GapLearned: "{replica} learns from {leader} that nothing is left from {fetch_offset} to "
+    on.GapLearned: "{replica} learns from {leader} that nothing is left from {fetch_offset} to "
     "{log_end_offset}",
-    ReadingEnded: "{consumer} wanted to read {replica} up to {end} by {until}: it is at "
+    on.ReadingEnded: "{consumer} wanted to read {replica} up to {end} by {until}: it is at "
     "{position} and was given {given} records, the last at {last_offset}",
-    FaultInjected: "fault {fault} at {replica}: {detail}",
-    FaultEnded: "fault {fault} at {replica} is over",
-    RoundsEnded: "{cleaners} cleaned {rounds} times, {interval_ms} ms apart",
-    LeaderElected: "{replica} leads epoch {epoch} from {epoch_start_offset}, in sync: {isr}",
-    UncleanElection: "{replica} is made leader of epoch {epoch} whatever it has: {because}",
-    LeaderResigned: "{replica} stops leading epoch {epoch}",
-    ReplicaAdded: "{replica} joins with an empty log",
-    ReplicaRemoved: "{replica} leaves for good",
-    ReplicaCrashed: "{replica} crashes, log end {log_end_offset}",
-    ReplicaRestarted: "{replica} is back, log end {log_end_offset}",
-    ReplicaWiped: "{replica} loses its log: {reason}",
-    ProducersForgotten: "{replica} forgets the producers {producers}",
-    CleaningFailed: "{replica}'s pass cannot go on at {offset}: no more cleaning before a restart",
-    SnapshotOffered: "{replica} offers {follower}, which asks for {fetch_offset}, snapshot "
+    on.FaultInjected: "fault {fault} at {replica}: {detail}",
+    on.FaultEnded: "fault {fault} at {replica} is over",
+    on.RoundsEnded: "{cleaners} cleaned {rounds} times, {interval_ms} ms apart",
+    on.LeaderElected: "{replica} leads epoch {epoch} from {epoch_start_offset}, in sync: {isr}",
+    on.UncleanElection: "{replica} is made leader of epoch {epoch} whatever it has: {because}",
+    on.LeaderResigned: "{replica} stops leading epoch {epoch}",
+    on.ReplicaAdded: "{replica} joins with an empty log",
+    on.ReplicaRemoved: "{replica} leaves for good",
+    on.ReplicaCrashed: "{replica} crashes, log end {log_end_offset}",
+    on.ReplicaRestarted: "{replica} is back, log end {log_end_offset}",
+    on.ReplicaWiped: "{replica} loses its log: {reason}",
+    on.ProducersForgotten: "{replica} forgets the producers {producers}",
+    on.CleaningFailed: "{replica}'s pass cannot go on at {offset}: no more cleaning "
+    "before a restart",
+    on.SnapshotOffered: "{replica} offers {follower}, which asks for {fetch_offset}, snapshot "
     "({end_offset}, {epoch})",
-    LogEmptied: "{replica} empties its log, which ended at {log_end_offset}, for snapshot "
+    on.LogEmptied: "{replica} empties its log, which ended at {log_end_offset}, for snapshot "
     "({end_offset}, {epoch})",
-    SnapshotFetchDropped: "{replica} gives up fetching snapshot ({end_offset}, {epoch}): {reason}",
-    SnapshotFetched: "{replica} has snapshot ({end_offset}, {epoch}) whole on disk beside its log",
-    SnapshotInstalled: "{replica} installs snapshot ({end_offset}, {epoch})",
-    SnapshotDeleted: "{replica} deletes snapshot ({end_offset}, {epoch})",
-    StateLoaded: "{replica} has loaded its state below {end_offset} in {took_ms} ms from "
+    on.SnapshotFetchDropped: "{replica} gives up fetching snapshot ({end_offset}, {epoch}): "
+    "{reason}",
+    on.SnapshotFetched: "{replica} has snapshot ({end_offset}, {epoch}) whole on disk beside its "
+    "log",
+    on.SnapshotInstalled: "{replica} installs snapshot ({end_offset}, {epoch})",
+    on.SnapshotDeleted: "{replica} deletes snapshot ({end_offset}, {epoch})",
+    on.StateLoaded: "{replica} has loaded its state below {end_offset} in {took_ms} ms from "
     "{snapshot_records} records of a snapshot and {log_records} of its log",
-    PrefixDeleted: "{replica} starts its log at {log_start_offset}",
-    LogStartMoved: "{replica} starts its log at {log_start_offset}: {cause}",
-    LogStartedAfresh: "{replica}, whose log ended at {log_end_offset}, starts anew at "
+    on.PrefixDeleted: "{replica} starts its log at {log_start_offset}",
+    on.LogStartMoved: "{replica} starts its log at {log_start_offset}: {cause}",
+    on.LogStartedAfresh: "{replica}, whose log ended at {log_end_offset}, starts anew at "
     "{log_start_offset}",
 }
 """Class of event -> its sentence, with the names of its fields in braces."""
@@ -165,34 +118,34 @@ def _of_a_log(event: Event, about: About | None) -> str:
     """The sentence of an event of a log that is more than its fields; empty for other events."""
     name, said = event.replica, ""
     match event:
-        case Appended(_, batch):
+        case on.Appended(_, batch):
             said = f"{name} appends {_batches([batch], about)} in epoch {batch.epoch}"
-        case Consumed(_, consumer, start, end, records):
+        case on.Consumed(_, consumer, start, end, records):
             said = f"{consumer} reads {name} from {start} to {end}: {_records(records, about)}"
-        case HighWatermarkMoved(_, offset, leading):
+        case on.HighWatermarkMoved(_, offset, leading):
             said = f"{name} {'commits below' if leading else 'learns high watermark'} {offset}"
-        case Cleaned():
+        case on.Cleaned():
             said = _cleaning(event, about)
-        case SegmentsLost(_, offsets):
+        case on.SegmentsLost(_, offsets):
             said = f"{name} finds {len(offsets)} offsets from {offsets[0]} to {offsets[-1]} "
             said += "in no segment"
-        case CleanerLooked():
+        case on.CleanerLooked():
             due = f"due below {event.upper_bound}" if event.eligible else "not due"
             said = f"{name} looks at its log from {event.first_dirty_offset}: {due}, "
             said += f"{event.delay_ms} ms overdue"
-        case RemovalBoundMoved(_, offset, marker_offset):
+        case on.RemovalBoundMoved(_, offset, marker_offset):
             markers = "" if marker_offset == offset else f" below {offset}"
             said = f"{name} may remove tombstones{markers} and markers below {marker_offset}"
-        case EpochCacheChanged(_, epochs):
+        case on.EpochCacheChanged(_, epochs):
             starts = _joined(f"{epoch} from {start}" for epoch, start in epochs)
             said = f"{name} now knows the epochs {starts}" if epochs else f"{name} knows no epoch"
-        case Converted(_, reader, _, lost):
+        case on.Converted(_, reader, _, lost):
             gone = f"; gone are the values of the deletes at {_joined(lost)}" if lost else ""
             to = "its own log" if reader == name else reader
             said = f"{name} writes records in an older format for {to}{gone}"
-        case SnapshotTaken(_, end, epoch, records):
+        case on.SnapshotTaken(_, end, epoch, records):
             said = f"{name} takes snapshot ({end}, {epoch}) of {len(records)} keys"
-        case SnapshotChunkFetched(_, leader, end, epoch, position, entries, size, in_bytes):
+        case on.SnapshotChunkFetched(_, leader, end, epoch, position, entries, size, in_bytes):
             last, unit = position + (size if in_bytes else entries), "bytes" if in_bytes else "keys"
             said = f"{name} fetches {unit} {position} to {last} of ({end}, {epoch}) from {leader}"
     return said
@@ -202,29 +155,29 @@ def _of_others(event: Event) -> str:
     """The sentence of an event of clients, settings or the cluster; empty for other events."""
     name, said = event.replica, ""
     match event:
-        case Acknowledged(_, producer, sequence, first, last, _, acks):
+        case on.Acknowledged(_, producer, sequence, first, last, _, acks):
             whom = f"producer {producer}" if producer >= 0 else "a producer"
             number = f" (from sequence {sequence} on)" if sequence >= 0 else ""
             when = "committed" if acks == "all" else "written"
             said = f"{name} tells {whom} that {first} to {last}{number} are {when}"
-        case AppendRefused(_, key, reason):
+        case on.AppendRefused(_, key, reason):
             said = f"{name} refuses {key or 'a batch'}: {_REFUSED[reason]}"
-        case Understood(_, consumer, values, deletes):
+        case on.Understood(_, consumer, values, deletes):
             said = f"{consumer} takes {len(values)} records for values, {len(deletes)} for deletes"
-        case ConsumerReset(_, consumer, position, cause):
+        case on.ConsumerReset(_, consumer, position, cause):
             said = f"{consumer} goes on at {position} of {name}: {_RESET[cause]}"
-        case ConfigChanged(_, settings, initial):
+        case on.ConfigChanged(_, settings, initial):
             has = "starts with settings of its own" if initial else "has new settings"
             said = f"{name} {has}: {_joined(f'{key} {value}' for key, value in settings)}"
-        case IsrChanged(_, isr, joined):
+        case on.IsrChanged(_, isr, joined):
             said = f"in sync: {_joined(isr)}" + (f" ({joined} joined)" if joined else "")
-        case Quiesced(_, synced):
+        case on.Quiesced(_, synced):
             fetched = ", and every replica that is up has fetched to the end" if synced else ""
             said = f"the cluster is at rest{fetched}"
     return said
 
 
-def _cleaning(event: Cleaned, about: About | None) -> str:
+def _cleaning(event: on.Cleaned, about: About | None) -> str:
     named = [r for r in event.removals if about is None or about(r.offset, r.key)]
     gone = _and_others([_removal(removal) for removal in named], len(event.removals))
     kept = f", keeps {_joined(event.emptied)} empty" if event.emptied else ""

@@ -174,12 +174,8 @@ class ProducerStates:
         does not go back but by truncation. Source: ProducerStateManager.firstUnstableOffset.
         """
         self.forget_decided(below=below)
-        return self.first_undecided_offset(below)
-
-    def first_undecided_offset(self, below: int) -> int | None:
-        """First unstable offset below a bound other than the high watermark; forgets none."""
         since = [producer.open_since for producer in self.producers.values()]
-        since += [first for first, marker in self.ended if marker >= below]
+        since += [first for first, _ in self.ended]
         return min([first for first in since if first is not None], default=None)
 
     def forget_decided(self, *, below: int) -> None:

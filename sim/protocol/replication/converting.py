@@ -14,7 +14,6 @@ from sim.protocol.events import AppendRefused, Converted, Event
 from sim.protocol.log import Batch, Record
 from sim.protocol.log.formats import (
     MAGIC_OF_CLIENT,
-    Served,
     Versions,
     is_allowed,
     produced,
@@ -83,10 +82,7 @@ def as_served(
         version: Version of its request.
     """
     served = serve(batches, understood=understood, client=version)
-    return ServedBatches(served.batches, _conversion(replica, reader, served))
-
-
-def _conversion(replica: str, reader: str, served: Served) -> tuple[Event, ...]:
     if not served.converted_bytes:
-        return ()
-    return (Converted(replica, reader, served.converted_bytes, served.values_lost),)
+        return ServedBatches(served.batches)
+    converted = Converted(replica, reader, served.converted_bytes, served.values_lost)
+    return ServedBatches(served.batches, (converted,))

@@ -96,11 +96,6 @@ def accept_removal_bounds(replica: Replica, bounds: RemovalBounds) -> list[Event
     return [RemovalBoundMoved(replica.name, replica.removal_bound, replica.marker_removal_bound)]
 
 
-def bounds_of(replica: Replica) -> RemovalBounds:
-    """The bounds that a replica has accepted."""
-    return RemovalBounds(replica.removal_bound, replica.marker_removal_bound)
-
-
 def hold_round(
     coordinator: RemovalCoordinator,
     replicas: Iterable[Replica],

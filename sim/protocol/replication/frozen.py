@@ -1,7 +1,7 @@
 """A replica as a value, which a search of states compares, keeps and restores.
 
 `freeze` takes everything that a replica holds, by the attributes that its classes declare, so that
-a new attribute is part of the value without a word here. `thaw` makes a replica of its own again.
+a new attribute is part of the value without a word here. `maker` makes replicas of it again.
 """
 
 from __future__ import annotations
@@ -16,25 +16,12 @@ from msgspec import Struct
 
 from sim.protocol.log import LogConfig
 from sim.protocol.log.producers import REMEMBERED_BATCHES
-from sim.protocol.replication.replica import Replica
 
 Frozen = tuple[Any, ...]
 """The value of a replica: hashable, equal for replicas that behave alike."""
 
 _ATOMS = (str, bytes, int, type(None), tuple, frozenset, Enum, LogConfig, Struct)
 """Immutable types; tuples and structs hold nothing else."""
-
-
-def freeze(replica: Replica) -> Frozen:
-    """The whole state of a replica, as a value."""
-    frozen: Frozen = freeze_part(replica)
-    return frozen
-
-
-def thaw(frozen: Frozen) -> Replica:
-    """A replica with the state of another one when that was frozen; it shares nothing with it."""
-    replica: Replica = thaw_part(frozen)
-    return replica
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
@@ -60,26 +47,21 @@ def attributes(kind: type) -> tuple[str, ...]:
     return tuple(sorted({name for one in kind.__mro__ for name in getattr(one, "__slots__", ())}))
 
 
-def freeze_part(value: Any) -> Any:
-    """A part of a replica as a value."""
+def freeze(value: Any) -> Any:
+    """A replica, or a part of one, as a value."""
     kind: Any = type(value)
     if _is_atom(kind):
         return value
     if kind is list or kind is deque:
-        return (kind, *[freeze_part(item) for item in value])
+        return (kind, *[freeze(item) for item in value])
     if kind is dict:
-        return (dict, *sorted([(key, freeze_part(item)) for key, item in value.items()]))
-    return (kind, *[freeze_part(getattr(value, name)) for name in attributes(kind)])
+        return (dict, *sorted([(key, freeze(item)) for key, item in value.items()]))
+    return (kind, *[freeze(getattr(value, name)) for name in attributes(kind)])
 
 
 @cache
 def _is_atom(kind: type) -> bool:
     return issubclass(kind, _ATOMS)
-
-
-def thaw_part(value: Any) -> Any:
-    """The part that a value stands for."""
-    return maker(value)()
 
 
 def maker(value: Any) -> Callable[[], Any]:

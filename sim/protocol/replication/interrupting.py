@@ -32,6 +32,7 @@ old segments above it, of which nothing was kept, come back whole and are cleane
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -253,15 +254,7 @@ def recovered(directory: Directory, groups: Sequence[Group]) -> list[Segment]:
             live = {b: s for b, s in live.items() if not base <= b < ends[base]}
             live[base] = segment
     found = [live[base] for base in sorted(live)]
-    return _without_overlap(found)
-
-
-def _without_overlap(segments: Sequence[Segment]) -> list[Segment]:
-    found = []
-    for index, segment in enumerate(segments):
-        end = segments[index + 1].base_offset if index + 1 < len(segments) else None
-        found.append(segment if end is None else _cut(segment, end))
-    return found
+    return [*(_cut(one, later.base_offset) for one, later in pairwise(found)), *found[-1:]]
 
 
 def _cut(segment: Segment, end: int) -> Segment:

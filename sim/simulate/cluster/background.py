@@ -6,7 +6,7 @@ from sim.protocol.compaction import map_capacity
 from sim.protocol.compaction.eligibility import (
     Eligibility,
     EligibilityConfig,
-    cleanable_bound,
+    bound_of,
     eligibility,
     first_dirty,
 )
@@ -132,14 +132,14 @@ class BackgroundTasks:
         if not self._topic.compacts:
             return False
         replica, segments = broker.replica, broker.replica.log.segments
-        bound = cleanable_bound(
+        found = bound_of(
             segments,
             first_dirty_offset=replica.first_dirty_offset,
             stable_offset=stable_offset(replica, rules=broker.rules),
             min_compaction_lag_ms=self._config.min_compaction_lag_ms,
             now_ms=broker.now_ms,
         )
-        bound = max(bound, min(replica.first_dirty_offset, segments[-1].base_offset))
+        bound = max(found.effective, min(replica.first_dirty_offset, segments[-1].base_offset))
         if bound <= segments[0].base_offset:
             return False
         result = self._clean(bound, rescan=True)

@@ -12,10 +12,13 @@ from __future__ import annotations
 from sim.protocol.replication.coordination import (
     RemovalCoordinator,
     accept_removal_bounds,
-    bounds_of,
     report_of,
 )
-from sim.protocol.replication.messages import RemovalBoundsRequest, RemovalBoundsResponse
+from sim.protocol.replication.messages import (
+    RemovalBounds,
+    RemovalBoundsRequest,
+    RemovalBoundsResponse,
+)
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.node import Node
 
@@ -46,7 +49,8 @@ class RemovalCoordination:
         context, replica = node.context, node.replica
         if leader is not self._leader:
             self._leader = leader
-            self._coordinator = RemovalCoordinator(bounds=bounds_of(replica))
+            bounds = RemovalBounds(replica.removal_bound, replica.marker_removal_bound)
+            self._coordinator = RemovalCoordinator(bounds=bounds)
         coordinator = self._coordinator
         disks = {name: other.disk for name, other in context.replicas.items()}
         coordinator.report(node.name, report_of(replica))

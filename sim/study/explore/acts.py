@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from sim.protocol.events import Appended, Event, HighWatermarkMoved, IsrChanged, LeaderElected
 from sim.protocol.replication import follower, leader
-from sim.protocol.replication.frozen import freeze_part
+from sim.protocol.replication.frozen import freeze
 from sim.protocol.rules import Rules
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.format import Story
@@ -95,7 +95,7 @@ class Acts:
         replicas = [WatchedReplica.of(parts, member) for member in members]
         driver.begin(dict(zip(self._names, replicas, strict=True)), rest)
         says = self._done(move, act, said)
-        message = -1 if says is None else self._messages.number(freeze_part(says), says)
+        message = -1 if says is None else self._messages.number(freeze(says), says)
         before: dict[str, WatchedView] = {}
         if driver.happened:
             views = [self._views.of(*one) for one in zip(self._names, members, strict=True)]

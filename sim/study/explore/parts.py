@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sim.protocol.log import Log
 from sim.protocol.log.segment import OffsetIndex, Segment
 from sim.protocol.replication import Replica
-from sim.protocol.replication.frozen import attributes, freeze_part, maker, renamed
+from sim.protocol.replication.frozen import attributes, freeze, maker, renamed
 from sim.protocol.replication.replica import Leadership
 from sim.protocol.rules import Rules
 from sim.study.explore.tables import Column, Hashes, Known, Memo, Numbering, Numbers, hash_of_text
@@ -95,7 +95,7 @@ class Parts:
     def of(self, place: int, live: Any) -> int:
         """The number of a live part."""
         tidy = self._tidying.get(place)
-        return self.number(place, freeze_part(live if tidy is None else tidy(live)))
+        return self.number(place, freeze(live if tidy is None else tidy(live)))
 
     def images(self, rows: NDArray[np.int32], order: int) -> NDArray[np.int32]:
         """Members, a row each, with the names of a way to rename the replicas."""
@@ -170,8 +170,8 @@ def unread(rules: Rules) -> dict[str, Any]:
         "leadership.awaited": (),  # seen anew before it is read
         "log.acknowledged_end": 0,  # read when power is lost
         "log.flushed_end": 0,
-        "log.snapshots": freeze_part(empty.snapshots),  # read for producers
-        "log.producers": freeze_part(empty.producers),
+        "log.snapshots": freeze(empty.snapshots),  # read for producers
+        "log.producers": freeze(empty.producers),
     }
     if removal != "cleaning_checkpoint":
         found["last_cleaning"] = None
