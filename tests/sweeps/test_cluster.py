@@ -10,7 +10,7 @@ from sim.study.sweep.plan import load_plan
 from sim.study.sweep.runner import run_sweep
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import simulating_here
-from tests.sweeps.spark_cluster import Cluster, wait_until
+from tests.sweeps.spark_cluster import PATIENCE_SECONDS, SPARK_HOME, Cluster, wait_until
 from tests.sweeps.test_engines import assert_same
 
 PLAN = """\
@@ -26,22 +26,23 @@ rule_sets: [{fix: none}, {fix: leo_retention}, {fix: empty_batch}]
 BLOCKS = 40
 """Of a case each."""
 
-DRIVER = f"""
-import sys
-from pathlib import Path
-from sim.study.sweep.plan import load_plan
-from sim.study.sweep.runner import run_sweep
-
-run_sweep(load_plan(Path("plan.yaml")), out=Path(sys.argv[1]), master=sys.argv[2],
-          spark=eval(sys.argv[3]), partitions={BLOCKS})
-"""
+SUBMIT = str(SPARK_HOME / "bin" / "spark-submit")
+PROGRAM = "from sim.cli import main; main()"
 
 
-def start(cluster: Cluster, out: Path) -> subprocess.Popen[str]:
+def start(cluster: Cluster, out: Path, *before: str) -> subprocess.Popen[str]:
+    """Starts `replog sweep`, by itself or after the words of `spark-submit`."""
+    options = [word for item in cluster.settings.items() for word in ("--conf", "=".join(item))]
+    own = ["--master", cluster.master, *options]
+    sweep = ["sweep", "plan.yaml", "--out", str(out), "--partitions", str(BLOCKS)]
+    command = [*before, *own, "run_replog.py", *sweep, "--resume"]
+    if not before:
+        command = [sys.executable, "-m", "sim", *sweep, *own]
     return subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(out), cluster.master, repr(cluster.settings)],
+        command,
         cwd=cluster.folder,
-        env=cluster.environment | {"PYTHONPATH": str(ROOT)},
+        env=cluster.environment
+        | {"PYTHONPATH": str(ROOT), "PYSPARK_DRIVER_PYTHON": sys.executable},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -60,11 +61,12 @@ def wait_for_blocks(out: Path, more: int, driver: subprocess.Popen[str]) -> None
 
 @pytest.mark.spark
 @pytest.mark.timeout(900)
-def test_tables_are_the_same_when_the_driver_and_a_worker_are_killed(
+def test_tables_are_the_same_when_a_worker_and_the_driver_are_killed_and_spark_submit_goes_on(
     tmp_path: Path,
 ) -> None:
     out, reference = tmp_path / "out", tmp_path / "reference"
     (tmp_path / "plan.yaml").write_text(PLAN)
+    (tmp_path / "run_replog.py").write_text(PROGRAM)
     plan = load_plan(tmp_path / "plan.yaml")
     with Cluster(tmp_path, workers=2) as cluster:
         asked = [cluster.python, "-c", "import pyarrow"]
@@ -72,7 +74,7 @@ def test_tables_are_the_same_when_the_driver_and_a_worker_are_killed(
 
         driver = start(cluster, out)
         with simulating_here():
-            run_sweep(plan, out=reference, engine="process")
+            run_sweep(plan, out=reference, engine="process", plan_file="plan.yaml")
         wait_for_blocks(out, 1, driver)
         wait_until(lambda: len(cluster.executors()) == 2, "an executor for each worker")
         cluster.kill_worker()
@@ -82,9 +84,11 @@ def test_tables_are_the_same_when_the_driver_and_a_worker_are_killed(
         driver.kill()
         driver.communicate()
         wait_until(lambda: len(cluster.processes()) == 2, "nothing but a master and a worker")
-    assert cluster.processes() == []
 
-    with simulating_here():
-        result = run_sweep(plan, out=out, engine="process", resume=True)
-    assert 3 * 3 <= result.runs_before < result.runs == 3 * BLOCKS
+        assert 3 <= blocks(out) < BLOCKS
+        submitted = start(cluster, out, SUBMIT)
+        _, errors = submitted.communicate(timeout=3 * PATIENCE_SECONDS)
+        assert submitted.returncode == 0, errors
+    assert cluster.processes() == []
+    assert blocks(out) == BLOCKS
     assert_same(out, reference)
