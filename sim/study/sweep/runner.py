@@ -83,10 +83,10 @@ class Silent:
     """A `Teller` without output."""
 
     def show(self, text: str) -> None:
-        """Discards the text."""
+        """Discards the text of the progress."""
 
     def tell(self, text: str) -> None:
-        """Discards the text."""
+        """Discards a line of text."""
 
 
 def progress_of(teller: Teller, *, total: int, before: int = 0) -> Callable[[int], None]:
