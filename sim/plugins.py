@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from sim.check.invariant import Invariant
-from sim.check.plugged import (
+from sim.check.registry import (
     forget_invariants,
     register_invariant,
     registered_invariants,

@@ -11,8 +11,7 @@ from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant, Kind
 from sim.check.listening import Handler, handlers_of
-from sim.check.plugged import guarded_handlers_of, registered_invariants
-from sim.check.registry import INVARIANTS, discover
+from sim.check.registry import INVARIANTS, discover, guarded_handlers_of, registered_invariants
 from sim.check.violation import Evidence, Violation
 from sim.protocol.events import NAMES, Event, Named, ReplicaCrashed
 from sim.protocol.rules import Rules

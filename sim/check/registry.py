@@ -1,4 +1,8 @@
-"""The registry of invariants: the classes of `sim.check.invariants`, and those of plugins."""
+"""The registry of invariants: the classes of `sim.check.invariants`, and those of plugins.
+
+What an invariant of a plugin raises, or reports with values of a wrong type, is an error of the
+plugin (`sim.files.plugin_calls`).
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,22 @@ import pkgutil
 import re
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from sim.check.families import NO_FAMILY
-from sim.check.invariant import Invariant
-from sim.check.listening import methods_of
-from sim.check.plugged import registered_invariants
-from sim.errors import BadInput
+from sim.check.history import ClusterHistory
+from sim.check.invariant import Invariant, Report
+from sim.check.listening import GROUPS, Handler, events_by_method, handlers_of, methods_of
+from sim.errors import BadInput, PluginError, did_you_mean
+from sim.files.plugin_calls import Guarded, told
 
 INVARIANTS: dict[str, type[Invariant]] = {}
 """Every invariant by name, once `discover` was called: Replog's own in alphabetical order, then
 those of plugins."""
+
+_REGISTERED: dict[str, type[Invariant]] = {}
+_NAME = re.compile(r"(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_I = TypeVar("_I", bound=type[Invariant])
 
 
 def discover() -> None:
@@ -26,11 +35,11 @@ def discover() -> None:
         BadInput: The name of a plugin's invariant is one of Replog's own.
         ValueError: A name is taken, or a method `on_...` is not named after an event.
     """
-    own, plugged = _own_invariants(), registered_invariants()
-    for name in own.keys() & plugged.keys():
+    own = _own_invariants()
+    for name in own.keys() & _REGISTERED.keys():
         raise BadInput(f"invariant {name!r}: the name is taken by one of Replog's own")
     INVARIANTS.clear()
-    INVARIANTS.update(own | plugged)
+    INVARIANTS.update(own | _REGISTERED)
 
 
 @cache
@@ -74,3 +83,73 @@ def declared_family(name: str) -> str:
     if known is None:
         return NO_FAMILY
     return "by cause" if known.family_by_cause else known.family
+
+
+def register_invariant(cls: _I) -> _I:
+    """Registers an invariant by which every run is judged from now on; a decorator of its class.
+
+    A name that one of Replog's own has is refused when the first run is to be judged.
+
+    Raises:
+        BadInput: The name is taken, no text, or not in kebab-case; the source or the docstring is
+            missing; there is no method `on_<event>`, or one for an event that does not exist.
+    """
+    problem = _problem(cls)
+    if problem is not None:
+        label = getattr(cls, "name", "") or getattr(cls, "__name__", cls)
+        raise BadInput(f"invariant {label!r}: {problem}")
+    _REGISTERED[cls.name] = cls
+    return cls
+
+
+def registered_invariants() -> dict[str, type[Invariant]]:
+    """The invariants of users' modules by name, in order of registration."""
+    return dict(_REGISTERED)
+
+
+def forget_invariants(since: int) -> None:
+    """Forgets all registered invariants but the first `since` ones."""
+    for name in list(_REGISTERED)[since:]:
+        del _REGISTERED[name]
+
+
+def guarded_handlers_of(
+    cls: type[Invariant], history: ClusterHistory, report: Report
+) -> dict[type, Handler]:
+    """The handlers of a registered invariant for one run, by class of event.
+
+    Raises:
+        PluginError: The object cannot be made. A handler raises it when the invariant raises
+            anything.
+    """
+    label = f"plugin {cls.__module__}: invariant {cls.name}"
+    try:
+        handlers = handlers_of(cls(history, report))
+    except Exception as error:
+        raise PluginError(f"{label}: raises {told(error)}") from error
+    methods = methods_of(cls)
+    return {kind: Guarded(f"{label}, {methods[kind]}", handlers[kind]) for kind in handlers}
+
+
+def _problem(cls: object) -> str | None:
+    """The first reason why a class cannot be registered; None if there is none."""
+    if not isinstance(cls, type) or not issubclass(cls, Invariant):
+        return "not a class made from sim.plugins.Invariant"
+    if not isinstance(cls.name, str) or not _NAME.fullmatch(cls.name):
+        return f"name is {cls.name!r}; allowed: words in lower case, joined by hyphens"
+    if cls.name in _REGISTERED and not _from_the_same_cell(cls, _REGISTERED[cls.name]):
+        return f"the name is taken; taken are {', '.join(_REGISTERED)}"
+    if not isinstance(cls.source, str) or not cls.source.strip():
+        return f"source is {cls.source!r}; allowed: a text that is not empty"
+    if not (cls.__doc__ or "").strip() or cls.__doc__ == Invariant.__doc__:
+        return "the docstring is missing; it says what must hold"
+    events = events_by_method()
+    for name in (name for name in dir(cls) if name.startswith("on_")):
+        if name not in events and name not in GROUPS:
+            return f"{name}: there is no such event{did_you_mean(name, events)}"
+    return None if methods_of(cls) else "it listens to nothing; it has a method on_<event>"
+
+
+def _from_the_same_cell(cls: type[Invariant], before: type[Invariant]) -> bool:
+    """True if a cell of a notebook was executed again; then the newer class counts."""
+    return cls.__module__ == before.__module__ == "__main__"

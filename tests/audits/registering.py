@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sim.check.plugged import forget_invariants, registered_invariants
+from sim.check.registry import forget_invariants, registered_invariants
 from sim.plugins import forget_observers, observing, register_invariant, register_observer
 from tests.audits.acknowledged_committed import AcknowledgedCommitted
 from tests.audits.commits_own_epoch import CommitsOwnEpoch

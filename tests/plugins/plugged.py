@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from sim import plugins
-from sim.check.plugged import forget_invariants, registered_invariants
+from sim.check.registry import forget_invariants, registered_invariants
 from sim.protocol.compaction.extending import REGISTERED, forget
 from tests import commands
 from tests.commands import Ended

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim.check.plugged import forget_invariants, registered_invariants
-from sim.check.registry import INVARIANTS
+from sim.check.registry import INVARIANTS, forget_invariants, registered_invariants
 from sim.plugins import Invariant, register_invariant
 from sim.protocol.events import Appended
 from tests.plugins.plugged import folder, replog

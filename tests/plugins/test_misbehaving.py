@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 import sim
-from sim.check import plugged as invariant_plugins
-from sim.check.plugged import forget_invariants, registered_invariants
+from sim.check.registry import forget_invariants, register_invariant, registered_invariants
 from sim.protocol.compaction.extending import register_strategy
 from sim.study.sweep.plan import number_runs
 from sim.study.sweep.work import rows_of_cases
@@ -136,7 +135,7 @@ def test_in_a_sweep_it_is_the_error_of_a_run() -> None:
         raise KeyError
 
     before = len(registered_invariants())
-    invariant_plugins.register_invariant(made(on_appended=on_appended))
+    register_invariant(made(on_appended=on_appended))
     try:
         (row, *others) = rows_of_cases(number_runs(plan()), range(2))
     finally:
