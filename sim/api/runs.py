@@ -184,9 +184,10 @@ class Run:
     def causality(self, invariant: str | None = None) -> nx.DiGraph:
         """The events that led to a violation as a graph of networkx; needs the extra `report`.
 
-        A node is the place of an event in `run.events`, with `time`, `replica`, `kind`, `sentence`
-        and, if it is followed at one, `offset`; the last one showed the violation. An edge leads
-        from cause to effect; its `why` is `copy`, `message`, `decided by` or `program order`.
+        A node is the place of an event in `run.events`, with `time`, `replica`, `kind`, `sentence`,
+        `message` (`r1 to r2` for the arrival of one) and, if it is followed at one, `offset`; the
+        last one showed the violation. An edge leads from cause to effect; its `why` is `copy`,
+        `message`, `decided by` or `program order`.
 
             >>> import sim
             >>> run = sim.run("scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
