@@ -57,7 +57,7 @@ class Timetable:
             for number in sorted(numbers)
         }
         self._transactional = sorted(transactional)
-        # Of what is decided at one moment, the ends of transactions come last.
+        # Of the decisions of one moment, the ends of transactions come last.
         headers = dict(context.scenario.applications.headers)
         steps: list[tuple[Send | EndTransaction, tuple[SentHeader, ...]]] = [
             (send, headers.get(index, ())) for index, send in enumerate(workload.sends)

@@ -199,7 +199,7 @@ class LeaderState:
         events = acknowledge_fetch(replica, request, rules, has_records=bool(batches))
         response = None
         known = request.high_watermark
-        # More of what the follower has may be committed than it knows (KIP-1166).
+        # The follower may hold committed records that it does not know to be committed (KIP-1166).
         if batches or (
             self._announces_commits and known < log.high_watermark and known < request.offset
         ):

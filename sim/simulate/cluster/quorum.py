@@ -26,7 +26,7 @@ BACKOFF_MS: Final = 100
 """The unit of the pauses of candidates (KafkaRaftClient.RETRY_BACKOFF_BASE_MS)."""
 
 CHECK_QUORUM_FACTOR: Final = 1.5
-"""A leader without fetches from a majority for so many fetch timeouts resigns (LeaderState)."""
+"""Fetch timeouts without fetches from a majority after which a leader resigns (LeaderState)."""
 
 
 class QuorumMembership(Membership):
