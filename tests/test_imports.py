@@ -18,7 +18,6 @@ TIMES = {
     "simpy",
     "pydantic",
     "annotated_types",
-    "msgspec",
     "sim.simulate.run.timed",
     "sim.simulate.scenario.model",
 }
@@ -92,12 +91,12 @@ def test_a_part_of_the_package_needs_no_other(code: str, needed: str, others: se
 
 SWEEP = """
 from pathlib import Path
-from sim.study.sweep import table
+from sim.study.sweep.work import Work
 from tests.sweeps.fakes import plan, quick
 from sim.study.sweep.plan import number_runs
-work = table.Work(number_runs(plan(), count=2), quick)
-table.get_ready(work)
-table.write_block(work, range(2), Path(sys.argv[1]))
+work = Work(number_runs(plan(), count=2), quick)
+work.get_ready()
+work.write(range(2), Path(sys.argv[1]))
 """
 
 

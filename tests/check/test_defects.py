@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
 from sim.check import Checker
 from sim.check.checker import known_invariants
@@ -37,7 +38,7 @@ def test_a_planted_defect_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_an_equal_copy_that_was_written_to_a_disk_and_read_again_is_the_same() -> None:
     first = batch(0, "k")
-    again = first._replace(records=(first.records[0]._replace(),))
+    again = replace(first, records=(replace(first.records[0]),))
     events = [*cluster("r1", "r2"), *appended("r1", first), copied("r2", "r1", 0, again)]
 
     assert violations_of("record-immutable", events) == []

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import fields, is_dataclass
 
 import pytest
+from msgspec import Struct
 
 from sim.simulate.faults import Fault, FaultKind
 from sim.simulate.scenario.generate import Mix, generate
@@ -94,6 +95,8 @@ def differences(one: object, other: object, path: str = "") -> set[str]:
         names = [field.name for field in fields(one)]
     elif hasattr(one, "_fields"):
         names = [*one._fields]
+    elif isinstance(one, Struct):
+        names = [*one.__struct_fields__]
     if names:
         pairs = [(f"{path}.{name}", getattr(one, name), getattr(other, name)) for name in names]
         return {found for name, a, b in pairs for found in differences(a, b, name)}

@@ -26,7 +26,7 @@ from sim.study.suite import format_of, scenario_files
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "sim/protocol/events/FORMAT.md").read_text(encoding="utf-8")
 STORIES = [path for path in scenario_files(ROOT / "scenarios") if format_of(path) == STORY_FORMAT]
-KINDS = {kind.__name__: kind._fields for kind in get_args(Event)}
+KINDS = {kind.__name__: kind.__struct_fields__ for kind in get_args(Event)}
 """Fields of each kind of event."""
 
 Row = dict[str, Any]
@@ -36,9 +36,15 @@ def written(run: Run, mix: Mix | None = None) -> list[Row]:
     return [json.loads(line) for line in trace_lines(run, mix=mix)]
 
 
+def fields_of(part: Any) -> tuple[str, ...]:
+    """The fields of a struct or a named tuple."""
+    found: tuple[str, ...] = getattr(part, "__struct_fields__", None) or part._fields
+    return found
+
+
 def assert_as_the_page_says(rows: list[Row]) -> None:
     header, *events, verdict = rows
-    assert list(header) == list(TraceHeader._fields)
+    assert list(header) == list(fields_of(TraceHeader))
     for row in events:
         assert list(row) == ["at", "event", *KINDS[row["event"]]]
     assert verdict["event"] == "Verdict"
@@ -80,7 +86,7 @@ def test_the_page_describes_every_event_and_each_of_its_fields(kind: str) -> Non
     "part", [Cleaned, Removal, Batch, Record, TraceHeader, TraceVerdict], ids=str
 )
 def test_the_page_names_every_field_of_a_pass_a_batch_a_record_and_both_ends(part: Any) -> None:
-    assert {*part._fields} <= set(re.findall(r"[`\"](\w+)[`\"]", PAGE))
+    assert {*fields_of(part)} <= set(re.findall(r"[`\"](\w+)[`\"]", PAGE))
 
 
 def test_a_record_says_whether_it_is_a_tombstone_by_the_newest_mark_of_the_run() -> None:
