@@ -19,6 +19,7 @@ from sim.study.explore import answers
 from sim.study.explore.graph import graph_of
 from sim.study.explore.page import table_of, untouched
 from sim.study.explore.plan import plan_in
+from tests.plugins.plugged import forgetting_plugins
 from tests.schedules.conftest import SMALL_PLAN
 
 PLAN: dict[str, Any] = SMALL_PLAN | {
@@ -257,6 +258,7 @@ def test_an_invariant_of_a_plugin_that_is_judged_at_rest_is_searched_too(
     monkeypatch.chdir(tmp_path)
     plan = _plan(tmp_path, invariants=["short-logs"], compare=[])
 
-    assert _replog(monkeypatch, "explore", plan, "--plugin", "short_logs") == 0
+    with forgetting_plugins():
+        assert _replog(monkeypatch, "explore", plan, "--plugin", "short_logs") == 0
 
     assert "none: short-logs after 3 steps" in capsys.readouterr().out

@@ -81,7 +81,8 @@ def verdict_of(grid: Grid) -> list[Sentence]:
     many = len(grid.alternatives) > FEW + 1
     differences = _met_and_not_met(grid, differing) if many else _differences(grid, differing)
     made = (_prevented(grid, differing), differences, _kept(grid))
-    return [one for one in made if one is not None]
+    found = [one for one in made if one is not None]
+    return found or [Sentence("No search, story or rate tells the alternatives apart.", ())]
 
 
 def _differing_rates(grid: Grid) -> Differing:
