@@ -81,8 +81,7 @@ def verdict_of(grid: Grid) -> list[Sentence]:
     many = len(grid.alternatives) > FEW + 1
     differences = _met_and_not_met(grid, differing) if many else _differences(grid, differing)
     made = (_prevented(grid, differing), differences, _kept(grid))
-    found = [one for one in made if one is not None]
-    return found or [Sentence("No search, story or rate tells the alternatives apart.", ())]
+    return [one for one in made if one is not None]
 
 
 def _differing_rates(grid: Grid) -> Differing:
