@@ -188,21 +188,21 @@ def _processes() -> list[dict[str, str]]:
 
 def _picture_of(rows: Sequence[Mapping[str, str]]) -> str:
     """Each process as a box between who starts it and what interrupts it, as SVG."""
-    left = max(text_width(row["who starts it"], "t") for row in rows) + 46
-    behind = max(text_width(row["what interrupts it"], "ta") for row in rows) + 50
+    left = max(text_width(row["started by"], "t") for row in rows) + 46
+    behind = max(text_width(row["interrupted by"], "ta") for row in rows) + 50
     shapes: list[Shape] = []
     for y, row in zip(range(0, len(rows) * _ROW, _ROW), rows, strict=False):
         name, middle, right = row["process"], y + _ROW / 2 - 4, left + _BOX
         shapes += [
             Rect(left, y, _BOX, _ROW - 8, "marker", 5),
             Text(left + 10, y + 14, name, "tb"),
-            Text(left + 18 + text_width(name, "tb"), y + 14, f"of {row['of whom']}", "tf"),
-            Text(left + 10, y + 27, f"waits for {row['what it waits for']}", "tf"),
-            Text(left - 40, middle + 4, row["who starts it"], "t", "end"),
+            Text(left + 18 + text_width(name, "tb"), y + 14, f"of {row['owner']}", "tf"),
+            Text(left + 10, y + 27, f"waits for {row['waits for']}", "tf"),
+            Text(left - 40, middle + 4, row["started by"], "t", "end"),
             *arrow((left - 34, middle), (left - 2, middle), "message"),
         ]
-        if row["what interrupts it"]:
+        if row["interrupted by"]:
             shapes += arrow((right + 36, middle), (right + 2, middle), "fault")
-            shapes.append(Text(right + 42, middle + 4, row["what interrupts it"], "ta"))
+            shapes.append(Text(right + 42, middle + 4, row["interrupted by"], "ta"))
     drawn = Picture(left + _BOX + behind, len(rows) * _ROW, tuple(shapes))
     return svg_of(drawn, alternative=_DRAWN)
