@@ -150,6 +150,16 @@ def each_run_within(bounds: Bounds) -> Iterator[None]:
         _TIMER.of_each_run = before
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Holds back bounds until the block ends, as for a file that is opened, written and closed."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Timer:
     """The timer of the process, and the blocks it checks, the innermost last."""
 

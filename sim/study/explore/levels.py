@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from sim.bounds import BoundReached
+from sim.bounds import BoundReached, uninterrupted
 from sim.errors import BadInput
 from sim.study.explore.search import Found, Level, Parents, Search, Searched
 from sim.study.explore.witness import schedule_of
@@ -148,7 +148,7 @@ class Kept:
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{len(result.levels) - 1:03}.npz"
         draft = path.with_suffix(".draft")
-        with draft.open("wb") as file:
+        with uninterrupted(), draft.open("wb") as file:
             np.savez(file, told=told, rows=how.rows, moves=how.moves, orders=how.orders)
         draft.replace(path)
 
