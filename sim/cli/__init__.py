@@ -50,6 +50,8 @@ COMMANDS = {
     "explore": Command("studies.explore", has_bounds=False),
     "clean": Command("logs.clean", is_one_run=True),
     "eligible": Command("logs.eligible", is_one_run=True),
+    "log": Command("partitions.log", is_one_run=True, has_plugins=False),
+    "replicas": Command("partitions.replicas", is_one_run=True, has_plugins=False),
     "certify": Command("traces.certify", is_one_run=True, has_plugins=False),
     "sweep": Command("sweeps.sweep", has_bounds=False),
     "report": Command("sweeps.report", has_bounds=False),

@@ -7,13 +7,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sim.cli.arguments import Argument, GivenRules, Json, plugin_arguments, rule_values, shipped
+from sim.cli.arguments import (
+    Argument,
+    GivenRules,
+    Json,
+    Number,
+    plugin_arguments,
+    rule_values,
+    shipped,
+)
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
+from sim.cli.partitions import GivenSettings, Now, PartitionOf, Preset, partition_of
 from sim.files.foreign import shell
 from sim.files.foreign.lines import one_line
+from sim.files.limits import LONG
 
 LogPath = Annotated[
-    Path, Argument(shipped, help="A log file, replog-log/1, JSON or YAML; or a shipped one's id.")
+    Path,
+    Argument(
+        shipped,
+        help="A log file, replog-log/1, JSON or YAML; a shipped one's id; or a partition: its "
+        "folder, a broker's data directory, or a text of kafka-dump-log.",
+    ),
 ]
 
 if TYPE_CHECKING:
@@ -28,15 +43,27 @@ def clean(
     *,
     rule: GivenRules = None,
     explain: Annotated[str | None, Argument(metavar="KEY")] = None,
+    offset: Annotated[int | None, Argument(Number(0, LONG), "N")] = None,
+    settings: GivenSettings = None,
+    preset: Preset = None,
+    now_ms: Now = None,
     as_json: Json = False,
 ) -> int:
     """Run the steps of a log file; show which records the cleaner keeps and removes, and why.
 
-    The result is compared with what the file expects.
+    The result is compared with what the file expects. Of a partition, by its folder or a text of
+    kafka-dump-log, it shows what a pass now would do.
 
     Args:
-        explain: Explain why the value or the tombstone of this key is still there, or is gone.
+        explain: Explain why the value or the tombstone of this key is still there, or is gone; of a
+            partition, when each of its records goes.
+        offset: Of a partition: the same for the record, or the marker, at this offset.
     """
+    partition = partition_of(logfile, settings, preset, now_ms, rule_values(rule))
+    if partition is not None and (explain is not None or offset is not None):
+        return partition.fate(explain, offset, as_json=as_json)
+    if partition is not None:
+        return _clean_partition(partition, as_json=as_json)
     from sim.simulate.logfile.expect import differences_of_steps
     from sim.simulate.logfile.file import log_file_in, read_log_document
 
@@ -54,11 +81,23 @@ def clean(
     return _print("clean", logfile, rule, document, show, expects=_expects(read), as_json=as_json)
 
 
-def eligible(logfile: LogPath, *, rule: GivenRules = None, as_json: Json = False) -> int:
+def eligible(
+    logfile: LogPath,
+    *,
+    rule: GivenRules = None,
+    settings: GivenSettings = None,
+    preset: Preset = None,
+    now_ms: Now = None,
+    as_json: Json = False,
+) -> int:
     """Show which of the logs in a log file the cleaner would choose, and why.
 
-    The choice is compared with what the file expects.
+    The choice is compared with what the file expects. Of a partition, or of all partitions of a
+    broker's data directory, it shows when they are due, and what would change that.
     """
+    partition = partition_of(logfile, settings, preset, now_ms, rule_values(rule))
+    if partition is not None:
+        return partition.eligible(as_json=as_json)
     from sim.simulate.logfile.eligible import select_log
     from sim.simulate.logfile.eligible_file import eligible_file_in
     from sim.simulate.logfile.expect import differences_of_choice
@@ -73,6 +112,20 @@ def eligible(logfile: LogPath, *, rule: GivenRules = None, as_json: Json = False
     return _print(
         "eligible", logfile, rule, document, show, expects=_expects(read), as_json=as_json
     )
+
+
+def _clean_partition(partition: PartitionOf, *, as_json: bool) -> int:
+    from sim.simulate.logfile.answer import answer_to
+
+    file = partition.log_file()
+    document = answer_to(file) | {"notes": list(file.notes)}
+
+    def show() -> None:
+        _show_steps(file, document)
+        for line in file.notes:
+            tell(f"note: {line}")
+
+    return print_answer(as_json, document, show)
 
 
 def _expects(read: Document) -> bool:

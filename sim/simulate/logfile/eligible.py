@@ -120,7 +120,7 @@ class LogEligibility:
         """
         if self.eligible or not self.considered:
             return None
-        due_ms, cures = self._due_ms(), list(self._cures())
+        due_ms, cures = self.due_ms, list(self._cures())
         when = "it is never due" if due_ms is None else f"it is due at {due_ms} ms at the earliest"
         cured = f"; what would make it due now: {', or '.join(cures)}" if cures else ""
         return f"if nothing more is written {when}{cured}"
@@ -136,7 +136,8 @@ class LogEligibility:
             now_ms=now_ms,
         )
 
-    def _due_ms(self) -> int | None:
+    @property
+    def due_ms(self) -> int | None:
         """Time from which it is eligible, in ms; None if it never is.
 
         Segments only grow older, so a log that is eligible once stays eligible.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter
 
@@ -22,7 +22,7 @@ from sim.files.document import (
 from sim.files.formats import LOG_FORMAT
 from sim.files.models import Part, shaped
 from sim.files.reading import read_document, read_json
-from sim.protocol.log import Batch
+from sim.protocol.log import AbortedTransaction, Batch
 from sim.protocol.log.log import MAX_RELATIVE_OFFSET
 from sim.simulate.logfile.batches import BatchLine, Natural, batch_of, check_follows, check_markers
 from sim.simulate.logfile.rules import LogRules, TopicOfLog, rules_at
@@ -56,6 +56,12 @@ class LogFileLines(FileLines):
 
     segments: Annotated[tuple[SegmentLine, ...], Field(json_schema_extra={"minItems": 1})]
     """In order; the last one is active, and may be empty."""
+    checkpoint: Natural | None = None
+    """The cleaner's checkpoint: where the next pass begins; none = no pass was run yet."""
+    log_start_offset: Natural | None = None
+    """First offset that the log answers for; none = that of the first segment."""
+    high_watermark: Natural | None = None
+    """What is below is committed (exclusive); none = all is, and what is appended, too."""
     steps: tuple[StepLine, ...]
     expect: Annotated[
         Any, Field(json_schema_extra={"type": ["array", "null"], "items": {"type": "object"}})
@@ -74,11 +80,31 @@ class WrittenSegment:
         base_offset: Its first offset (inclusive).
         batches: Its batches in order.
         last_modified_ms: Time of its last modification in ms; None if the file gives none.
+        aborted: Its index of aborted transactions; None to derive it from the batches.
     """
 
     base_offset: int
     batches: tuple[Batch, ...]
     last_modified_ms: int | None = None
+    aborted: tuple[AbortedTransaction, ...] | None = None
+
+
+class LogStart(NamedTuple):
+    """State of a log before the first step, beside its segments; None = as of a log just loaded.
+
+    Attributes:
+        checkpoint: Where the next pass begins (inclusive); None = no pass was run yet.
+        log_start_offset: First offset that the log answers for (inclusive); None = that of the
+            first segment.
+        high_watermark: What is below is committed (exclusive); None = all is.
+        producers_since_ms: Producers that were silent since before this time, in ms, are
+            forgotten; None = none is.
+    """
+
+    checkpoint: int | None = None
+    log_start_offset: int | None = None
+    high_watermark: int | None = None
+    producers_since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +118,7 @@ class LogFile:
         topic: Decisions of its `topic` settings.
         place: Place of the steps in the file, for errors.
         notes: Notes on settings that change nothing.
+        start: State of the log before the first step, beside its segments.
     """
 
     rules: LogRules
@@ -100,6 +127,7 @@ class LogFile:
     topic: TopicOfLog
     place: Place
     notes: tuple[str, ...] = ()
+    start: LogStart = field(default_factory=LogStart)
 
 
 class LogDocument(Document):
@@ -177,7 +205,20 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
     check_markers(placed)
     strategy = works_by.rules.cleaner.strategy
     notes = () if settings is None else settings.notes(steps, strategy)
-    return LogFile(works_by, segments, tuple(steps), topic, at, notes)
+    start = LogStart(file.checkpoint, file.log_start_offset, file.high_watermark)
+    _check_start(start, segments, top)
+    return LogFile(works_by, segments, tuple(steps), topic, at, notes, start)
+
+
+def _check_start(start: LogStart, segments: Sequence[WrittenSegment], top: Place) -> None:
+    """Raises BadInput for a log start or high watermark that lies outside the log."""
+    last = segments[-1]
+    end = last.batches[-1].last_offset + 1 if last.batches else last.base_offset
+    committed = end if start.high_watermark is None else start.high_watermark
+    text = f"{committed} is above {end}, where the log ends"
+    top.refuse("high_watermark", committed > end, text)
+    begins = start.log_start_offset or 0
+    top.refuse("log_start_offset", begins > committed, f"{begins} is above {committed}, committed")
 
 
 def _with_segments(data: dict[str, Any], place: Place, wrong: Complaints) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def run_steps(file: LogFile, *, explains: bool = False) -> Iterator[StepResult]:
     Raises:
         BadInput: A step cannot follow those before it.
     """
-    replica = LogReplica(log_of(file), legacy=file.rules.rules.cleaner.cleaner_bound == "leo")
+    replica = replica_of(file)
     cleaner = _Cleaner(file, replica, explains=explains)
     for number, step in enumerate(file.steps, start=1):
         cleaned = cleaner.clean(number, step) if isinstance(step, Clean) else None
@@ -77,6 +77,19 @@ def run_steps(file: LogFile, *, explains: bool = False) -> Iterator[StepResult]:
         replica.look()
         cleaner.times.forget_from(replica.log.active.base_offset)
         yield StepResult(number, step, replica, cleaned, repeated)
+
+
+def replica_of(file: LogFile) -> LogReplica:
+    """The log before the first step, with what the cleaner's manager knows of it."""
+    replica = LogReplica(log_of(file), legacy=file.rules.rules.cleaner.cleaner_bound == "leo")
+    start = file.start
+    replica.checkpoint = start.checkpoint
+    if start.log_start_offset is not None:
+        replica.start_at(start.log_start_offset)
+    if start.high_watermark is not None:
+        replica.tell_high_watermark(start.high_watermark)
+        replica.look()
+    return replica
 
 
 def log_of(file: LogFile) -> Log:
@@ -106,6 +119,11 @@ def log_of(file: LogFile) -> Log:
     log.log_end_offset = max(log.active.base_offset, 0 if last is None else last.last_offset + 1)
     log.reopen(recovered_from=log.log_start_offset)
     log.rescan_producers()
+    for segment, written in zip(log.segments, file.segments, strict=True):
+        if written.aborted is not None:
+            segment.aborted = list(written.aborted)
+    if file.start.producers_since_ms is not None:
+        log.producers.expire(now_ms=file.start.producers_since_ms, after_ms=0)
     return log
 
 

@@ -1,0 +1,76 @@
+"""A partition as a log file: its batches, its settings, and what the cleaner knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sim.files.document import Document
+from sim.protocol.log import Batch
+from sim.simulate.logfile.file import LogFile, LogStart, WrittenSegment
+from sim.simulate.logfile.rules import DEFAULT_PRESET, rules_at
+from sim.simulate.logfile.settings import LogSettings
+from sim.simulate.logfile.steps import Clean
+from sim.simulate.partition.partition import Partition
+from sim.simulate.partition.segments import Detail
+from sim.simulate.partition.settings import GivenSettings
+
+
+class Question(NamedTuple):
+    """What a partition is looked at with.
+
+    Attributes:
+        now_ms: The time, in ms.
+        settings: Settings of its topic.
+        rules: Rules of the cleaner that replace those of the preset, and the preset.
+    """
+
+    now_ms: int
+    settings: GivenSettings
+    rules: Mapping[str, object]
+
+    @property
+    def preset(self) -> str:
+        """The release whose rules and defaults count."""
+        return str(self.rules.get("preset", DEFAULT_PRESET))
+
+
+def log_file_of(partition: Partition, question: Question, detail: Detail) -> LogFile:
+    """The partition as a log file with one step: a pass now, if one is due.
+
+    Raises:
+        Damaged: A batch is not as it was written.
+        BadInput: A setting has no such value.
+    """
+    top = Document(str(partition.place), {}).top
+    rules = rules_at(question.rules, top.at("rules"))
+    settings = LogSettings.read(dict(question.settings.topic), top.at("topic"), rules)
+    batches: dict[int, list[Batch]] = {one.base_offset: [] for one in partition.segments}
+    for segment, stored in partition.batches(detail):
+        batches[segment.base_offset].append(stored.batch)
+    segments = tuple(
+        WrittenSegment(
+            one.base_offset,
+            tuple(batches[one.base_offset]),
+            one.last_modified_ms,
+            one.aborted,
+        )
+        for one in partition.segments
+    )
+    end = max(segments[-1].base_offset, *(b.last_offset + 1 for b in segments[-1].batches), 0)
+    committed = None if partition.committed is None else min(partition.committed, end)
+    step = Clean(op="clean", now_ms=question.now_ms, map_capacity=question.settings.map_keys)
+    return LogFile(
+        settings.rules,
+        segments,
+        (step,),
+        settings.topic,
+        top.at("steps"),
+        notes=partition.notes,
+        start=LogStart(
+            partition.checkpoint,
+            partition.log_start,
+            committed,
+            question.now_ms - question.settings.expiration_ms,
+        ),
+    )

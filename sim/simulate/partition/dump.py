@@ -1,0 +1,187 @@
+"""Text of `kafka-dump-log --deep-iteration --print-data-log`, read as the segments it was made of.
+
+A dump has no values of headers, no modification times, no checkpoints and no indexes. Bytes of a
+key or a value that are no UTF-8 are printed as replacement characters. Source: DumpLogSegments,
+releases 2.8 to 4.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple, NoReturn
+
+from sim.files.opening import read_bytes
+from sim.protocol.log import Batch, Control, Record
+from sim.protocol.log.old_formats import old_batch
+from sim.simulate.partition.damage import Damaged
+from sim.simulate.partition.segments import MAGIC, Stored, text_of
+
+DUMP_BYTES_MAX: Final = 1 << 31
+"""Most bytes of a dump."""
+_FILE: Final = re.compile(rb"^Dumping (.*?)(\d{20})\.log$", re.MULTILINE)
+_LINE_START: Final = re.compile(
+    rb"\n(?:\| offset: |baseOffset: |offset: |Dumping |Found |Non-consecutive )|\n?\Z"
+)
+_FIELD: Final = re.compile(r"(\w+): (OptionalLong\[\d+\]|[\w.-]+)")
+_RECORD: Final = re.compile(rb"\| offset: (\d+) .*?(?:CreateTime|Log\w+|NoTimestampType): (-?\d+)")
+_SIZES: Final = re.compile(rb"keySize: (-?\d+) valueSize: (-?\d+)", re.IGNORECASE)
+_HEADERS: Final = re.compile(rb"headerKeys: \[(.*?)\]")
+_CONTENT: Final = re.compile(rb" key: | payload: |$")
+_MARKER: Final = re.compile(rb"endTxnMarker: (COMMIT|ABORT)")
+_ADVICE: Final = "dump it with --deep-iteration --print-data-log"
+
+
+class DumpedSegment(NamedTuple):
+    """A segment of a dump.
+
+    Attributes:
+        folder: Name of the folder that it lay in.
+        base_offset: The offset that names it (inclusive).
+        batches: Its batches in order.
+    """
+
+    folder: str
+    base_offset: int
+    batches: tuple[Stored, ...]
+
+
+class Dump:
+    """The text of a dump, read from its beginning to its end.
+
+    Attributes:
+        guessed: Whether a key or a value was no UTF-8: two different ones may then look alike.
+        hides_headers: Whether a record has headers, of which a dump has the names alone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Reads the file at `path`. Raises BadInput."""
+        self._path = path
+        self._content = read_bytes(path, limit=DUMP_BYTES_MAX)
+        self._at = 0
+        self.guessed = self.hides_headers = False
+
+    def segments(self) -> Iterator[DumpedSegment]:
+        """Every segment in order.
+
+        Raises:
+            Damaged: The dump found damage, or is no dump of all records.
+        """
+        files = list(_FILE.finditer(self._content))
+        ends = [one.start() for one in files[1:]] + [len(self._content)]
+        for found, end in zip(files, ends, strict=True):
+            self._at = found.end() + 1
+            folder = Path(found[1].decode(errors="replace")).name
+            yield DumpedSegment(folder, int(found[2]), tuple(self._batches(end)))
+
+    def _batches(self, end: int) -> Iterator[Stored]:
+        while self._at < end:
+            line = self._line()
+            if line.startswith((b"baseOffset: ", b"offset: ")):
+                self._at += len(line) + 1
+                yield self._batch(dict(_FIELD.findall(line.decode(errors="replace"))))
+            elif line.startswith(b"Found "):
+                self._fail(line.decode(errors="replace"))
+            else:
+                self._at += len(line) + 1
+
+    def _batch(self, fields: Mapping[str, str]) -> Stored:
+        """The batch whose line was read, with the records that follow."""
+        if fields.get("isvalid") != "true":
+            self._fail("the dump calls a batch not valid")
+        magic, codec = int(fields["magic"]), fields["compresscodec"].lower()
+        is_control = fields.get("isControl") == "true"
+        records: list[Record] = []
+        control = Control.COMMIT if is_control else None
+        while self._content.startswith(b"| ", self._at):
+            line = self._line()
+            records.append(self._control_record(line) if is_control else self._record(line, magic))
+            if is_control:
+                marker = _MARKER.search(line)
+                control = Control(marker[1].decode()) if marker else Control.LEADER_CHANGE
+        if len(records) != int(fields.get("count", len(records))) or (
+            magic < MAGIC and not records
+        ):
+            self._fail(f"not all records of a batch; {_ADVICE}")
+        if magic < MAGIC:
+            made: Batch = old_batch(magic, tuple(records))
+        else:
+            made = _new_batch(fields, tuple(records), control)
+        sized = made._replace(size_bytes=int(fields["size"]))
+        return Stored(int(fields["position"]), sized, codec, len(records))
+
+    def _control_record(self, line: bytes) -> Record:
+        found = self._matched(_RECORD, line)
+        self._at += len(line) + 1
+        return Record(int(found[1]), None, None, int(found[2]), uid=int(found[1]) + 1)
+
+    def _record(self, line: bytes, magic: int) -> Record:
+        """The record that begins with `line`; keys and values may have more lines."""
+        found, sizes = self._matched(_RECORD, line), self._matched(_SIZES, line)
+        headers = _HEADERS.search(line, sizes.end())
+        if headers is not None and headers[1]:
+            self.hides_headers = True
+        content = _CONTENT.search(line, sizes.end() if headers is None else headers.end())
+        assert content is not None  # it may be empty
+        self._at += content.start()
+        key_size, value_size = int(sizes[1]), int(sizes[2])
+        key = self._text(b" key: ", key_size, b" payload: " if value_size >= 0 else b"\n")
+        value = self._text(b" payload: ", value_size, b"\n")
+        self._at += 1
+        offset = int(found[1])
+        flagged = None if magic < MAGIC else value is None
+        return Record(offset, key, value, int(found[2]), (), flagged, uid=offset + 1)
+
+    def _text(self, label: bytes, size: int, follows: bytes) -> str | None:
+        """A key or a value of `size` bytes behind its label; -1 = it is null, and has none."""
+        if size < 0:
+            return None
+        content = self._content
+        if not content.startswith(label, self._at):
+            self._fail(f"no {label.decode().strip()} of a record; {_ADVICE}")
+        start = self._at + len(label)
+        end = start + size
+        if not content.startswith(follows, end) and end < len(content):
+            self.guessed = True
+            past = content.find(follows, start) if follows != b"\n" else -1
+            ends = _LINE_START.search(content, start)
+            end = past if past >= 0 else len(content) if ends is None else ends.start()
+        self._at = end
+        return text_of(content[start:end])
+
+    def _matched(self, pattern: re.Pattern[bytes], line: bytes) -> re.Match[bytes]:
+        found = pattern.search(line)
+        if found is None:
+            self._fail(f"no record of a dump: {line[:60].decode(errors='replace')!r}")
+        return found
+
+    def _line(self) -> bytes:
+        end = self._content.find(b"\n", self._at)
+        return self._content[self._at : len(self._content) if end < 0 else end]
+
+    def _fail(self, what: str) -> NoReturn:
+        number = self._content.count(b"\n", 0, self._at) + 1
+        raise Damaged(self._path, f"line {number}: {what}")
+
+
+def _new_batch(
+    fields: Mapping[str, str], records: tuple[Record, ...], control: Control | None
+) -> Batch:
+    """A batch of magic 2 by the fields of its line."""
+    times = [fields[name] for name in ("CreateTime", "LogAppendTime") if name in fields]
+    horizon = fields.get("deleteHorizonMs", "").removeprefix("OptionalLong[").rstrip("]")
+    return Batch(
+        base_offset=int(fields["baseOffset"]),
+        last_offset=int(fields["lastOffset"]),
+        epoch=int(fields["partitionLeaderEpoch"]),
+        records=records,
+        timestamp_ms=int(times[0]) if times else -1,
+        size_bytes=int(fields["size"]),
+        producer_id=int(fields["producerId"]),
+        producer_epoch=int(fields["producerEpoch"]),
+        base_sequence=int(fields["baseSequence"]),
+        transactional=fields["isTransactional"] == "true",
+        control=control,
+        delete_horizon_ms=int(horizon) if horizon.isdecimal() else None,
+    )
