@@ -87,7 +87,7 @@ def replica_of(file: LogFile) -> LogReplica:
     if start.log_start_offset is not None:
         replica.start_at(start.log_start_offset)
     if start.high_watermark is not None:
-        replica.tell_high_watermark(start.high_watermark)
+        replica.learn_high_watermark(start.high_watermark)
         replica.look()
     return replica
 

@@ -45,10 +45,12 @@ class Newest(NamedTuple):
     Attributes:
         offset: Its offset.
         deletes: Whether it is a tombstone.
+        in_transaction: Whether a marker decides about it.
     """
 
     offset: int
     deletes: bool
+    in_transaction: bool
 
 
 @dataclass
@@ -151,6 +153,7 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
     """
     logs = tuple(_log(one, name) for one, name in zip(partitions, names, strict=True))
     below = min(log.end if log.committed is None else log.committed for log in logs)
+    committed = max(log.end if log.committed is None else log.committed for log in logs)
     same, cleaned = 0, {log.name: 0 for log in logs}
     findings: list[Finding] = []
     held = merge(*(_named(log) for log in logs), key=itemgetter(0))
@@ -164,7 +167,7 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
             for name in gone:
                 cleaned[name] += 1
     for log, other in permutations(logs, 2):
-        findings += _values(log, other)
+        findings += _values(log, other, committed)
         findings += _transactions(log, other)
     for log in logs:
         findings += _ends(log)
@@ -185,15 +188,18 @@ def _log(partition: Partition, name: str) -> ReplicaLog:
         batch = stored.batch
         found.end = batch.last_offset + 1
         producer = batch.producer_id
+        if batch.control is not None and not batch.records:
+            continue  # emptied: it tells that there was a producer, and ends no transaction
         if batch.control is not None:
             found.held.append((batch.base_offset, (batch.epoch, str(batch.control), producer)))
             found.markers.setdefault(producer, []).append(batch.base_offset)
             ended = pending.pop(producer, [])
-            _take(found, ended if batch.control is Control.COMMIT else [])
+            committed = ended if batch.control is Control.COMMIT else []
+            _take(found, committed, in_transaction=True)
             continue
         found.held += [(record.offset, _content(batch, record)) for record in batch.records]
         if not batch.transactional:
-            _take(found, batch.records)
+            _take(found, batch.records, in_transaction=False)
         elif batch.records:
             pending.setdefault(producer, []).extend(batch.records)
             found.data.setdefault(producer, []).append(batch.records[0].offset)
@@ -201,13 +207,13 @@ def _log(partition: Partition, name: str) -> ReplicaLog:
     return found
 
 
-def _take(log: ReplicaLog, records: Iterable[Record]) -> None:
+def _take(log: ReplicaLog, records: Iterable[Record], *, in_transaction: bool) -> None:
     """Takes in committed records, of a transaction perhaps after younger ones of others."""
     for record in records:
         if record.key is not None:
             known = log.newest.get(record.key)
             if known is None or known.offset < record.offset:
-                log.newest[record.key] = Newest(record.offset, record.value is None)
+                log.newest[record.key] = Newest(record.offset, record.value is None, in_transaction)
 
 
 def _content(batch: Batch, record: Record) -> tuple[object, ...]:
@@ -233,31 +239,36 @@ def _at_offset(offset: int, there: Mapping[str, tuple[object, ...]]) -> Iterator
                 yield Finding("slot-agreement", name, offset, key, text)
 
 
-def _values(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
-    """Values of `log` that are its newest of their keys, and are not those of `other`."""
+def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Finding]:
+    """Values of `log` that are its newest of their keys, and are not those of `other`.
+
+    What is below `committed` is so on some replica.
+    """
     for key, mine in log.newest.items():
         theirs = other.newest.get(key)
-        if mine.deletes or (log.committed is not None and mine.offset >= log.committed):
+        if mine.deletes or mine.offset >= committed:
             continue
-        name, at = readable(key), mine.offset
-        if theirs is None and other.covers(at):
-            text = (
-                f"{log.name} holds a value of {name} at offset {at}; {other.name} reaches over it "
-                "and holds nothing of the key: it was deleted, and the tombstone is gone. A "
-                f"failover to {log.name} brings the key back"
+        holds = f"{log.name} holds a value of {readable(key)} at offset {mine.offset}"
+        broken = "no-resurrection"
+        if theirs is None and other.covers(mine.offset):
+            why = "it was deleted, and the tombstone is gone"
+            then = "brings the key back"
+            if mine.in_transaction:
+                why = f"{why}, or its transaction was aborted, and the ABORT marker is gone"
+                then = "gives it to readers of committed records"
+                broken = "txn-isolation"
+            text = f"{holds}; {other.name} reaches over it and holds nothing of the key: {why}"
+        elif theirs is not None and mine.offset < theirs.offset < min(log.end, committed):
+            what, then, broken = (
+                ("the tombstone", "brings the key back", "no-resurrection")
+                if theirs.deletes
+                else ("the newer value", "loses that value", "committed-never-lost")
             )
-            yield Finding("no-resurrection", log.name, at, key, text)
-        elif theirs is not None and at < theirs.offset < log.end:
-            if other.committed is not None and theirs.offset >= other.committed:
-                continue
-            what = "the tombstone" if theirs.deletes else "the newer value"
-            then = "brings the key back" if theirs.deletes else "loses that value"
-            text = (
-                f"{log.name} holds a value of {name} at offset {at} and not {what} at "
-                f"{theirs.offset}, which {other.name} holds. A failover to {log.name} {then}"
-            )
-            broken = "no-resurrection" if theirs.deletes else "committed-never-lost"
-            yield Finding(broken, log.name, at, key, text)
+            text = f"{holds} and not {what} at {theirs.offset}, which {other.name} holds"
+        else:
+            continue
+        sentence = f"{text}. A failover to {log.name} {then}"
+        yield Finding(broken, log.name, mine.offset, key, sentence)
 
 
 def _transactions(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
