@@ -117,6 +117,8 @@ def replicas(
     names = [one.name for one in found]
     if len(set(names)) > 1:
         raise BadInput(f"replicas: of different partitions: {', '.join(names)}")
+    if len({one.topic_id for one in found} - {None}) > 1:
+        raise BadInput("replicas: partition.metadata has different ids: the topic was made anew")
     compared = compare(found, [_replica_name(place, places) for place in places])
     status = EXIT_FAILED if compared.findings else 0
     return print_answer(as_json, compared.as_json, lambda: _show(compared), status=status)

@@ -194,7 +194,7 @@ def _bytes(record: Record) -> int:
 
     Its value is text of as many characters as it has bytes.
     """
-    _, key, value, _, headers, _, _ = record
+    key, value, headers = record.key, record.value, record.headers
     total = 7
     if key is not None:
         length = len(key) if key.isascii() else len(bytes_of(key))
@@ -259,6 +259,11 @@ class Holdings:
         )
         for key, records, size in keys.costly():
             yield f"  {readable(key)}: {records:,} records, {size:,} bytes"
+        opened = sum(one.open_from is not None for one in self.partition.producers)
+        yield (
+            f"producers in the newest snapshot: {len(self.partition.producers)}, "
+            f"with an open transaction {opened}"
+        )
         yield self.due.decision.why
         if not self.passes and counts.records > TRIED_RECORDS:
             yield f"what a pass removes is not tried with more than {TRIED_RECORDS:,} records"

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
+from msgspec.structs import replace
+
 from sim.files.opening import read_bytes
 from sim.protocol.log import Batch, Control, Record
 from sim.protocol.log.old_formats import old_batch
@@ -108,7 +110,7 @@ class Dump:
             made: Batch = old_batch(magic, tuple(records))
         else:
             made = _new_batch(fields, tuple(records), control)
-        sized = made._replace(size_bytes=int(fields["size"]))
+        sized = replace(made, size_bytes=int(fields["size"]))
         return Stored(int(fields["position"]), sized, codec, len(records))
 
     def _control_record(self, line: bytes) -> Record:

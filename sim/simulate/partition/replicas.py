@@ -217,8 +217,8 @@ def _take(log: ReplicaLog, records: Iterable[Record], *, in_transaction: bool) -
 
 
 def _content(batch: Batch, record: Record) -> tuple[object, ...]:
-    _, key, value, timestamp_ms, headers, _, _ = record
-    return (batch.epoch, key, value, timestamp_ms, headers, batch.producer_id)
+    content = (record.key, record.value, record.timestamp_ms, record.headers)
+    return (batch.epoch, *content, batch.producer_id)
 
 
 def _at_offset(offset: int, there: Mapping[str, tuple[object, ...]]) -> Iterator[Finding]:

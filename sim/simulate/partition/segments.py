@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, NoReturn
 
+from msgspec.structs import replace
+
 from sim.errors import BadInput
 from sim.files.extras import check_extra
 from sim.protocol.log import Batch, Control, Record
@@ -202,9 +204,9 @@ class SegmentReader:
         batch = self._new(position, found) if found.magic == MAGIC else self._old(position, found)
         count = found.records_count if found.magic == MAGIC else len(batch.records)
         if self._detail is Detail.HEADERS and batch.control is None:
-            batch = batch._replace(records=())
+            batch = replace(batch, records=())
         codec = _CODECS.get(found.compression_type, "none")
-        return Stored(position, batch._replace(size_bytes=found.size_in_bytes), codec, count)
+        return Stored(position, replace(batch, size_bytes=found.size_in_bytes), codec, count)
 
     def _new(self, position: int, found: Any) -> Batch:
         """A batch of magic 2."""
@@ -233,7 +235,7 @@ class SegmentReader:
         records = self.records_of(found, position)
         if not records:
             self.fail(position, f"a batch of magic {found.magic} without records")
-        made = [self._record(one, None)._replace(flagged=None) for one in records]
+        made = [replace(self._record(one, None), flagged=None) for one in records]
         return old_batch(found.magic, tuple(made))
 
     def _control(self, found: Any, records: list[Any]) -> Control:
