@@ -13,6 +13,9 @@ For notebooks and scripts this package is the whole interface:
   which is a run again: `failures().where(invariant=..., fix=...).first()`;
 * `explore(plan)`: every schedule of a small world; an `Explored` has `table`, `levels`, `plot()`,
   and a shortest schedule for all that breaks: `witness(invariant)`;
+* `open_partition(folder)`: a partition of a broker: its `records`, `contents()`, whether a pass is
+  `due()`, the `fate(key)` of a record; `open_replicas(folders)` has them `compared`, and
+  `load(folders)` is a story that begins with them;
 * `plugins`: strategies, fixes and invariants of your own;
 * `bounds`: how long a run may take, and how much memory;
 * `BadInput`: what is raised, with one line as its text, for anything that cannot be used.
@@ -42,6 +45,12 @@ if TYPE_CHECKING:
     from sim import bounds, errors, plugins
     from sim.api.answers import Comparison, Explanation, Shrunk, WhatIf
     from sim.api.failures import Failures
+    from sim.api.partitions import (
+        OpenedPartition,
+        OpenedReplicas,
+        open_partition,
+        open_replicas,
+    )
     from sim.api.runs import Run, run
     from sim.api.scenarios import Scenario, load
     from sim.api.sweeps import Explored, Sweep, explore, open_sweep, sweep
@@ -51,6 +60,7 @@ if TYPE_CHECKING:
 _DEFINED = {
     "api.answers": ("Comparison", "Explanation", "Shrunk", "WhatIf"),
     "api.failures": ("Failures",),
+    "api.partitions": ("OpenedPartition", "OpenedReplicas", "open_partition", "open_replicas"),
     "api.runs": ("Run", "run"),
     "api.scenarios": ("Scenario", "load"),
     "api.sweeps": ("Explored", "Sweep", "explore", "open_sweep", "sweep"),

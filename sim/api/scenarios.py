@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Value = str | int | bool
 """A value of a rule."""
-Source = str | int | Path | Mapping[str, Any]
+Source = str | int | Path | Mapping[str, Any] | list[str | Path]
 """A source of a scenario, see `load`."""
 SEED_LIMIT = 2**63
 """Exclusive, as in a sweep."""
@@ -223,15 +223,24 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
         source: The path of a story or a timed scenario, or the id of a shipped one, as `replog run`
             takes it; its text, YAML or JSON, which has more than one line or begins with `{`; its
             data as a mapping; or a seed, which draws a timed scenario from the built-in mix
-            `reference`.
+            `reference`; or the folder of a broker's partition, or a list of its replicas' folders:
+            then a story that begins with these replicas.
         seed: Of a timed scenario: replaces its own.
 
     Raises:
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
     """
+    if isinstance(source, list) or (isinstance(source, Path) and source.is_dir()):
+        from sim.api.partitions import open_replicas
+
+        return Scenario(
+            open_replicas(source if isinstance(source, list) else [source]).story().story
+        )
     if isinstance(source, bool) or not isinstance(source, str | int | Path | Mapping):
         what = type(source).__name__
-        raise BadInput(f"load: a {what}; allowed: a path, a text, a mapping, or a seed")
+        raise BadInput(
+            f"load: a {what}; allowed: a path, a text, a mapping, a seed, or a list of folders"
+        )
     if isinstance(source, int):
         if seed is not None:
             raise BadInput("load: seed: the scenario is drawn from a seed; give one of them")

@@ -17,7 +17,15 @@ from sim.cli.arguments import (
     shipped,
 )
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
-from sim.cli.partitions import GivenSettings, Now, PartitionOf, Preset, partition_of
+from sim.cli.partitions import (
+    GivenSettings,
+    Now,
+    Preset,
+    is_partition,
+    print_due,
+    print_fate,
+    print_notes,
+)
 from sim.files.foreign import shell
 from sim.files.foreign.lines import one_line
 from sim.files.limits import LONG
@@ -32,6 +40,7 @@ LogPath = Annotated[
 ]
 
 if TYPE_CHECKING:
+    from sim.api.partitions import OpenedPartition
     from sim.files.document import Document
     from sim.simulate.logfile.eligible import Selection
     from sim.simulate.logfile.explain import KeyExplanation
@@ -59,10 +68,13 @@ def clean(
             partition, when each of its records goes.
         offset: Of a partition: the same for the record, or the marker, at this offset.
     """
-    partition = partition_of(logfile, settings, preset, now_ms, rule_values(rule))
-    if partition is not None and (explain is not None or offset is not None):
-        return partition.fate(explain, offset, as_json=as_json)
-    if partition is not None:
+    options = {"settings": settings, "preset": preset, "now_ms": now_ms}
+    if is_partition(logfile, options):
+        from sim.api.partitions import open_partition
+
+        partition = open_partition(logfile, rules=rule_values(rule), **options)
+        if explain is not None or offset is not None:
+            return print_fate(partition, explain, offset, as_json=as_json)
         return _clean_partition(partition, as_json=as_json)
     from sim.simulate.logfile.expect import differences_of_steps
     from sim.simulate.logfile.file import log_file_in, read_log_document
@@ -95,9 +107,9 @@ def eligible(
     The choice is compared with what the file expects. Of a partition, or of all partitions of a
     broker's data directory, it shows when they are due, and what would change that.
     """
-    partition = partition_of(logfile, settings, preset, now_ms, rule_values(rule))
-    if partition is not None:
-        return partition.eligible(as_json=as_json)
+    options = {"settings": settings, "preset": preset, "now_ms": now_ms}
+    if is_partition(logfile, options):
+        return print_due(logfile, {**options, "rules": rule_values(rule)}, as_json=as_json)
     from sim.simulate.logfile.eligible import select_log
     from sim.simulate.logfile.eligible_file import eligible_file_in
     from sim.simulate.logfile.expect import differences_of_choice
@@ -114,7 +126,8 @@ def eligible(
     )
 
 
-def _clean_partition(partition: PartitionOf, *, as_json: bool) -> int:
+def _clean_partition(partition: OpenedPartition, *, as_json: bool) -> int:
+    """Prints what a pass now would do to a partition."""
     from sim.simulate.logfile.answer import answer_to
 
     file = partition.log_file()
@@ -122,8 +135,7 @@ def _clean_partition(partition: PartitionOf, *, as_json: bool) -> int:
 
     def show() -> None:
         _show_steps(file, document)
-        for line in file.notes:
-            tell(f"note: {line}")
+        print_notes(file.notes)
 
     return print_answer(as_json, document, show)
 

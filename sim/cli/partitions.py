@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from sim.cli.arguments import Argument, Json, Number
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
@@ -17,13 +18,14 @@ from sim.errors import BadInput
 from sim.files.limits import LONG
 
 if TYPE_CHECKING:
-    from sim.simulate.logfile.file import LogFile
-    from sim.simulate.partition.as_log import Question
-    from sim.simulate.partition.partition import Partition
-    from sim.simulate.partition.replicas import Comparison
+    from sim.api.partitions import OpenedPartition, OpenedReplicas
 
-Place = Annotated[
-    Path, Argument(metavar="PLACE", help="A partition's folder, or a text of kafka-dump-log.")
+Places = Annotated[
+    list[Path],
+    Argument(
+        metavar="PLACE",
+        help="A partition's folder, or a text of kafka-dump-log; one for each replica.",
+    ),
 ]
 GivenSettings = Annotated[
     Path | None,
@@ -46,15 +48,19 @@ Preset = Annotated[
         help="Of a partition: the release whose rules count, as --rule preset=NAME.",
     ),
 ]
+Written = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
+_TIME: Final = re.compile(r"\b1[0-9]{12}\b(?: ms)?")
+"""A time in ms between 2001 and 2033."""
 
 
 def log(
-    place: Place,
+    place: Places,
     *,
     settings: GivenSettings = None,
     preset: Preset = None,
     now_ms: Now = None,
-    output: Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))] = None,
+    output: Written = None,
+    story: bool = False,
     anonymous: bool = False,
     as_json: Json = False,
 ) -> int:
@@ -66,219 +72,178 @@ def log(
 
     Args:
         output: Write the partition as a log file instead, with a pass that is done if it is due.
+        story: With -o: write its replicas as the beginning of a story.
         anonymous: With -o: keys and values are hashes of the same size; equal ones stay equal.
     """
-    from sim.simulate.partition.folder import partitions_in, summary
+    from sim.api.partitions import open_partitions, open_replicas
+    from sim.simulate.partition.folder import summary
 
-    found = partitions_in(place)
-    if len(found) > 1 or found[0].place != place:
-        rows = [summary(one) for one in found]
+    options: dict[str, Any] = {"settings": settings, "preset": preset, "now_ms": now_ms}
+    if output is None and (story or anonymous):
+        raise BadInput("--story and --anonymous: -o FILE is missing, the file to write")
+    if story and output is not None:
+        _write_story(open_replicas(place, **options), output, anonymous=anonymous)
+        return 0
+    if len(place) > 1:
+        raise BadInput("log: several places are replicas: give --story, or use replog replicas")
+    found = open_partitions(place[0], **options)
+    if len(found) > 1 or found[0].partition.place != place[0]:
+        rows = [summary(one.partition) for one in found]
         return print_answer(as_json, rows, lambda: print_table(rows))
-    question = PartitionOf(place, settings, preset, now_ms).question(found[0])
     if output is not None:
-        from sim.simulate.partition.written import write_log
-
-        write_log(found[0], question, output, anonymous=anonymous)
+        found[0].save(output, anonymous=anonymous)
         tell(f"wrote {output}: replog clean {output}")
         return 0
-    from sim.simulate.partition.contents import look_into
-
-    contents = look_into(found[0], question)
+    contents = found[0].contents()
 
     def show() -> None:
-        for line in contents.lines():
-            tell(line)
+        print_lines(contents.lines())
         print_table(contents.pass_rows())
-        _tell_notes(found[0].notes)
+        print_notes(contents.partition.notes)
 
     return print_answer(as_json, contents.as_json, show)
 
 
-def replicas(
-    places: Annotated[list[Path], Argument(metavar="PLACE", help="A folder or dump per replica.")],
-    *,
-    as_json: Json = False,
-) -> int:
+def _write_story(opened: OpenedReplicas, output: Path, *, anonymous: bool) -> None:
+    from sim.diagnose.shrink.writing import story_text
+    from sim.files.atomic import check_writable, replace_text
+    from sim.simulate.run.stories import run_story
+
+    check_writable(output)
+    beginning = opened.story(anonymous=anonymous)
+    violated = run_story(beginning.story).violated
+    replace_text(output, story_text(beginning.story, violated=violated))
+    tell(f"wrote {output}: replog run {output}; replog draw {output}")
+    print_notes(beginning.notes)
+
+
+def replicas(places: Places, *, output: Written = None, as_json: Json = False) -> int:
     """Compare the replicas of a partition: what would a failover change?
 
     Offset by offset: the same, cleaned on one replica and not on another, which is legal, or a
     violation, named by its invariant: a value whose tombstone is gone elsewhere, a marker that is
     missing below data, an offset with two records, a log end below what is committed. Exit status:
     0 safe, 1 not.
+
+    Args:
+        output: Draw the replicas: the name of an .svg or .png file to write.
     """
-    from sim.simulate.partition.folder import partitions_in
-    from sim.simulate.partition.replicas import compare
+    from sim.api.partitions import open_replicas
 
     if len(places) < 2:
-        raise BadInput("replicas: give the folders or dumps of two replicas or more")
-    found = [one for place in places for one in partitions_in(place)]
-    if len(found) != len(places):
-        raise BadInput("replicas: a data directory has several partitions; give a folder in each")
-    names = [one.name for one in found]
-    if len(set(names)) > 1:
-        raise BadInput(f"replicas: of different partitions: {', '.join(names)}")
-    if len({one.topic_id for one in found} - {None}) > 1:
-        raise BadInput("replicas: partition.metadata has different ids: the topic was made anew")
-    compared = compare(found, [_replica_name(place, places) for place in places])
+        raise BadInput("replicas: at least two places are needed, a folder or a dump for each")
+    opened = open_replicas(places)
+    compared = opened.compared
+    if output is not None:
+        _draw(opened, output)
+
+    def show() -> None:
+        print_table(compared.rows())
+        print_lines(f"{one.invariant}: {one.sentence}" for one in compared.findings)
+        print_notes(compared.notes)
+        unsafe = len(compared.findings)
+        tell(f"NOT safe: {unsafe} violations" if unsafe else "safe: every replica may be elected")
+
     status = EXIT_FAILED if compared.findings else 0
-    return print_answer(as_json, compared.as_json, lambda: _show(compared), status=status)
+    return print_answer(as_json, compared.as_json, show, status=status)
 
 
-def _replica_name(place: Path, places: list[Path]) -> str:
-    """The shortest name that tells a replica from the others: a part of its path."""
-    parts = [one.resolve().parts for one in places]
-    own = place.resolve().parts
-    for depth in range(1, len(own) + 1):
-        if len({one[-depth] if depth <= len(one) else "" for one in parts}) == len(places):
-            return own[-depth]
-    return str(place)
+def _draw(opened: OpenedReplicas, output: Path) -> None:
+    """Draws the replicas as they are, and after a failover to the first that is not safe."""
+    from sim.api.runs import Run
+    from sim.api.scenarios import Scenario
+
+    story = opened.story().story
+    start = next(step.number for step in story.steps if step.op == "moment")
+    moments = {start: "as on the disks"}
+    for finding in opened.compared.findings[:1]:
+        moments[len(story.steps)] = f"after a failover to {finding.replica}"
+    replace(Run(Scenario(story)).timeline(), title="", moments=moments).save(output)
 
 
-def _show(compared: Comparison) -> None:
-    print_table(compared.rows())
-    for one in compared.findings:
-        tell(f"{one.invariant}: {one.sentence}")
-    _tell_notes(compared.notes)
-    unsafe = len(compared.findings)
-    tell("safe: every replica may be elected" if not unsafe else f"NOT safe: {unsafe} violations")
+def print_due(place: Path, options: dict[str, Any], *, as_json: bool) -> int:
+    """Prints whether partitions are due for a pass, why not, and when they will be."""
+    from sim.api.partitions import open_partitions
+    from sim.simulate.logfile.eligible import select_log
+
+    found = {one.partition.name: one for one in open_partitions(place, **options)}
+    answers = {name: one.due() for name, one in found.items()}
+    now_ms = next(iter(found.values())).question.now_ms
+    logs = {name: one.decision.log for name, one in answers.items()}
+    selected = select_log(logs, now_ms=now_ms).selected
+    notes = [note for one in found.values() for note in one.partition.notes]
+    document = {
+        "now_ms": now_ms,
+        "selected": selected,
+        "logs": {
+            name: {**one.as_json, "settings": found[name].settings} for name, one in answers.items()
+        },
+        "notes": notes,
+    }
+
+    def show() -> None:
+        for name, one in answers.items():
+            print_lines([f"{name} at {now_ms} ms; {found[name].settings}"])
+            print_lines(f"{name}: {line}" for line in one.lines())
+        print_notes(notes)
+        tell(f"selected: {selected or 'none'}")
+
+    return print_answer(as_json, document, show)
 
 
-@dataclass(frozen=True)
-class PartitionOf:
-    """A partition, or a data directory, that a command was given in place of a log file.
+def print_fate(
+    opened: OpenedPartition, key: str | None, offset: int | None, *, as_json: bool
+) -> int:
+    """Prints when each record of a key, or what lies at an offset, goes."""
+    lines, now_ms = list(opened.fate(key, offset=offset)), opened.question.now_ms
+    notes = list(opened.partition.notes)
+    document = {
+        "now_ms": now_ms,
+        "settings": opened.settings,
+        "explanation": lines,
+        "notes": notes,
+    }
 
-    Attributes:
-        place: The folder or dump.
-        settings, preset, now_ms: As the options say.
-        rules: Rules that replace those of the preset.
-    """
+    def show() -> None:
+        print_lines([f"at {now_ms} ms; {opened.settings}", *lines])
+        print_notes(notes)
 
-    place: Path
-    settings: Path | None
-    preset: str | None
-    now_ms: int | None
-    rules: Mapping[str, object] = field(default_factory=dict)
-
-    def question(self, partition: Partition) -> Question:
-        """What a partition is looked at with. Raises BadInput."""
-        from sim.simulate.partition.as_log import Question
-        from sim.simulate.partition.settings import settings_of
-
-        rules = dict(self.rules) | ({} if self.preset is None else {"preset": self.preset})
-        now_ms = time.time_ns() // 1_000_000 if self.now_ms is None else self.now_ms
-        return Question(now_ms, settings_of(self.settings, partition.topic), rules)
-
-    def one(self) -> Partition:
-        """The only partition of the place. Raises BadInput."""
-        from sim.simulate.partition.folder import partitions_in
-
-        found = partitions_in(self.place)
-        if len(found) > 1:
-            raise BadInput(f"{self.place}: has several partitions; give the folder of one")
-        return found[0]
-
-    def eligible(self, *, as_json: bool) -> int:
-        """Says whether partitions are due for a pass, why not, and when they will be."""
-        from sim.simulate.logfile.eligible import select_log
-        from sim.simulate.partition.as_log import log_file_of
-        from sim.simulate.partition.due import due
-        from sim.simulate.partition.folder import partitions_in
-        from sim.simulate.partition.segments import Detail
-
-        found = {one.name: one for one in partitions_in(self.place)}
-        questions = {name: self.question(one) for name, one in found.items()}
-        first = next(iter(questions.values()))
-        answers = {
-            name: due(log_file_of(one, questions[name], Detail.HEADERS))
-            for name, one in found.items()
-        }
-        logs = {name: one.decision.log for name, one in answers.items()}
-        selected = select_log(logs, now_ms=first.now_ms).selected
-        notes = [note for one in found.values() for note in one.notes]
-        settings = {name: one.settings.sentence(one.preset) for name, one in questions.items()}
-        document = {
-            "now_ms": first.now_ms,
-            "selected": selected,
-            "logs": {
-                name: {**one.as_json, "settings": settings[name]} for name, one in answers.items()
-            },
-            "notes": notes,
-        }
-
-        def show() -> None:
-            for name, one in answers.items():
-                tell(f"{name} at {first.now_ms} ms; {settings[name]}")
-                for line in one.lines():
-                    tell(f"{name}: {line}")
-            _tell_notes(notes)
-            tell(f"selected: {selected or 'none'}")
-
-        return print_answer(as_json, document, show)
-
-    def fate(self, key: str | None, offset: int | None, *, as_json: bool) -> int:
-        """Says when each record of a key, or what lies at an offset, goes."""
-        from sim.simulate.partition.ahead import ahead_of
-        from sim.simulate.partition.as_log import log_file_of
-        from sim.simulate.partition.segments import Detail
-
-        partition = self.one()
-        question = self.question(partition)
-        ahead = ahead_of(log_file_of(partition, question, Detail.SIZES))
-        lines = list(ahead.of_offset(offset or 0) if key is None else ahead.of_key(key))
-        settings = question.settings.sentence(question.preset)
-        document = {
-            "now_ms": question.now_ms,
-            "settings": settings,
-            "passes": list(ahead.passes),
-            "explanation": lines,
-            "notes": list(partition.notes),
-        }
-
-        def show() -> None:
-            for line in (f"at {question.now_ms} ms; {settings}", *ahead.passes, *lines):
-                tell(line)
-            _tell_notes(partition.notes)
-
-        return print_answer(as_json, document, show)
-
-    def log_file(self) -> LogFile:
-        """The partition as a log file, with a pass now if one is due."""
-        from sim.simulate.partition.as_log import log_file_of
-        from sim.simulate.partition.segments import Detail
-
-        partition = self.one()
-        return log_file_of(partition, self.question(partition), Detail.WHOLE)
+    return print_answer(as_json, document, show)
 
 
-def partition_of(
-    path: Path,
-    settings: Path | None,
-    preset: str | None,
-    now_ms: int | None,
-    rules: Mapping[str, object],
-) -> PartitionOf | None:
-    """The partition, data directory or dump that a path leads to; None = it is a log file.
+def is_partition(path: Path, options: dict[str, Any]) -> bool:
+    """Checks whether a path leads to a partition, a data directory or a dump, not to a log file.
 
     Raises:
         BadInput: Options of a partition are given with a log file.
     """
     if path.is_dir() or _is_dump(path):
-        return PartitionOf(path, settings, preset, now_ms, rules)
-    given = {"--settings": settings, "--preset": preset, "--now-ms": now_ms}
-    for name, value in given.items():
+        return True
+    for name, value in options.items():
         if value is not None:
-            raise BadInput(f"{name}: {path} is no partition; a log file says it itself")
-    return None
+            option = f"--{name.replace('_', '-')}"
+            raise BadInput(f"{option}: {path} is no partition; a log file says it itself")
+    return False
 
 
 def _is_dump(path: Path) -> bool:
-    """Whether a file begins as a text of kafka-dump-log does."""
+    """Checks whether a file begins as a text of kafka-dump-log does."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
         return file.read(8) == b"Dumping "
 
 
-def _tell_notes(notes: Iterable[str]) -> None:
-    for note in notes:
-        tell(f"note: {note}")
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints sentences about a partition, with the date of each time in ms."""
+    for line in lines:
+        tell(_TIME.sub(lambda found: f"{found[0]} ({_date(int(found[0].split()[0]))})", line))
+
+
+def _date(time_ms: int) -> str:
+    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Prints what is no damage, and should be known."""
+    print_lines(f"note: {note}" for note in notes)

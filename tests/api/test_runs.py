@@ -64,7 +64,10 @@ BAD = {
         "the text: replicas: missing",
     ),
     "a seed out of range": (-1, "seed -1: a seed is between 0 and "),
-    "something else": (3.5, "load: a float; allowed: a path, a text, a mapping, or a seed"),
+    "something else": (
+        3.5,
+        "load: a float; allowed: a path, a text, a mapping, a seed, or a list of folders",
+    ),
 }
 
 

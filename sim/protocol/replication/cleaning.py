@@ -15,7 +15,8 @@ ReplicaFetcherThread.processPartitionData for the followers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 from msgspec import Struct
 
@@ -29,6 +30,7 @@ from sim.protocol.events import (
     Event,
     LogStartedAfresh,
     LogStartMoved,
+    Removal,
 )
 from sim.protocol.log import Batch, Log, Record, Segment
 from sim.protocol.replication.interrupting import interrupt
@@ -256,6 +258,82 @@ class Cleaner:
             rewritten=tuple(result.rewritten),
             now_ms=plan.now_ms,
         )
+
+
+def take_out(
+    replica: Replica,
+    offsets: Collection[int],
+    *,
+    horizons: Mapping[int, int],
+    upto: int,
+    now_ms: int,
+    rules: Rules,
+) -> list[Event]:
+    """Leaves a log as passes did of which only the result is known; no rule decides about it.
+
+    Args:
+        replica: Replica whose log it is.
+        offsets: Offsets of the records that are gone.
+        horizons: Base offset of a batch -> its delete horizon in ms.
+        upto: The cleaner's checkpoint (exclusive).
+        now_ms: The replica's own clock in ms.
+        rules: Rules that say what a tombstone is.
+    """
+    log, first_dirty = replica.log, replica.first_dirty_offset
+    is_tombstone = rules.cleaner.is_tombstone
+    batches = list(log.batches())
+    newest = {r.key: r.offset for b in batches for r in b.records if r.key is not None}
+    gone = [(b, r) for b in batches for r in b.records if r.offset in offsets]
+    removals = []
+    for batch, record in gone:
+        winner = newest.get(record.key) if record.key is not None else None
+        beaten = winner is not None and winner > record.offset
+        if batch.control is not None:
+            reason = "marker"
+        elif record.key is None:
+            reason = "no key"
+        else:
+            reason = "tombstone" if is_tombstone(record) and not beaten else "superseded"
+        removals.append(
+            Removal(record.offset, record.uid, record.key, reason, winner if beaten else None)
+        )
+    marked = [
+        (b.base_offset, horizons[b.base_offset]) for b in batches if b.base_offset in horizons
+    ]
+    if not removals and not marked and upto <= first_dirty:
+        return []
+    before = log.size_bytes
+    cleaned = [_left_in(segment, offsets, horizons) for segment in log.segments]
+    log.replace_segments(len(cleaned), cleaned)
+    replica.first_dirty_offset = replica.cleanly_compacted_offset = max(first_dirty, upto)
+    return [
+        Cleaned(
+            replica=replica.name,
+            first_dirty_offset=first_dirty,
+            upper_bound=replica.first_dirty_offset,
+            removals=tuple(removals),
+            emptied=(),
+            dropped=(),
+            horizons=tuple(marked),
+            protected_offset=None,
+            log_end_offset=log.log_end_offset,
+            high_watermark=log.high_watermark,
+            size_bytes=(before, log.size_bytes),
+            now_ms=now_ms,
+        )
+    ]
+
+
+def _left_in(segment: Segment, offsets: Collection[int], horizons: Mapping[int, int]) -> Segment:
+    """A segment without some records, with delete horizons."""
+    batches = []
+    for batch in segment.batches:
+        kept = tuple(record for record in batch.records if record.offset not in offsets)
+        horizon = horizons.get(batch.base_offset, batch.delete_horizon_ms)
+        if kept:
+            unchanged = kept == batch.records and horizon == batch.delete_horizon_ms
+            batches.append(batch if unchanged else batch.rebuilt(kept, horizon))
+    return replace(segment, batches=batches, size_bytes=sum(b.size_bytes for b in batches))
 
 
 class Retention(Struct, frozen=True, gc=False):

@@ -144,6 +144,20 @@ def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
     return tuple(parsed)
 
 
+def _offsets(value: Any) -> tuple[int, ...]:
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list):
+        _fail(value)
+    return tuple(sorted({NATURAL.parse(item) for item in items}))
+
+
+def _horizons(value: Any) -> tuple[tuple[int, int], ...]:
+    items = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(items, list):
+        _fail(value)
+    return tuple((NATURAL.parse(base), TIME.parse(at_ms)) for base, at_ms in items)
+
+
 def _version(value: Any) -> int | None:
     if value in (None, "null"):
         return None
@@ -166,7 +180,7 @@ def _one_of(*allowed: str) -> FieldType:
     )
 
 
-_OFFSETS = {"type": "array", "items": NATURAL.schema, "minItems": 3, "maxItems": 3}
+_SEGMENT = {"type": "array", "items": NATURAL.schema, "minItems": 3, "maxItems": 3}
 _NAMES = {"type": "array", "items": {"anyOf": _NAME}}
 
 TIME = _number(limits.TIMESTAMP)
@@ -190,7 +204,22 @@ NAMES = FieldType("a list of names", names_in, _NAMES)
 SEGMENTS = FieldType(
     "a list of [base, end, last modified] in the order of offsets",
     _segments,
-    {"anyOf": [{"type": "array", "items": _OFFSETS}, {"type": "string"}]},
+    {"anyOf": [{"type": "array", "items": _SEGMENT}, {"type": "string"}]},
+)
+OFFSETS = FieldType(
+    "a list of offsets",
+    _offsets,
+    {"anyOf": [{"type": "array", "items": NATURAL.schema}, {"type": "string"}]},
+)
+HORIZONS = FieldType(
+    "a list of [base offset, ms]",
+    _horizons,
+    {
+        "anyOf": [
+            {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2}},
+            {"type": "string"},
+        ]
+    },
 )
 BYTES = FieldType(
     "pairs of hexadecimal digits",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.protocol.replication.cleaning import stable_offset
+from sim.protocol.replication.cleaning import stable_offset, take_out
 from sim.protocol.replication.coordination import hold_round
 from sim.protocol.replication.joining import laggards
 from sim.protocol.replication.replica import crash
@@ -10,7 +10,15 @@ from sim.protocol.replication.snapshots.delete import delete_prefix as move_log_
 from sim.protocol.replication.snapshots.delete import may_delete_prefix
 from sim.protocol.replication.snapshots.take import take_snapshot
 from sim.simulate.story.driver import StoryDriver
-from sim.simulate.story.fields import MOMENT, NATURAL, REPLICAS, SEGMENTS, TIME
+from sim.simulate.story.fields import (
+    HORIZONS,
+    MOMENT,
+    NATURAL,
+    OFFSETS,
+    REPLICAS,
+    SEGMENTS,
+    TIME,
+)
 from sim.simulate.story.op import ACTOR, Step, may, need, op
 
 
@@ -111,3 +119,28 @@ def delete_prefix(world: StoryDriver, step: Step) -> str | None:
         return f"not every live replica has what is below {to}"
     world.emit(move_log_start(replica, to))
     return f"{replica.name}'s log starts at {replica.log.log_start_offset} already"
+
+
+@op(
+    source="LogCleanerManager, the checkpoint of an earlier pass",
+    replica=ACTOR,
+    offsets=may(OFFSETS, "Offsets of the records that are gone."),
+    horizons=may(HORIZONS, "Delete horizons of batches, as [base offset, ms]."),
+    upto=may(NATURAL, "The checkpoint of the cleaner (exclusive)."),
+)
+def cleaned(world: StoryDriver, step: Step) -> str | None:
+    """The replica has the result of passes before the story: chosen records are gone.
+
+    No rule decides about them, so a story can begin with the logs of real replicas.
+    """
+    replica = world.replicas[step["replica"]]
+    events = take_out(
+        replica,
+        step.get("offsets", ()),
+        horizons=dict(step.get("horizons", ())),
+        upto=step.get("upto", replica.first_dirty_offset),
+        now_ms=world.now_ms,
+        rules=world.rules,
+    )
+    world.emit(events)
+    return "no such record is there"

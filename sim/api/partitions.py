@@ -1,0 +1,201 @@
+"""Partitions of brokers: what they hold, when they are compacted, whether their replicas agree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.errors import BadInput
+from sim.simulate.logfile.file import LogFile
+from sim.simulate.partition.ahead import ahead_of
+from sim.simulate.partition.as_log import Question, log_file_of
+from sim.simulate.partition.as_story import Beginning, story_of
+from sim.simulate.partition.contents import Holdings, look_into
+from sim.simulate.partition.due import Due, due
+from sim.simulate.partition.folder import partitions_in
+from sim.simulate.partition.partition import Partition
+from sim.simulate.partition.replicas import Comparison, compare
+from sim.simulate.partition.segments import Detail
+from sim.simulate.partition.settings import settings_of
+from sim.simulate.partition.written import Aliases, write_log
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Place = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class OpenedPartition:
+    """A partition of a broker with the settings and the time that it is looked at with.
+
+    Attributes:
+        partition: Its files.
+        question: The settings of its topic, the time, and the rules of the cleaner.
+    """
+
+    partition: Partition = field(repr=False)
+    question: Question = field(repr=False)
+
+    @cached_property
+    def settings(self) -> str:
+        """The settings that were given, and the defaults, in a sentence."""
+        return self.question.settings.sentence(self.question.preset)
+
+    def log_file(self) -> LogFile:
+        """The partition as a log file, with a pass now if one is due. Raises BadInput."""
+        return log_file_of(self.partition, self.question, Detail.WHOLE)
+
+    def due(self) -> Due:
+        """Whether a pass is due, why not, when it will be, and what would change that.
+
+        Raises:
+            BadInput: A file is damaged.
+        """
+        return due(log_file_of(self.partition, self.question, Detail.HEADERS))
+
+    def contents(self) -> Holdings:
+        """What the partition holds, and what a pass now would remove. Raises BadInput."""
+        return look_into(self.partition, self.question)
+
+    def fate(self, key: str | None = None, *, offset: int | None = None) -> Iterator[str]:
+        """When each record of a key, or what lies at an offset, goes: a sentence each.
+
+        Raises:
+            BadInput: Nothing has the key, or nothing lies at the offset.
+        """
+        ahead = ahead_of(log_file_of(self.partition, self.question, Detail.SIZES))
+        yield from ahead.passes
+        yield from ahead.of_offset(offset or 0) if key is None else ahead.of_key(key)
+
+    @property
+    def records(self) -> pd.DataFrame:
+        """Every record and marker: offset, key, value, time, epoch, producer. Raises BadInput."""
+        import pandas as pd
+
+        rows = (
+            (
+                record.offset,
+                record.key,
+                record.value,
+                None if batch.control is None else str(batch.control),
+                record.timestamp_ms,
+                batch.epoch,
+                batch.producer_id,
+                batch.delete_horizon_ms,
+            )
+            for _, stored in self.partition.batches(Detail.WHOLE)
+            for batch in (stored.batch,)
+            for record in batch.records
+        )
+        names = "offset key value marker timestamp_ms epoch producer_id delete_horizon_ms"
+        return pd.DataFrame(rows, columns=names.split())
+
+    def save(self, path: Path, *, anonymous: bool = False) -> None:
+        """Writes the partition as a log file, with a pass that is done if it is due.
+
+        Args:
+            path: The file to write.
+            anonymous: Keys and values become hashes of the same size; equal ones stay equal.
+        """
+        write_log(self.partition, self.question, path, anonymous=anonymous)
+
+
+def open_partitions(
+    place: Place,
+    *,
+    settings: Place | None = None,
+    preset: str | None = None,
+    now_ms: int | None = None,
+    rules: Mapping[str, object] | None = None,
+) -> list[OpenedPartition]:
+    """Opens a partition, or each of a broker's data directory; files are only read.
+
+    Args:
+        place: Folder of a partition or a data directory, or a text of kafka-dump-log.
+        settings: Settings of the topic: output of `kafka-configs --describe`, a
+            `server.properties`, or JSON; None for Kafka's defaults.
+        preset: The release whose rules count; None for the newest.
+        now_ms: The time in ms; None for now.
+        rules: Rules of the cleaner that replace those of the preset.
+
+    Raises:
+        BadInput: There is no partition, or a file is damaged.
+    """
+    chosen = dict(rules or {}) | ({} if preset is None else {"preset": preset})
+    at_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    given = None if settings is None else Path(settings)
+    return [
+        OpenedPartition(one, Question(at_ms, settings_of(given, one.topic), chosen))
+        for one in partitions_in(Path(place))
+    ]
+
+
+def open_partition(place: Place, **options: Any) -> OpenedPartition:
+    """Opens the only partition of a place; for the options see `open_partitions`.
+
+    Raises:
+        BadInput: There is none, there are several, or a file is damaged.
+    """
+    found = open_partitions(place, **options)
+    if len(found) > 1:
+        raise BadInput(f"{place}: has several partitions; give the folder of one")
+    return found[0]
+
+
+@dataclass(frozen=True)
+class OpenedReplicas:
+    """Replicas of one partition.
+
+    Attributes:
+        replicas: One per replica.
+        names: The shortest name that tells each from the others: a part of its path.
+    """
+
+    replicas: tuple[OpenedPartition, ...]
+    names: tuple[str, ...]
+
+    @cached_property
+    def compared(self) -> Comparison:
+        """What the replicas have in common, and what is not safe. Raises BadInput."""
+        return compare([one.partition for one in self.replicas], self.names)
+
+    def story(self, *, anonymous: bool = False) -> Beginning:
+        """The replicas as the beginning of a story. Raises BadInput.
+
+        Args:
+            anonymous: Keys become hashes of the same size.
+        """
+        alias = [Aliases().of] if anonymous else []
+        found = [one.partition for one in self.replicas]
+        return story_of(found, self.compared, self.replicas[0].question, *alias)
+
+
+def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:
+    """Opens the replicas of one partition; for the options see `open_partitions`.
+
+    Raises:
+        BadInput: They are of several partitions, or a file is damaged.
+    """
+    paths = [Path(one) for one in places]
+    found = [one for path in paths for one in open_partitions(path, **options)]
+    names = sorted({one.partition.name for one in found})
+    if len(found) != len(paths) or len(names) > 1:
+        raise BadInput(f"replicas: of one partition, not of {', '.join(names)}")
+    if len({one.partition.topic_id for one in found} - {None}) > 1:
+        raise BadInput("replicas: partition.metadata has different ids: the topic was made anew")
+    return OpenedReplicas(tuple(found), tuple(_name_among(path, paths) for path in paths))
+
+
+def _name_among(place: Path, places: Sequence[Path]) -> str:
+    parts = [one.resolve().parts for one in places]
+    own = place.resolve().parts
+    for depth in range(1, len(own) + 1):
+        if len({one[-depth] if depth <= len(one) else "" for one in parts}) == len(places):
+            return own[-depth]
+    return str(place)

@@ -1,0 +1,298 @@
+"""Replicas as they are, as the beginning of a story: what-if, matrix, explain go on from there.
+
+Every record that a replica holds is appended and copied, then a step `cleaned` takes from each
+replica what it does not hold. Offsets count from the first one that the story has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
+
+from sim.files import limits
+from sim.files.formats import STORY_FORMAT
+from sim.protocol.log import Batch, Control, Record
+from sim.simulate.logfile.batches import readable
+from sim.simulate.partition.as_log import Question
+from sim.simulate.partition.partition import Partition
+from sim.simulate.partition.replicas import Comparison, Finding, ReplicaLog
+from sim.simulate.partition.segments import Detail
+from sim.simulate.story.format import Story, story_from
+
+SPAN_MAX: Final = 1_000
+"""Offsets of a log that a story has all of; of a longer log it has what violations are about."""
+_LATEST: Final = 20
+"""Records at the end of a longer log that a story has in any case."""
+
+
+class Held(NamedTuple):
+    """A record, or a marker, that some replica holds.
+
+    Attributes:
+        batch: Its batch.
+        record: The record.
+    """
+
+    batch: Batch
+    record: Record
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What two replicas that hold the same record agree about."""
+        record = self.record
+        return (self.batch.epoch, self.batch.control, record.key, record.timestamp_ms)
+
+
+@dataclass
+class Beginning:
+    """A story that begins with the replicas of a partition.
+
+    Attributes:
+        story: The story.
+        notes: Lines about what is not as on the disks.
+    """
+
+    story: Story
+    notes: list[str] = field(default_factory=list)
+
+
+def story_of(
+    partitions: Sequence[Partition],
+    compared: Comparison,
+    question: Question,
+    alias: Callable[[str | None], str | None] = lambda key: key,
+) -> Beginning:
+    """Makes the beginning of a story of a partition's replicas.
+
+    After the moment `start` it goes on with a failover to the first replica that is not safe.
+
+    Args:
+        partitions: The replicas' files.
+        compared: The comparison of these replicas, in the same order.
+        question: The settings and the time.
+        alias: Gives the text that stands for a key.
+
+    Raises:
+        Damaged: A batch is not as it was written.
+    """
+    logs = [_held(one) for one in partitions]
+    writer = _Writer(compared, logs, question, alias)
+    steps = [*writer.written(), *writer.cleaned(partitions), {"op": "moment", "name": "start"}]
+    steps += writer.failover()
+    names = [log.name for log in compared.logs]
+    retention_ms = question.settings.topic["delete.retention.ms"]
+    document = {
+        "format": STORY_FORMAT,
+        "id": "replicas",
+        "title": f"The replicas of {partitions[0].name if alias('') == '' else 'a partition'}",
+        "rules": {"preset": question.preset, "delete_retention_ms": int(retention_ms)},
+        "replicas": names,
+        "steps": steps,
+    }
+    return Beginning(story_from(document, where="story of the replicas"), writer.notes)
+
+
+def _held(partition: Partition) -> dict[int, Held]:
+    found: dict[int, Held] = {}
+    for _, stored in partition.batches(Detail.SIZES):
+        for record in stored.batch.records:
+            found[record.offset] = Held(stored.batch, record)
+    return found
+
+
+class _Writer:
+    """Writes the steps of the beginning.
+
+    Attributes:
+        notes: Lines about what is not as on the disks.
+    """
+
+    def __init__(
+        self,
+        compared: Comparison,
+        logs: Sequence[dict[int, Held]],
+        question: Question,
+        alias: Callable[[str | None], str | None],
+    ) -> None:
+        self.notes: list[str] = []
+        self._away: list[str] = []
+        self._compared, self._logs = compared, compared.logs
+        self._question, self._alias = question, alias
+        self._leader = max(compared.logs, key=attrgetter("end"))
+        own = logs[compared.logs.index(self._leader)]
+        self._records: dict[int, Held] = {}
+        for log in (*logs, own):
+            self._records |= log
+        self._missing = [
+            {at for at, one in self._records.items() if _differs(log.get(at), one)} for log in logs
+        ]
+        self._deduced = self._deduce()
+        self._chosen = self._choose()
+        self._place = {offset: place for place, offset in enumerate(self._chosen)}
+        times = [
+            self._records[at].record.timestamp_ms for at in self._chosen if at in self._records
+        ]
+        self._begin_ms = min((one for one in times if one >= 0), default=0)
+        self._epoch = min((self._records[at].batch.epoch for at in self._records), default=0)
+
+    def _choose(self) -> list[int]:
+        """Offsets that the story has, in order."""
+        start = max(log.start for log in self._logs)
+        end = self._leader.end
+        known = [at for at in sorted(self._records) if at >= start]
+        if start > min(log.start for log in self._logs):
+            self.notes.append(f"the story begins at offset {start}, the highest log start")
+        if end - start <= SPAN_MAX:
+            return list(range(start, end))
+        keys = {one.key for one in self._compared.findings} - {None}
+        about = {one.offset for one in self._compared.findings}
+        producers = {self._records[at].batch.producer_id for at in about & {*known}} - {-1}
+        chosen = {
+            at
+            for at in known
+            if self._records[at].record.key in keys
+            or self._records[at].batch.producer_id in producers
+        }
+        chosen |= (
+            (about & {*known}) | {*known[-_LATEST:]} | {at for at in self._deduced if at >= start}
+        )
+        self.notes.append(
+            f"of {len(known):,} records the story has the {len(chosen):,} that violations are "
+            f"about, and the last {_LATEST}"
+        )
+        return sorted(chosen)
+
+    def _deduce(self) -> dict[int, dict[str, Any]]:
+        """Offset -> step that appends what no replica holds any more, though it must have been.
+
+        That is the tombstone of a key, or the marker of a transaction. It is given the first
+        offset above the value, or the data, at which no replica holds anything.
+        """
+        found: dict[int, dict[str, Any]] = {}
+        for finding in self._compared.findings:
+            held = self._records.get(finding.offset)
+            lost = None if held is None else self._lost(finding, held)
+            if held is None or lost is None or lost[1] in found.values():
+                continue
+            free = range(finding.offset + 1, self._leader.end)
+            at = next((at for at in free if at not in self._records and at not in found), None)
+            if at is not None:
+                what, found[at] = lost
+                self.notes.append(f"{what} is taken to have been at offset {at}")
+        return found
+
+    def _lost(self, finding: Finding, held: Held) -> tuple[str, dict[str, Any]] | None:
+        """Name and fields of what decided about a record and is gone; None if nothing is."""
+        producer = held.batch.producer_id
+        if finding.invariant == "txn-isolation":
+            return f"the ABORT marker of producer {producer}", {"pid": producer, "marker": "abort"}
+        if finding.invariant == "txn-marker-safety":
+            if any(log.first_marker_after(producer, finding.offset) for log in self._logs):
+                return None
+            return f"the marker of producer {producer}", {"pid": producer, "marker": "abort"}
+        key = finding.key
+        if finding.invariant != "no-resurrection" or key is None:
+            return None
+        if all(key in log.newest for log in self._logs):
+            return None
+        fields = {"label": f"gone{finding.offset}", "key": self._key(key), "null_value": True}
+        return f"the tombstone of {self._key(key)}", fields
+
+    def written(self) -> Iterator[dict[str, Any]]:
+        """Steps that append every record, and copy it to each replica that reaches so far."""
+        leader = self._leader.name
+        yield {"op": "elect", "leader": leader, "epoch": self._epoch}
+        behind = [log for log in self._logs if log is not self._leader]
+        in_sync = [log.name for log in self._logs]
+        committed = max(log.end if log.committed is None else log.committed for log in self._logs)
+        for offset in [*self._chosen, self._leader.end]:
+            for log in [one for one in behind if one.end <= offset]:
+                behind.remove(log)
+                yield {"op": "sync", "follower": log.name, "leader": leader}
+                if log.end < committed:
+                    self._away.append(log.name)
+                    in_sync.remove(log.name)
+                    yield {"op": "crash", "replica": log.name}
+                    yield {"op": "isr", "isr": list(in_sync)}
+            if offset in self._place:
+                yield from self._append(offset)
+        for name in [log.name for log in behind] + in_sync:
+            if name != leader:
+                yield {"op": "sync", "follower": name, "leader": leader}
+        yield from ({"op": "restart", "replica": name} for name in self._away)
+
+    def _append(self, offset: int) -> Iterator[dict[str, Any]]:
+        held, leader = self._records.get(offset), self._leader.name
+        if held is not None and held.batch.epoch > self._epoch:
+            self._epoch = held.batch.epoch
+            yield {"op": "elect", "leader": leader, "epoch": self._epoch}
+        step: dict[str, Any] = {"op": "append", "leader": leader}
+        if held is None or held.batch.control is Control.LEADER_CHANGE:
+            yield step | self._deduced.get(offset, {"label": f"gone{offset}", "key": None})
+            return
+        batch, record = held
+        if record.timestamp_ms >= 0:
+            step["ts"] = record.timestamp_ms - self._begin_ms
+        if batch.transactional:
+            step["pid"] = batch.producer_id
+        if batch.control is not None:
+            yield step | {"marker": str(batch.control).lower()}
+            return
+        deletes = record.value is None
+        step |= {"label": f"{'d' if deletes else 'v'}{offset}"}
+        step |= {"key": None if record.key is None else self._key(record.key)}
+        yield step | ({"null_value": True} if deletes else {})
+
+    def cleaned(self, partitions: Sequence[Partition]) -> Iterator[dict[str, Any]]:
+        """Steps that take from each replica what it does not hold."""
+        passed_ms = self._question.now_ms - self._begin_ms
+        if 0 < passed_ms <= limits.ADVANCE.most:
+            yield {"op": "advance", "ms": passed_ms}
+        for log, missing, partition in zip(self._logs, self._missing, partitions, strict=True):
+            reached = [at for at in self._chosen if at < log.end]
+            gone = [
+                self._place[at]
+                for at in reached
+                if at in missing or at not in self._records or self._is_filler(at)
+            ]
+            checkpoint = sum(at < (partition.checkpoint or 0) for at in reached)
+            horizons = self._horizons(partition, log)
+            step: dict[str, Any] = {"op": "cleaned", "replica": log.name}
+            step |= {"offsets": gone} if gone else {}
+            step |= {"horizons": horizons} if horizons else {}
+            step |= {"upto": checkpoint} if checkpoint else {}
+            if len(step) > 2:
+                yield step
+
+    def _is_filler(self, offset: int) -> bool:
+        return self._records[offset].batch.control is Control.LEADER_CHANGE
+
+    def _horizons(self, partition: Partition, log: ReplicaLog) -> list[list[int]]:
+        found = []
+        for _, stored in partition.batches(Detail.SIZES):
+            horizon_ms = stored.batch.delete_horizon_ms
+            if horizon_ms is not None:
+                places = [self._place.get(one.offset) for one in stored.batch.records]
+                at_ms = max(0, horizon_ms - self._begin_ms)
+                found += [[place, at_ms] for place in places if place is not None]
+        return found
+
+    def failover(self) -> Iterator[dict[str, Any]]:
+        """Steps of a failover to the first replica that is not safe; none where all are."""
+        for finding in self._compared.findings[:1]:
+            if finding.replica in self._away:
+                leader = self._leader.name
+                yield {"op": "sync", "follower": finding.replica, "leader": leader}
+            yield {"op": "isr", "isr": [log.name for log in self._logs]}
+            yield {"op": "elect", "leader": finding.replica, "epoch": self._epoch + 1}
+            yield {"op": "quiesce"}
+
+    def _key(self, key: str) -> str:
+        return readable(self._alias(key) or "") or "(empty)"
+
+
+def _differs(own: Held | None, chosen: Held) -> bool:
+    """Checks that a replica does not hold the record that the story has at an offset."""
+    return own is None or own.identity != chosen.identity
