@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -39,8 +39,13 @@ class OpenedPartition:
         question: The settings of its topic, the time, and the rules of the cleaner.
     """
 
-    partition: Partition = field(repr=False)
-    question: Question = field(repr=False)
+    partition: Partition
+    question: Question
+
+    def __repr__(self) -> str:
+        """Name, place and size."""
+        one = self.partition
+        return f"OpenedPartition({one.name} in {one.place}, {one.size_bytes:,} bytes)"
 
     @cached_property
     def settings(self) -> str:

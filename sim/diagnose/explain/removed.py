@@ -200,6 +200,8 @@ def _by_time(case: Case, position: int, given: Horizon | None) -> tuple[FactKind
     clock = case.clock(event.replica, event.now_ms)
     if given is None:
         retention = case.rules.topic.delete_retention_ms
+        if event.now_ms < retention:  # a story begins with the result of the pass
+            return "horizon", " by a pass of which only the result is known"
         return "horizon", f" since by {clock} the retention of {retention:,} ms was over"
     why = f" since {clock} had passed its delete horizon {given.at_ms:,} ms"
     giver = case.event(given.position)
