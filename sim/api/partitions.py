@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sim.errors import BadInput
 from sim.simulate.logfile.file import LogFile
-from sim.simulate.partition.ahead import ahead_of
+from sim.simulate.partition.ahead import look_ahead
 from sim.simulate.partition.as_log import Question, log_file_of
 from sim.simulate.partition.as_story import Beginning, story_of
 from sim.simulate.partition.contents import Holdings, look_into
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Place = str | PathLike[str]
+RECORDS_MAX: Final = 1_000_000
+"""Records of a partition that are held in memory at once: about 500 bytes each."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,17 @@ class OpenedPartition:
         return self.question.settings.sentence(self.question.preset)
 
     def log_file(self) -> LogFile:
-        """The partition as a log file, with a pass now if one is due. Raises BadInput."""
+        """The partition as a log file, with a pass now if one is due.
+
+        Raises:
+            BadInput: A file is damaged, or there are too many records to hold in memory.
+        """
+        count = sum(stored.record_count for _, stored in self.partition.batches(Detail.HEADERS))
+        if count > RECORDS_MAX:
+            raise BadInput(
+                f"{self.partition.place}: {count:,} records; at most {RECORDS_MAX:,} are held in "
+                "memory: ask for one key or offset, or for the contents (replog log)"
+            )
         return log_file_of(self.partition, self.question, Detail.WHOLE)
 
     def due(self) -> Due:
@@ -74,9 +86,7 @@ class OpenedPartition:
         Raises:
             BadInput: Nothing has the key, or nothing lies at the offset.
         """
-        ahead = ahead_of(log_file_of(self.partition, self.question, Detail.SIZES))
-        yield from ahead.passes
-        yield from ahead.of_offset(offset or 0) if key is None else ahead.of_key(key)
+        yield from look_ahead(self.partition, self.question, key, offset or 0)
 
     @property
     def records(self) -> pd.DataFrame:

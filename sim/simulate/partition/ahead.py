@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sim.errors import BadInput
-from sim.protocol.log import Batch
+from sim.protocol.log import Batch, Record
 from sim.simulate.logfile.explain import explain_key
 from sim.simulate.logfile.file import LogFile
 from sim.simulate.logfile.run import StepResult, run_steps
 from sim.simulate.logfile.steps import Clean
+from sim.simulate.partition.as_log import Keeps, Question, log_file_of
 from sim.simulate.partition.due import Due, due
+from sim.simulate.partition.partition import Partition
+from sim.simulate.partition.segments import Detail
 
 _SHOWN: Final = 10
 
@@ -29,35 +32,20 @@ class Ahead:
     file: LogFile
     passes: tuple[str, ...]
 
-    def of_key(self, key: str) -> Iterator[str]:
-        """What becomes of each record of a key. Raises BadInput where no record has it."""
-        explained = explain_key(self.file, key)
-        yield from (one.sentence for one in explained.records)
-        if explained.left_out:
-            yield f"and {explained.left_out:,} records more of the key"
-
-    def of_offset(self, offset: int) -> Iterator[str]:
-        """What becomes of what lies at an offset: a record with its key, or a marker.
+    def of_key(self, key: str, *, offset: int | None = None) -> Iterator[str]:
+        """What becomes of each record of a key, or of the one at an offset.
 
         Raises:
-            BadInput: Nothing lies there.
+            BadInput: No record has the key.
         """
-        batches = [batch for one in self.file.segments for batch in one.batches]
-        batch = next((b for b in batches if b.base_offset <= offset <= b.last_offset), None)
-        if batch is not None and batch.control is not None:
-            yield from self._of_marker(batch, batches)
-            return
-        record = next((r for r in (batch.records if batch else ()) if r.offset == offset), None)
-        if record is None:
-            there = "no batch covers it" if batch is None else "its batch has no record there"
-            raise BadInput(f"offset {offset}: {there}; nothing to ask about")
-        if record.key is None:
-            yield f"offset {offset} is a record without a key: the pass that reaches it removes it"
-            return
-        for one in explain_key(self.file, record.key, about={offset}).records:
-            yield one.sentence
+        explained = explain_key(self.file, key, about=None if offset is None else {offset})
+        yield from (one.sentence for one in explained.records)
+        if explained.left_out and offset is None:
+            yield f"and {explained.left_out:,} records more of the key"
 
-    def _of_marker(self, marker: Batch, batches: list[Batch]) -> Iterator[str]:
+    def of_marker(self, marker: Batch) -> Iterator[str]:
+        """What becomes of a marker, or of a change of leader."""
+        batches = [batch for one in self.file.segments for batch in one.batches]
         offset, producer = marker.base_offset, marker.producer_id
         kind = "change of leader" if producer < 0 else f"{marker.control} marker of {producer}"
         left = _data_of(marker, batches)
@@ -79,7 +67,71 @@ class Ahead:
             yield f"after step {result.number} it is there, with {text}"
 
 
-def ahead_of(file: LogFile) -> Ahead:
+def look_ahead(
+    partition: Partition, question: Question, key: str | None, offset: int
+) -> Iterator[str]:
+    """What the next two passes do to the records of a key, or to what lies at an offset.
+
+    Args:
+        partition: The partition.
+        question: The settings and the time.
+        key: The key; None for what lies at the offset.
+        offset: The offset (inclusive), where no key is given.
+
+    Raises:
+        BadInput: Nothing has the key, or nothing lies at the offset.
+        Damaged: A batch is not as it was written.
+    """
+
+    def ahead(keeps: Keeps) -> Ahead:
+        return _ahead_of(log_file_of(partition, question, Detail.SIZES, keeps))
+
+    if key is not None:
+        found = ahead(lambda _, record: record.key == key)
+        yield from (*found.passes, *found.of_key(key))
+        return
+    batch, record = _at(partition, offset)
+    if batch.control is not None:
+        keys = _keys_of(partition, batch)
+        found = ahead(lambda _, other: other.key in keys)
+        yield from (*found.passes, *found.of_marker(batch))
+    elif record.key is None:
+        yield f"offset {offset} is a record without a key: the pass that reaches it removes it"
+    else:
+        own = record.key
+        found = ahead(lambda _, other: other.key == own)
+        yield from (*found.passes, *found.of_key(own, offset=offset))
+
+
+def _keys_of(partition: Partition, marker: Batch) -> set[str | None]:
+    """Keys of the data that is left of the transaction that a marker ends. Raises Damaged."""
+    found: set[str | None] = set()
+    for _, stored in partition.batches(Detail.SIZES):
+        batch = stored.batch
+        if batch.base_offset >= marker.base_offset:
+            break
+        if batch.producer_id == marker.producer_id >= 0 and batch.control is not None:
+            found.clear()
+        elif batch.producer_id == marker.producer_id and batch.transactional:
+            found |= {record.key for record in batch.records}
+    return found
+
+
+def _at(partition: Partition, offset: int) -> tuple[Batch, Record]:
+    """The record at an offset with its batch; of a marker its record. Raises BadInput, Damaged."""
+    there = "no batch covers it"
+    for _, stored in partition.batches(Detail.SIZES):
+        batch = stored.batch
+        if _covers(batch, offset):
+            for record in batch.records:
+                if record.offset == offset:
+                    return batch, record
+            there = "its batch has no record there"
+            break
+    raise BadInput(f"offset {offset}: {there}; nothing to ask about")
+
+
+def _ahead_of(file: LogFile) -> Ahead:
     """The next two passes over a partition, at the earliest times that its settings allow."""
     found = due(file)
     first_ms, why = _first(found)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from sim.files.document import Document
-from sim.protocol.log import Batch
+from sim.protocol.log import Batch, Record
 from sim.simulate.logfile.file import LogFile, LogStart, WrittenSegment
 from sim.simulate.logfile.rules import DEFAULT_PRESET, rules_at
 from sim.simulate.logfile.settings import LogSettings
@@ -14,6 +16,9 @@ from sim.simulate.logfile.steps import Clean
 from sim.simulate.partition.partition import Partition
 from sim.simulate.partition.segments import Detail
 from sim.simulate.partition.settings import GivenSettings
+
+Keeps = Callable[[Batch, Record], bool]
+"""Decides whether a record of a batch is kept."""
 
 
 class Question(NamedTuple):
@@ -35,8 +40,16 @@ class Question(NamedTuple):
         return str(self.rules.get("preset", DEFAULT_PRESET))
 
 
-def log_file_of(partition: Partition, question: Question, detail: Detail) -> LogFile:
+def log_file_of(
+    partition: Partition, question: Question, detail: Detail, keeps: Keeps | None = None
+) -> LogFile:
     """The partition as a log file with one step: a pass now, if one is due.
+
+    Args:
+        partition: The partition.
+        question: The settings and the time.
+        detail: How much of each record is kept.
+        keeps: Decides which records are kept in memory; None for all. Batches keep their sizes.
 
     Raises:
         Damaged: A batch is not as it was written.
@@ -47,7 +60,10 @@ def log_file_of(partition: Partition, question: Question, detail: Detail) -> Log
     settings = LogSettings.read(dict(question.settings.topic), top.at("topic"), rules)
     batches: dict[int, list[Batch]] = {one.base_offset: [] for one in partition.segments}
     for segment, stored in partition.batches(detail):
-        batches[segment.base_offset].append(stored.batch)
+        batch = stored.batch
+        if keeps is not None and batch.control is None:
+            batch = replace(batch, records=tuple([r for r in batch.records if keeps(batch, r)]))
+        batches[segment.base_offset].append(batch)
     segments = tuple(
         WrittenSegment(
             one.base_offset,
