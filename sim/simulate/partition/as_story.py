@@ -186,10 +186,19 @@ class _Writer:
     def _lost(self, finding: Finding, held: Held) -> tuple[str, dict[str, Any]] | None:
         """Name and fields of what decided about a record and is gone; None if nothing is."""
         producer = held.batch.producer_id
+        ends = {log.first_marker_after(producer, finding.offset) for log in self._logs}
         if finding.invariant == "txn-isolation":
+            kinds = {
+                log.markers.get(producer, {}).get(at)
+                for log in self._logs
+                for at in ends
+                if at is not None
+            }
+            if Control.ABORT in kinds:
+                return None
             return f"the ABORT marker of producer {producer}", {"pid": producer, "marker": "abort"}
         if finding.invariant == "txn-marker-safety":
-            if any(log.first_marker_after(producer, finding.offset) for log in self._logs):
+            if ends != {None}:
                 return None
             return f"the marker of producer {producer}", {"pid": producer, "marker": "abort"}
         key = finding.key

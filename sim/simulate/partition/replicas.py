@@ -15,9 +15,9 @@ from itertools import groupby, permutations
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from sim.protocol.log import Batch, Control, Record
+from sim.protocol.log import AbortedTransaction, Batch, Control, Record
 from sim.simulate.logfile.batches import readable
-from sim.simulate.partition.partition import Partition
+from sim.simulate.partition.partition import Partition, PartitionSegment
 from sim.simulate.partition.segments import Detail
 
 
@@ -63,9 +63,10 @@ class ReplicaLog:
         end: Log end offset (exclusive).
         committed: Its high watermark (exclusive); None = its checkpoint is not known.
         newest: The newest record of each key, aborted ones left out.
-        markers: Offsets of the markers of each producer, in order.
-        data: Offset of the first record of each producer's transactional batches, in order.
-        held: Offset and what lies there, in order: epoch, and the record or the kind of marker.
+        markers: Markers of each producer by their offset, in order.
+        data: First record of each producer's transactional batches, in order.
+        pending: Records of each producer's open transaction, at the end of the log.
+        unlisted: Aborted transactions with data that the index of them does not list.
     """
 
     name: str
@@ -73,9 +74,10 @@ class ReplicaLog:
     end: int
     committed: int | None
     newest: dict[str, Newest] = field(default_factory=dict)
-    markers: dict[int, list[int]] = field(default_factory=dict)
-    data: dict[int, list[int]] = field(default_factory=dict)
-    held: list[tuple[int, tuple[object, ...]]] = field(default_factory=list)
+    markers: dict[int, dict[int, Control]] = field(default_factory=dict)
+    data: dict[int, list[Record]] = field(default_factory=dict)
+    pending: dict[int, list[Record]] = field(default_factory=dict)
+    unlisted: list[AbortedTransaction] = field(default_factory=list)
 
     def covers(self, offset: int) -> bool:
         """Whether the log reaches over an offset, a record there or not."""
@@ -151,12 +153,12 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
     Raises:
         Damaged: A batch is not as it was written.
     """
-    logs = tuple(_log(one, name) for one, name in zip(partitions, names, strict=True))
+    logs = tuple(_begun(one, name) for one, name in zip(partitions, names, strict=True))
     below = min(log.end if log.committed is None else log.committed for log in logs)
     committed = max(log.end if log.committed is None else log.committed for log in logs)
     same, cleaned = 0, {log.name: 0 for log in logs}
     findings: list[Finding] = []
-    held = merge(*(_named(log) for log in logs), key=itemgetter(0))
+    held = merge(*map(_read, logs, partitions), key=itemgetter(0))
     for offset, group in groupby(held, key=itemgetter(0)):
         there = {name: what for _, name, what in group}
         found = list(_at_offset(offset, there)) if offset < below else []
@@ -170,41 +172,49 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
         findings += _values(log, other, committed)
         findings += _transactions(log, other)
     for log in logs:
-        findings += _ends(log)
+        findings += [*_ends(log), *_unlisted(log)]
     return Comparison(
         logs, below, same, cleaned, tuple(_once(findings)), tuple(_notes(logs, partitions))
     )
 
 
-def _named(log: ReplicaLog) -> Iterator[tuple[int, str, tuple[object, ...]]]:
-    return ((offset, log.name, what) for offset, what in log.held)
+def _begun(partition: Partition, name: str) -> ReplicaLog:
+    """A log of which the bounds alone are known."""
+    first, end = partition.segments[0].base_offset, partition.segments[-1].base_offset
+    for _, stored in partition.batches(Detail.HEADERS):
+        end = max(end, stored.batch.last_offset + 1)
+    return ReplicaLog(name, partition.log_start or first, end, partition.committed)
 
 
-def _log(partition: Partition, name: str) -> ReplicaLog:
-    first = partition.segments[0].base_offset
-    found = ReplicaLog(name, partition.log_start or first, first, partition.committed)
-    pending: dict[int, list[Record]] = {}
-    for _, stored in partition.batches(Detail.WHOLE):
+def _read(log: ReplicaLog, partition: Partition) -> Iterator[tuple[int, str, tuple[object, ...]]]:
+    """Takes a log in; gives each offset, the replica, and what lies there: epoch and content."""
+    for segment, stored in partition.batches(Detail.WHOLE):
         batch = stored.batch
-        found.end = batch.last_offset + 1
         producer = batch.producer_id
         if batch.control is not None and not batch.records:
-            continue  # emptied: it tells that there was a producer, and ends no transaction
+            continue  # emptied: it keeps the producer known, and ends no transaction
         if batch.control is not None:
-            found.held.append((batch.base_offset, (batch.epoch, str(batch.control), producer)))
-            found.markers.setdefault(producer, []).append(batch.base_offset)
-            ended = pending.pop(producer, [])
-            committed = ended if batch.control is Control.COMMIT else []
-            _take(found, committed, in_transaction=True)
+            log.markers.setdefault(producer, {})[batch.base_offset] = batch.control
+            _end(log, segment, batch, log.pending.pop(producer, []))
+            yield batch.base_offset, log.name, (batch.epoch, str(batch.control), producer)
             continue
-        found.held += [(record.offset, _content(batch, record)) for record in batch.records]
         if not batch.transactional:
-            _take(found, batch.records, in_transaction=False)
+            _take(log, batch.records, in_transaction=False)
         elif batch.records:
-            pending.setdefault(producer, []).extend(batch.records)
-            found.data.setdefault(producer, []).append(batch.records[0].offset)
-    found.end = max(found.end, partition.segments[-1].base_offset)
-    return found
+            log.pending.setdefault(producer, []).extend(batch.records)
+            log.data.setdefault(producer, []).append(batch.records[0])
+        for record in batch.records:
+            yield record.offset, log.name, _content(batch, record)
+
+
+def _end(log: ReplicaLog, segment: PartitionSegment, marker: Batch, data: list[Record]) -> None:
+    """Takes in the end of a transaction with the data that is left of it."""
+    if marker.control is Control.COMMIT:
+        _take(log, data, in_transaction=True)
+    elif data and segment.aborted is not None:
+        producer, last = marker.producer_id, marker.base_offset
+        if all((one.producer_id, one.last_offset) != (producer, last) for one in segment.aborted):
+            log.unlisted.append(AbortedTransaction(producer, data[0].offset, last, last + 1))
 
 
 def _take(log: ReplicaLog, records: Iterable[Record], *, in_transaction: bool) -> None:
@@ -272,9 +282,10 @@ def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Find
 
 
 def _transactions(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
-    """Transactions with data in `log` whose marker it misses."""
-    for producer, offsets in log.data.items():
-        for offset in offsets:
+    """Transactions with data in `log` that another marker would end than on another replica."""
+    for producer, data in log.data.items():
+        for record in data:
+            offset = record.offset
             mine = log.first_marker_after(producer, offset)
             theirs = other.first_marker_after(producer, offset)
             missed = theirs is not None and theirs < log.end and (mine is None or theirs < mine)
@@ -282,7 +293,7 @@ def _transactions(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
                 mine is None
                 and theirs is None
                 and other.covers(offset)
-                and all(at < offset for at in other.data.get(producer, ()))
+                and all(one.offset < offset for one in other.data.get(producer, ()))
             )
             if not missed and not gone:
                 continue
@@ -293,8 +304,46 @@ def _transactions(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
                 f"{log.name} holds data of producer {producer} at offset {offset} and not "
                 f"{marker}, {where}: after a failover to {log.name} {then}"
             )
-            yield Finding("txn-marker-safety", log.name, offset, None, text)
+            yield Finding("txn-marker-safety", log.name, offset, record.key, text)
             break
+    for producer, data in log.pending.items():
+        yield from _would_commit(log, other, producer, data)
+
+
+def _would_commit(
+    log: ReplicaLog, other: ReplicaLog, producer: int, data: Sequence[Record]
+) -> Iterator[Finding]:
+    """Data of an open transaction that is gone elsewhere, where a COMMIT marker comes next."""
+    for record in data:
+        theirs = other.first_marker_after(producer, record.offset)
+        if (
+            theirs is not None
+            and record.key is not None
+            and other.markers[producer][theirs] is Control.COMMIT
+            and other.covers(record.offset)
+            and record.key not in other.newest
+        ):
+            text = (
+                f"{log.name} holds {readable(record.key)} of producer {producer} at offset "
+                f"{record.offset} in an open transaction; {other.name} reaches over it and holds "
+                f"nothing of the key: its own marker is gone, and the COMMIT marker at {theirs} "
+                f"will end it once {log.name} has fetched that"
+            )
+            yield Finding("txn-isolation", log.name, record.offset, record.key, text)
+
+
+def _unlisted(log: ReplicaLog) -> Iterator[Finding]:
+    """Aborted transactions whose data readers of committed records would get."""
+    for one in log.unlisted:
+        data = log.data[one.producer_id]
+        key = next(record.key for record in data if record.offset == one.first_offset)
+        text = (
+            f"{log.name} holds the transaction of producer {one.producer_id} from offset "
+            f"{one.first_offset} on, with its ABORT marker at {one.last_offset}, and its index of "
+            f"aborted transactions does not list it. A failover to {log.name} gives its records to "
+            "readers of committed records"
+        )
+        yield Finding("txn-isolation", log.name, one.first_offset, key, text)
 
 
 def _ends(log: ReplicaLog) -> Iterator[Finding]:
