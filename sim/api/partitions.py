@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Place = str | PathLike[str]
+COMPACTED: Final = ("__consumer_offsets", "__transaction_state")
+"""Topics that are always compacted."""
 RECORDS_MAX: Final = 1_000_000
 """Records of a partition that are held in memory at once: about 500 bytes each."""
 
@@ -53,6 +55,14 @@ class OpenedPartition:
     def settings(self) -> str:
         """The settings that were given, and the defaults, in a sentence."""
         return self.question.settings.sentence(self.question.preset)
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether its topic is compacted, by the settings, else by what its cleaner left behind."""
+        partition, settings = self.partition, self.question.settings
+        if "cleanup.policy" in settings.given:
+            return "compact" in str(settings.topic["cleanup.policy"])
+        return partition.checkpoint is not None or partition.topic in COMPACTED
 
     def log_file(self) -> LogFile:
         """The partition as a log file, with a pass now if one is due.
@@ -149,6 +159,14 @@ def open_partitions(
         OpenedPartition(one, Question(at_ms, settings_of(given, one.topic), chosen))
         for one in partitions_in(Path(place))
     ]
+
+
+def compacted(found: Sequence[OpenedPartition]) -> tuple[list[OpenedPartition], list[str]]:
+    """Those of a data directory that are compacted, with a note on the others; all if none is."""
+    chosen = [one for one in found if one.is_compacted] or list(found)
+    left_out = len(found) - len(chosen)
+    why = "no cleaner has a checkpoint of them, and no settings call them compacted"
+    return chosen, [f"{left_out} partitions are left out: {why}"] if left_out else []
 
 
 def open_partition(place: Place, **options: Any) -> OpenedPartition:

@@ -75,7 +75,7 @@ def log(
         story: With -o: write its replicas as the beginning of a story.
         anonymous: With -o: keys and values are hashes of the same size; equal ones stay equal.
     """
-    from sim.api.partitions import open_partitions, open_replicas
+    from sim.api.partitions import compacted, open_partitions, open_replicas
     from sim.simulate.partition.folder import summary
 
     options: dict[str, Any] = {"settings": settings, "preset": preset, "now_ms": now_ms}
@@ -88,8 +88,14 @@ def log(
         raise BadInput("log: several places are replicas: give --story, or use replog replicas")
     found = open_partitions(place[0], **options)
     if len(found) > 1 or found[0].partition.place != place[0]:
-        rows = [summary(one.partition) for one in found]
-        return print_answer(as_json, rows, lambda: print_table(rows))
+        chosen, left_out = compacted(found)
+        rows = [summary(one.partition) for one in chosen]
+
+        def show_all() -> None:
+            print_table(rows)
+            print_notes(left_out)
+
+        return print_answer(as_json, rows, show_all)
     if output is not None:
         found[0].save(output, anonymous=anonymous)
         tell(f"wrote {output}: replog clean {output}")
@@ -163,15 +169,16 @@ def _draw(opened: OpenedReplicas, output: Path) -> None:
 
 def print_due(place: Path, options: dict[str, Any], *, as_json: bool) -> int:
     """Prints whether partitions are due for a pass, why not, and when they will be."""
-    from sim.api.partitions import open_partitions
+    from sim.api.partitions import compacted, open_partitions
     from sim.simulate.logfile.eligible import select_log
 
-    found = {one.partition.name: one for one in open_partitions(place, **options)}
+    chosen, left_out = compacted(open_partitions(place, **options))
+    found = {one.partition.name: one for one in chosen}
     answers = {name: one.due() for name, one in found.items()}
     now_ms = next(iter(found.values())).question.now_ms
     logs = {name: one.decision.log for name, one in answers.items()}
     selected = select_log(logs, now_ms=now_ms).selected
-    notes = [note for one in found.values() for note in one.partition.notes]
+    notes = left_out + [note for one in chosen for note in one.partition.notes]
     document = {
         "now_ms": now_ms,
         "selected": selected,

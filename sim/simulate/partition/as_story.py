@@ -81,6 +81,11 @@ def story_of(
     writer = _Writer(compared, logs, question, alias)
     steps = [*writer.written(), *writer.cleaned(partitions), {"op": "moment", "name": "start"}]
     steps += writer.failover()
+    writer.notes += [
+        f"the story's index of aborted transactions is whole; that of {log.name} is not"
+        for log in compared.logs
+        if log.unlisted
+    ]
     names = [log.name for log in compared.logs]
     retention_ms = question.settings.topic["delete.retention.ms"]
     document = {
