@@ -207,7 +207,7 @@ def _read(folder: Path) -> Partition:
     if found.log_start is not None and found.log_start < segments[0].base_offset:
         text = f"a segment is missing: the log starts at {found.log_start}, the first one at"
         raise Damaged(folder, f"{text} {segments[0].base_offset}")
-    return replace(found, notes=tuple(_notes(found, names, data)))
+    return replace(found, notes=tuple(_notes(found, names)))
 
 
 def _segments(
@@ -230,17 +230,17 @@ def _files(path: Path, ends_at: int | None) -> SegmentFiles:
     return SegmentFiles(SegmentFile.at(path), aborted, index, ends_at)
 
 
-def _notes(found: Partition, names: Sequence[str], data: Path) -> Iterator[str]:
+def _notes(found: Partition, names: Sequence[str]) -> Iterator[str]:
     for suffix, what in _UNFINISHED.items():
         if any(name.endswith(suffix) for name in names):
             yield f"{found.name} has a file {suffix}: {what}"
     if found.committed is None:
         yield (
-            f"no replication-offset-checkpoint in {data} names {found.name}: "
+            f"no replication-offset-checkpoint beside it names {found.name}: "
             "all of the log counts as committed"
         )
     if found.checkpoint is None:
         yield (
-            f"no cleaner-offset-checkpoint in {data} names {found.name}: "
+            f"no cleaner-offset-checkpoint beside it names {found.name}: "
             "all of the log counts as dirty"
         )
