@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from sim.cli.arguments import Argument, Json, Number
+from sim.cli.arguments import Argument, Json, Number, shipped
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
 from sim.errors import BadInput
 from sim.files.limits import LONG
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Places = Annotated[
     list[Path],
     Argument(
+        shipped,
         metavar="PLACE",
         help="A partition's folder, or a text of kafka-dump-log; one for each replica.",
     ),
