@@ -29,8 +29,8 @@ def code(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
 
 
-def test_there_are_six() -> None:
-    assert [path.name[:2] for path in NOTEBOOKS] == ["1_", "2_", "3_", "4_", "5_", "6_"]
+def test_there_are_seven() -> None:
+    assert [path.name[:2] for path in NOTEBOOKS] == [f"{number}_" for number in range(1, 8)]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sim.errors import BadInput
+from sim.files.shipped import shipped_path
 from sim.simulate.logfile.file import LogFile
 from sim.simulate.partition.ahead import look_ahead
 from sim.simulate.partition.as_log import Question, log_file_of
@@ -157,7 +158,7 @@ def open_partitions(
     given = None if settings is None else Path(settings)
     return [
         OpenedPartition(one, Question(at_ms, settings_of(given, one.topic), chosen))
-        for one in partitions_in(Path(place))
+        for one in partitions_in(shipped_path(str(place)))
     ]
 
 
@@ -215,7 +216,7 @@ def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:
     Raises:
         BadInput: They are of several partitions, or a file is damaged.
     """
-    paths = [Path(one) for one in places]
+    paths = [shipped_path(str(one)) for one in places]
     found = [one for path in paths for one in open_partitions(path, **options)]
     names = sorted({one.partition.name for one in found})
     if len(found) != len(paths) or len(names) > 1:

@@ -23,6 +23,7 @@ from msgspec import Struct
 from sim.protocol.compaction import Cleaning, CleaningPass, Strategy, UnreadableVersion, clean
 from sim.protocol.compaction.eligibility import age_from_ms
 from sim.protocol.compaction.strategies import Version
+from sim.protocol.compaction.tombstones import TombstoneMark
 from sim.protocol.events import (
     AppendRefused,
     Cleaned,
@@ -282,21 +283,14 @@ def take_out(
     log, first_dirty = replica.log, replica.first_dirty_offset
     is_tombstone = rules.cleaner.is_tombstone
     batches = list(log.batches())
-    newest = {r.key: r.offset for b in batches for r in b.records if r.key is not None}
-    gone = [(b, r) for b in batches for r in b.records if r.offset in offsets]
-    removals = []
-    for batch, record in gone:
-        winner = newest.get(record.key) if record.key is not None else None
-        beaten = winner is not None and winner > record.offset
-        if batch.control is not None:
-            reason = "marker"
-        elif record.key is None:
-            reason = "no key"
-        else:
-            reason = "tombstone" if is_tombstone(record) and not beaten else "superseded"
-        removals.append(
-            Removal(record.offset, record.uid, record.key, reason, winner if beaten else None)
-        )
+    newest: dict[str | None, int] = {r.key: r.offset for b in batches for r in b.records}
+    newest.pop(None, None)
+    removals = [
+        _removal(batch, record, newest.get(record.key), is_tombstone)
+        for batch in batches
+        for record in batch.records
+        if record.offset in offsets
+    ]
     marked = [
         (b.base_offset, horizons[b.base_offset]) for b in batches if b.base_offset in horizons
     ]
@@ -306,6 +300,8 @@ def take_out(
     cleaned = [_left_in(segment, offsets, horizons) for segment in log.segments]
     log.replace_segments(len(cleaned), cleaned)
     replica.first_dirty_offset = replica.cleanly_compacted_offset = max(first_dirty, upto)
+    tombstones = [one.offset + 1 for one in removals if one.reason == "tombstone"]
+    replica.removed_tombstone_end = max([replica.removed_tombstone_end, *tombstones])
     return [
         Cleaned(
             replica=replica.name,
@@ -322,6 +318,20 @@ def take_out(
             now_ms=now_ms,
         )
     ]
+
+
+def _removal(
+    batch: Batch, record: Record, newest: int | None, is_tombstone: TombstoneMark
+) -> Removal:
+    """The removal of a record, with the reason that its log gives; `newest` is that of its key."""
+    winner = newest if newest is not None and newest > record.offset else None
+    if batch.control is not None:
+        reason = "marker"
+    elif record.key is None:
+        reason = "no key"
+    else:
+        reason = "tombstone" if is_tombstone(record) and winner is None else "superseded"
+    return Removal(record.offset, record.uid, record.key, reason, winner)
 
 
 def _left_in(segment: Segment, offsets: Collection[int], horizons: Mapping[int, int]) -> Segment:
