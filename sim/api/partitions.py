@@ -205,9 +205,9 @@ class OpenedReplicas:
         Args:
             anonymous: Keys become hashes of the same size.
         """
-        alias = [Aliases().of] if anonymous else []
+        alias = Aliases().of if anonymous else None
         found = [one.partition for one in self.replicas]
-        return story_of(found, self.compared, self.replicas[0].question, *alias)
+        return story_of(found, self.compared, self.replicas[0].question, alias)
 
 
 def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:

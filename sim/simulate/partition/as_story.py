@@ -62,7 +62,7 @@ def story_of(
     partitions: Sequence[Partition],
     compared: Comparison,
     question: Question,
-    alias: Callable[[str | None], str | None] = lambda key: key,
+    alias: Callable[[str | None], str | None] | None = None,
 ) -> Beginning:
     """Makes the beginning of a story of a partition's replicas.
 
@@ -72,13 +72,13 @@ def story_of(
         partitions: The replicas' files.
         compared: The comparison of these replicas, in the same order.
         question: The settings and the time.
-        alias: Gives the text that stands for a key.
+        alias: Gives the text that stands for a key; None for the key and the topic's name.
 
     Raises:
         Damaged: A batch is not as it was written.
     """
     logs = [_held(one) for one in partitions]
-    writer = _Writer(compared, logs, question, alias)
+    writer = _Writer(compared, logs, question, alias or (lambda key: key))
     steps = [*writer.written(), *writer.cleaned(partitions), {"op": "moment", "name": "start"}]
     steps += writer.failover()
     writer.notes += [
@@ -91,7 +91,7 @@ def story_of(
     document = {
         "format": STORY_FORMAT,
         "id": "replicas",
-        "title": f"The replicas of {partitions[0].name if alias('') == '' else 'a partition'}",
+        "title": f"The replicas of {'a partition' if alias else partitions[0].name}",
         "rules": {"preset": question.preset, "delete_retention_ms": int(retention_ms)},
         "replicas": names,
         "steps": steps,

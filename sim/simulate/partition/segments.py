@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -144,11 +145,9 @@ class SegmentReader:
 
     def records_of(self, found: Any, position: int) -> list[Any]:
         """The records of one of kafka-python's batches, which gives them once. Raises Damaged."""
-        from kafka.errors import UnsupportedCodecError
-
         try:
             return list(found)
-        except UnsupportedCodecError as error:
+        except _kafka_python()[2] as error:
             raise BadInput(f"{self.file.path}: position {position}: {error}") from None
         except MemoryError:
             raise
@@ -178,9 +177,6 @@ class SegmentReader:
 
     def _batch(self, position: int, start: bytes, rest: bytes, length: int) -> Any:
         """The batch at a position, if its CRC is right. Raises Damaged."""
-        from kafka.record.default_records import DefaultRecordBatch
-        from kafka.record.legacy_records import LegacyRecordBatch
-
         if len(rest) <= _MAGIC_AT or length > BATCH_BYTES_MAX:
             self.fail(position, f"a batch of {length} bytes, which none has")
         magic = rest[_MAGIC_AT]
@@ -189,8 +185,8 @@ class SegmentReader:
         if length < _LEAST_LENGTH[magic]:
             self.fail(position, f"a batch of {length} bytes, which none of magic {magic} has")
         content = start + rest
-        is_new = magic == MAGIC
-        found = DefaultRecordBatch(content) if is_new else LegacyRecordBatch(content, magic)
+        new, old, _ = _kafka_python()
+        found = new(content) if magic == MAGIC else old(content, magic)
         if not found.validate_crc():
             self.fail(position, f"a wrong CRC of the batch at offset {found.base_offset}")
         return found
@@ -262,6 +258,20 @@ class SegmentReader:
         )
 
 
+@cache
+def _kafka_python() -> tuple[Any, Any, type[Exception]]:
+    """Readers of batches of magic 2 and of older ones, and the error for an unknown codec.
+
+    Its import warns of its own use of importlib.resources.
+    """
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        from kafka.errors import UnsupportedCodecError
+        from kafka.record.default_records import DefaultRecordBatch
+        from kafka.record.legacy_records import LegacyRecordBatch
+
+    return DefaultRecordBatch, LegacyRecordBatch, UnsupportedCodecError
+
+
 def last_offset_of(found: Any) -> int:
     """The last offset (inclusive) of one of kafka-python's batches."""
     return int(found.last_offset if found.magic == MAGIC else found.base_offset)
@@ -283,8 +293,9 @@ def _text_of_size(count: int) -> str:
 
 
 def _zero(content: BinaryIO) -> bool:
-    """Whether nothing but zeroes follows in a file."""
-    return not any(any(chunk) for chunk in iter(lambda: content.read(_CHUNK), b""))
+    """Checks whether nothing but zeroes follows in a file."""
+    zeroes = bytes(_CHUNK)
+    return all(chunk == zeroes[: len(chunk)] for chunk in iter(lambda: content.read(_CHUNK), b""))
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -1,0 +1,148 @@
+"""A partition's folder, a data directory or a dump may stand where a log file may."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import sim
+from sim.simulate.logfile.file import log_file_in, read_log_document
+from sim.simulate.partition.ahead import _ahead_of
+from sim.simulate.partition.as_log import log_file_of
+from sim.simulate.partition.segments import Detail
+from tests.commands import replog
+from tests.partition.writing import write_partition
+
+NOW = ("--now-ms", 1_795_950_000_000)
+
+
+def test_what_it_holds_counts_records_keys_tombstones_and_markers(partition: Path) -> None:
+    found = replog("log", partition, *NOW, "--json").document
+    records = sim.open_partition(partition).records
+    data = records[records.marker.isna()]
+
+    assert found["records"] == len(data)
+    assert sum(found["tombstones"].values()) + found["aborted_records"] >= data.value.isna().sum()
+    assert sum(found["markers"].values()) == records.marker.notna().sum()
+    assert {row["strategy"] for row in found["next_pass"]} == {"offset", "timestamp", "header"}
+
+
+def test_a_data_directory_lists_its_partitions(partition: Path) -> None:
+    rows = replog("log", partition.parent, "--json").document
+
+    assert [row["partition"] for row in rows] == ["t11-0", "t18-0", "t21-0"]
+    assert replog("eligible", partition.parent, *NOW).out.count("defaults of") == 3
+
+
+def test_a_log_file_of_it_has_the_same_pass(partition: Path, tmp_path: Path) -> None:
+    target = tmp_path / "log.yaml"
+    written = replog("log", partition, *NOW, "-o", target)
+
+    own = replog("clean", partition, *NOW, "--json").document["steps"][-1]
+    of_file = replog("clean", target, "--json").document["steps"][-1]
+
+    assert written.status == 0
+    of_bytes = {"why", "cleanable_bytes"}  # a log file's sizes are those without compression
+    assert {one: of_file[one] for one in of_file if one not in of_bytes and one != "batches"} == {
+        one: own[one] for one in own if one not in of_bytes and one != "batches"
+    }
+    assert log_file_in(read_log_document(target)).start.high_watermark is not None
+
+
+def test_an_anonymous_log_file_keeps_sizes_and_what_is_equal(
+    partition: Path, tmp_path: Path
+) -> None:
+    plain, hidden = tmp_path / "plain.yaml", tmp_path / "hidden.yaml"
+    replog("log", partition, *NOW, "-o", plain)
+    replog("log", partition, *NOW, "-o", hidden, "--anonymous")
+
+    def records(path: Path) -> list[dict[str, str]]:
+        batches = [b for s in json.loads(path.read_text())["segments"] for b in s["batches"]]
+        return [one for batch in batches for one in batch["records"] if "key" in one]
+
+    pairs = [
+        (one["key"], other["key"])
+        for one, other in zip(records(plain), records(hidden), strict=True)
+    ]
+    assert all(one != other and len(one) == len(other) for one, other in pairs)
+    assert len({*pairs}) == len({one for one, _ in pairs}) == len({other for _, other in pairs})
+
+
+def test_why_it_is_not_compacted_and_when_it_will_be(tmp_path: Path) -> None:
+    folder = write_partition(tmp_path / "t-0", [(0, [("k", "x")] * 3)])
+
+    (line, *_) = replog("eligible", folder, *NOW).out.splitlines()[1:]
+
+    assert "not eligible" in line
+    assert "the active segment, from 0, is never cleaned" in line
+
+
+def test_an_open_transaction_is_named_with_its_producer(recorded: Path) -> None:
+    folder = recorded / "replicas/kafka_07_transaction_hangs/third_pass/broker-3"
+
+    out = replog("eligible", folder, "--now-ms", 1_800_000_000_000).out
+
+    assert "producer 2, epoch 0, has it open from offset 0 on" in out or "active segment" in out
+
+
+@pytest.mark.parametrize("words", [("--explain", "k1"), ("--offset", "0")])
+def test_when_a_record_goes_is_said_for_the_next_two_passes(
+    partition: Path, words: tuple[str, str]
+) -> None:
+    out = replog("clean", partition, *NOW, *words).out
+
+    assert "step 1, now" in out
+    assert "step 2, the first pass at" in out
+    assert "UTC" in out
+    assert "offset 0 is" in out or "of 'k1'" in out
+
+
+def test_the_fate_of_an_offset_is_that_of_the_whole_log(partition: Path) -> None:
+    opened = sim.open_partition(partition, now_ms=NOW[1])
+    whole = _ahead_of(log_file_of(opened.partition, opened.question, Detail.SIZES))
+
+    for one in opened.records.itertuples():
+        found = list(opened.fate(offset=one.offset))
+        if one.marker is None:
+            assert found[2:] == list(whole.of_key(one.key, offset=one.offset))
+        else:
+            assert found[0] == whole.passes[0]
+
+
+def test_a_dump_stands_for_its_folder(recorded: Path) -> None:
+    dump = recorded / "4.3.1" / "t0-0.dump"
+
+    of_dump = replog("log", dump, *NOW, "--json").document
+    of_folder = replog("log", recorded / "4.3.1/before/t0-0", *NOW, "--json").document
+
+    same = ("records", "aborted_records", "keys", "live_keys", "tombstones", "markers", "batches")
+    assert {name: of_dump[name] for name in same} == {name: of_folder[name] for name in same}
+    assert any("a dump has no checkpoints" in note for note in of_dump["notes"])
+
+
+REFUSED = {
+    ("log", "--story"): "--story and --anonymous: -o FILE is missing",
+    ("log", "--anonymous"): "--story and --anonymous: -o FILE is missing",
+    ("clean", "--offset", "999"): "offset 999: no batch covers it",
+    ("clean", "--explain", "nobody"): "nobody",
+    ("clean", "--preset", "kafka-0.1"): "kafka-0.1",
+    ("replicas",): "at least two places are needed",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED, ids=" ".join)
+def test_what_cannot_be_asked_is_refused(partition: Path, words: tuple[str, ...]) -> None:
+    answer = replog(words[0], partition, *words[1:])
+
+    assert answer.status == 2
+    assert REFUSED[words] in answer.complaint
+
+
+def test_options_of_a_partition_mean_nothing_for_a_log_file(tmp_path: Path) -> None:
+    path = tmp_path / "log.yaml"
+    replog("new", "log", "-o", path)
+
+    answer = replog("clean", path, *NOW)
+
+    assert answer.status == 2
+    assert f"--now-ms: {path} is no partition" in answer.complaint

@@ -1,0 +1,99 @@
+"""Recorded partitions are read as Kafka's DumpLogSegments reads them, and passes come as said."""
+
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import sim
+from sim.simulate.logfile.run import run_steps
+from sim.simulate.partition.folder import partition_in, partition_of_dump
+from sim.simulate.partition.partition import Partition
+from sim.simulate.partition.segments import Detail
+from tests.partition.conftest import ZIP
+
+PARTITIONS = sorted(
+    (Path(name).parts[0], Path(name).stem)
+    for name in ZipFile(ZIP).namelist()
+    if name.endswith(".dump")
+)
+"""Version and name of each partition."""
+
+
+def batches_of(partition: Partition) -> list[tuple[object, ...]]:
+    """All that a dump says of each batch and of its records."""
+    return [
+        (
+            segment.base_offset,
+            stored.position,
+            stored.codec,
+            stored.batch.base_offset,
+            stored.batch.last_offset,
+            stored.batch.epoch,
+            stored.batch.producer_id,
+            stored.batch.producer_epoch,
+            stored.batch.base_sequence,
+            stored.batch.transactional,
+            stored.batch.control,
+            stored.batch.delete_horizon_ms,
+            stored.batch.timestamp_ms,
+            stored.batch.size_bytes,
+            [(one.offset, one.key, one.value, one.timestamp_ms) for one in stored.batch.records],
+        )
+        for segment, stored in partition.batches(Detail.WHOLE)
+    ]
+
+
+@pytest.mark.parametrize(("version", "name"), PARTITIONS)
+def test_every_batch_is_read_as_kafka_dumps_it(recorded: Path, version: str, name: str) -> None:
+    read = batches_of(partition_in(recorded / version / "before" / name))
+
+    assert read == batches_of(partition_of_dump(recorded / version / f"{name}.dump"))
+
+
+def test_the_recordings_have_every_codec_both_markers_and_headers(recorded: Path) -> None:
+    found = [
+        stored
+        for version, name in PARTITIONS
+        for _, stored in partition_in(recorded / version / "before" / name).batches(Detail.WHOLE)
+    ]
+
+    assert {one.codec for one in found} == {"none", "gzip", "snappy", "lz4", "zstd"}
+    assert {str(one.batch.control) for one in found} == {"None", "COMMIT", "ABORT"}
+    assert any(record.headers for one in found for record in one.batch.records)
+
+
+@pytest.mark.parametrize(("version", "name"), PARTITIONS)
+def test_the_brokers_next_pass_did_what_was_said(
+    recorded: Path, tmp_path: Path, version: str, name: str
+) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_text(
+        '{"min.cleanable.dirty.ratio": 0.0, "delete.retention.ms": 600000, "segment.ms": 3600000}'
+    )
+    before = recorded / version / "before" / name
+    newest = max(r for r in sim.open_partition(before).records.timestamp_ms)
+    opened = sim.open_partition(
+        before,
+        settings=settings,
+        preset="kafka-3.8" if version == "3.8.0" else None,
+        now_ms=int(newest) + 1,
+    )
+    (said,) = run_steps(opened.log_file())
+    after = partition_in(recorded / version / "after" / name)
+
+    def kept(batches: object) -> list[tuple[object, ...]]:
+        return [
+            (
+                b.base_offset,
+                b.last_offset,
+                tuple(r.offset for r in b.records),
+                b.control,
+                b.timestamp_ms,
+            )
+            for b in batches  # type: ignore[attr-defined]
+        ]
+
+    assert opened.due().decision.eligible
+    assert kept(said.log.batches()) == kept(s.batch for _, s in after.batches(Detail.WHOLE))
+    assert said.cleaned.cleaning.next_dirty_offset == after.checkpoint

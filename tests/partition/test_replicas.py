@@ -1,0 +1,168 @@
+"""Replicas of recorded clusters: what a failover would break is named before it happens."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sim.api.partitions import open_replicas
+from sim.simulate.run.stories import run_story
+from tests.commands import replog
+from tests.partition.writing import write_partition
+
+UNSAFE = {
+    ("kafka_01_lost_tombstone", "second_pass"): ("no-resurrection", "broker-3", "K", 0),
+    ("kafka_01_lost_tombstone", "back"): ("no-resurrection", "broker-3", "K", 0),
+    ("kafka_05_aborted_record_is_read", "third_pass"): ("txn-isolation", "broker-3", "K", 0),
+    ("kafka_07_transaction_hangs", "third_pass"): ("txn-marker-safety", "broker-3", "K", 0),
+    ("kafka_08_cut_marker_nobody_known", "aborted_again"): ("txn-isolation", "broker-1", "K", 1),
+}
+"""Cluster and moment -> invariant, replica, key and offset; the cluster fails over later."""
+SAFE = [("kafka_02_tombstone_kept", "back")]
+
+
+def places(recorded: Path, cluster: str, moment: str) -> list[Path]:
+    return sorted((recorded / "replicas" / cluster / moment).iterdir())
+
+
+@pytest.mark.parametrize(("cluster", "moment"), UNSAFE)
+def test_key_and_replica_are_named_before_the_failover(
+    recorded: Path, cluster: str, moment: str
+) -> None:
+    found = open_replicas(places(recorded, cluster, moment)).compared.findings
+
+    first = found[0]
+    assert (first.invariant, first.replica, first.key, first.offset) == UNSAFE[cluster, moment]
+    assert {one.replica for one in found} == {first.replica}
+
+
+@pytest.mark.parametrize(("cluster", "moment"), SAFE)
+def test_replicas_that_kept_the_tombstone_are_safe(
+    recorded: Path, cluster: str, moment: str
+) -> None:
+    answer = replog("replicas", *places(recorded, cluster, moment))
+
+    assert answer.status == 0
+    assert answer.out.endswith("safe: every replica may be elected\n")
+
+
+@pytest.mark.parametrize(("cluster", "moment"), [*UNSAFE, *SAFE])
+def test_the_story_begins_with_the_logs_as_they_are(
+    recorded: Path, cluster: str, moment: str
+) -> None:
+    opened = open_replicas(places(recorded, cluster, moment))
+
+    begun = run_story(opened.story().story).moments["start"]
+
+    for name, replica in zip(opened.names, opened.replicas, strict=True):
+        held = [int(label.rpartition("@")[2]) for label in begun[name].log]
+        assert held == list(replica.records.offset)
+
+
+@pytest.mark.parametrize(
+    "unsafe", [one for one in UNSAFE if "cut_marker" not in one[0]], ids="-".join
+)
+def test_after_the_failover_of_the_story_the_same_invariant_is_violated(
+    recorded: Path, unsafe: tuple[str, str]
+) -> None:
+    opened = open_replicas(places(recorded, *unsafe))
+
+    assert UNSAFE[unsafe][0] in run_story(opened.story().story).violated
+
+
+def test_before_and_after_a_pass_are_replicas_that_agree(recorded: Path) -> None:
+    for version in ("3.8.0", "4.3.1"):
+        for before in sorted((recorded / version / "before").glob("t*")):
+            pair = open_replicas([before, recorded / version / "after" / before.name])
+            assert pair.compared.findings == ()
+
+
+def test_a_picture_shows_the_logs_and_the_failover(tmp_path: Path, recorded: Path) -> None:
+    target = tmp_path / "replicas.svg"
+    answer = replog(
+        "replicas", *places(recorded, "kafka_01_lost_tombstone", "second_pass"), "-o", target
+    )
+
+    assert answer.status == 1
+    assert "as on the disks" in target.read_text()
+    assert "after a failover to broker-3" in target.read_text()
+
+
+def test_an_anonymous_story_has_no_key(tmp_path: Path, recorded: Path) -> None:
+    target = tmp_path / "story.yaml"
+    answer = replog(
+        "log",
+        *places(recorded, "kafka_01_lost_tombstone", "second_pass"),
+        "--story",
+        "--anonymous",
+        "-o",
+        target,
+    )
+
+    assert answer.status == 0
+    assert not re.search(r" [KXYZ]\b|lost_tombstone", target.read_text())
+    assert replog("run", target).status == 0
+
+
+def test_replicas_of_two_partitions_are_refused(recorded: Path) -> None:
+    folder = recorded / "3.8.0" / "before"
+    answer = replog("replicas", folder / "t11-0", folder / "t18-0")
+
+    assert answer.status == 2
+    assert "of one partition, not of t11-0, t18-0" in answer.complaint
+
+
+def test_an_offset_with_two_records(tmp_path: Path) -> None:
+    first = write_partition(tmp_path / "a" / "t-0", [(0, [("k", "x"), ("l", "y")])])
+    second = write_partition(tmp_path / "b" / "t-0", [(0, [("k", "x"), ("l", "z")])])
+    third = write_partition(tmp_path / "c" / "t-0", [(0, [("k", "x"), ("l", "y")])])
+
+    (found,) = open_replicas([first, second, third]).compared.findings
+
+    assert (found.invariant, found.replica, found.offset) == ("slot-agreement", "b", 1)
+
+
+def test_one_record_of_two_epochs(tmp_path: Path) -> None:
+    first = write_partition(tmp_path / "a" / "t-0", [(0, [("k", "x")])])
+    second = write_partition(tmp_path / "b" / "t-0", [(0, [("k", "x")])], epoch=3)
+
+    (found,) = open_replicas([first, second]).compared.findings
+
+    assert found.invariant == "log-matching"
+    assert "epoch 3 on b" in found.sentence
+
+
+def test_a_log_that_ends_below_its_high_watermark(tmp_path: Path) -> None:
+    first = write_partition(tmp_path / "a" / "t-0", [(0, [("k", "x"), ("k", "y")])])
+    second = write_partition(tmp_path / "b" / "t-0", [(0, [("k", "x")])])
+    (tmp_path / "b" / "replication-offset-checkpoint").write_text("0\n1\nt 0 2\n")
+
+    found = open_replicas([first, second]).compared.findings
+
+    assert [(one.invariant, one.replica) for one in found] == [("hw-within-log", "b")]
+
+
+def test_a_long_log_has_in_a_story_what_violations_are_about(tmp_path: Path) -> None:
+    rows = [("gone", "x"), *((f"k{number}", "v") for number in range(1_500))]
+    first = write_partition(tmp_path / "a" / "t-0", [(0, rows)])
+    second = write_partition(tmp_path / "b" / "t-0", [(1, rows[1:])])
+    (tmp_path / "b" / "t-0" / "00000000000000000000.log").touch()
+    (tmp_path / "b" / "log-start-offset-checkpoint").write_text("0\n1\nt 0 0\n")
+
+    opened = open_replicas([first, second])
+    begun = opened.story()
+
+    assert opened.compared.findings[0].key == "gone"
+    assert len(begun.story.steps) < 40
+    assert "of 1,501 records the story has the 21" in begun.notes[-1]
+
+
+def test_log_end_retention_is_no_difference(tmp_path: Path) -> None:
+    first = write_partition(tmp_path / "a" / "t-0", [(0, [("k", "x")]), (1, [("k", "y")])])
+    second = write_partition(tmp_path / "b" / "t-0", [(1, [("k", "y")])])
+    (tmp_path / "b" / "log-start-offset-checkpoint").write_text("0\n1\nt 0 0\n")
+
+    compared = open_replicas([first, second]).compared
+
+    assert compared.findings == ()
+    assert compared.cleaned == {"a": 0, "b": 1}
