@@ -24,6 +24,7 @@ from tests.conformance.broker_run import run_on_broker
 from tests.conformance.jvm import KAFKA_VERSION, kafka_jars
 from tests.conformance.kafka import KafkaCleaner
 from tests.conformance.page import ConformanceResult, summary, write_page
+from tests.conformance.partitions import PARTITIONS, VERSIONS, compare_partitions
 from tests.conformance.random_runs import compare_random, other_comparisons
 from tests.conformance.recordings import Collection, compare_seen, write_file, write_recordings
 from tests.conformance.stories import CLUSTERS, run_on_cluster
@@ -75,10 +76,14 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         say: Callable[[str], None] = lambda text: status.print(f"broker: {text}")  # noqa: E731
         run = run_on_broker(kafka_jars(chosen.kafka), chosen.seed, say=say)
         broker = compare_broker_run(run)
-    clusters = []
+    clusters, partitions = [], []
     if with_broker and is_newest:
         seek = compare_index_seek(chosen.kafka, say=status.print)
         clusters = [run_on_cluster(version, say=status.print) for version in CLUSTERS]
+        partitions = [
+            compare_partitions(version, PARTITIONS, seed=chosen.seed, say=status.print)
+            for version in VERSIONS
+        ]
     result = ConformanceResult(
         chosen.kafka,
         kafka.preset,
@@ -89,6 +94,7 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         broker=broker,
         seek=seek,
         clusters=clusters,
+        partitions=partitions,
     )
     write_page(result, chosen.out)
     output = Console(soft_wrap=True, highlight=False)

@@ -14,6 +14,7 @@ from tests.conformance.broker_compare import BrokerResult
 from tests.conformance.broker_index_seek import SeekResult
 from tests.conformance.cluster import STORIES
 from tests.conformance.compare import BATCH_FIELDS, CLEAN_FIELDS, STEP_FIELDS
+from tests.conformance.partitions import PartitionsResult
 from tests.conformance.random_runs import Compared, OtherResults
 from tests.conformance.stories import ClusterResult
 
@@ -37,6 +38,7 @@ class ConformanceResult:
         broker: The comparison with a real broker; None if it was left out.
         seek: The comparison with a broker that has a bug of Kafka; None if it was left out.
         clusters: The comparison with a cluster of each release.
+        partitions: The comparison of partitions that a broker of each release wrote.
         others: The comparisons with an old release and of choices among logs; None if they were
             left out.
     """
@@ -49,6 +51,7 @@ class ConformanceResult:
     broker: BrokerResult | None = None
     seek: SeekResult | None = None
     clusters: Sequence[ClusterResult] = ()
+    partitions: Sequence[PartitionsResult] = ()
     others: OtherResults | None = None
 
     @property
@@ -60,6 +63,7 @@ class ConformanceResult:
             *self.random.complaints("random logs"),
             *self.seen,
             *(f"{name}: {one.difference}" for name, one in parts if one and one.difference),
+            *(difference for one in self.partitions for difference in one.differences),
             *(self.others.complaints if self.others is not None else ()),
         ]
 
@@ -92,6 +96,7 @@ def summary(result: ConformanceResult) -> Iterator[str]:
     if result.seek is not None:
         yield result.seek.summary
     yield from (one.summary for one in result.clusters)
+    yield from (one.summary for one in result.partitions)
 
 
 def write_page(result: ConformanceResult, path: Path) -> None:
@@ -189,6 +194,13 @@ def _of_brokers(result: ConformanceResult) -> dict[str, object]:
     fields["story_rows"] = _table(titles, *rows)
     took = [f"{one.version}: {one.seconds:.0f} seconds" for one in result.clusters]
     fields["cluster_seconds"] = "; ".join(took)
+    fields["partition_rows"] = _table(
+        ("Kafka", "partitions", "batches", "passes foretold", "not due", "differences"),
+        *(
+            (one.version, one.read, one.batches, one.foretold, one.held, len(one.differences))
+            for one in result.partitions
+        ),
+    )
     return fields
 
 
