@@ -16,6 +16,7 @@ from tests.audits.observer import Observer
 from tests.audits.pass_as_mapped import PassAsMapped
 from tests.audits.producer_sequences import ProducerSequences
 from tests.audits.removed_when_due import RemovedWhenDue
+from tests.audits.second_reading_passes import NAME, SecondReading
 
 LAWS: tuple[type[Law], ...] = (
     AcknowledgedCommitted,
@@ -32,6 +33,7 @@ OBSERVED = (
     "out-of-date-ignored",
     "restart-finds-disk",
     "sends-in-order",
+    NAME,
 )
 """Violations that the observer alone reports."""
 AUDITS = frozenset({*OBSERVED, *[law.name for law in LAWS]})
@@ -47,6 +49,7 @@ def register() -> None:
     for law in LAWS:
         register_invariant(law)
     register_observer(Observer)
+    register_observer(SecondReading)
 
 
 @contextmanager

@@ -257,10 +257,12 @@ ANY_SETTINGS = anything_of(
     max_message_bytes=[None, 79, 90],
     stamp_beyond_map=[True, False],
     markers_by_key=[False, True],
+    last_abort_only=[False, False, True],
     now_ms=HORIZONS_MS,
 )
 ANY_LEGACY = anything_of(
     removal_limit=[0, 3, 6, 30],
+    marker_limit=[None, 0, 5],
     markers_like_tombstones=[False, True],
     legacy_horizon_ms=[None, 0, 50],
     legacy_last_modified=[None, ((0, 5, 30), (5, 20, 70))],

@@ -1,6 +1,6 @@
 """Markers that a key evicts, or that share one, and where state may be folded to.
 
-Aborted data and the life of markers: `tests/compaction/model.py` and `scenarios/transactions`.
+Aborted data and the life of markers: `tests/audits/second_reading.py` and `scenarios/transactions`.
 """
 
 import pytest

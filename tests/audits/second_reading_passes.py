@@ -1,0 +1,410 @@
+"""Every cleaning pass of a run, compared with a second reading of the rules.
+
+The log before a pass, the rules by name, the settings of the topic and the state of the replica say
+what the pass has to do (`tests.audits.second_reading`): up to where, which records go and why,
+which batches stay empty or get a horizon, which segments are merged, which aborted transactions
+stay in the index. The event and the log afterwards are compared with all of that:
+
+* A pass begins at the cleaner's checkpoint, ends at the base of a closed segment below the last
+  stable offset and `min.compaction.lag.ms`, and runs when the log is dirty enough
+  (LogCleanerManager.cleanableOffsets, LogToClean), by the clock of the replica.
+* One that a crash interrupts leaves each group of segments as it was, or merged, the first ones
+  first (LocalLog.replaceSegments); the replica goes down at once.
+* Nothing but a pass changes a closed segment, so those that it does not cover stay.
+
+Not judged: rules of which a pass does not depend on the log alone (`map_reads_from: offset_index`
+where the index leads into the middle of a segment, `horizon_stamp: each_pass`, deltas that are
+kept), other ways to swap files, batches in old formats, and versions that cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise, zip_longest
+from typing import Any, Final, NamedTuple
+
+from sim.check.promise import promised_mark, promised_order
+from sim.plugins import Report
+from sim.protocol.events import (
+    Cleaned,
+    CleaningFailed,
+    Event,
+    FaultInjected,
+    LeaderResigned,
+    ReplicaCrashed,
+    SegmentsLost,
+)
+from sim.protocol.log import AbortedTransaction, Batch, Record, Segment
+from sim.protocol.replication.replica import Replica
+from sim.protocol.rules.rules import Rules
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.node import Node
+from sim.simulate.scenario.model import Topic
+from tests.audits.second_reading import Expected, Order, Reading
+
+NAME: Final = "second-reading"
+_OF_A_CRASH: Final = (ReplicaCrashed, SegmentsLost, FaultInjected, LeaderResigned)
+_KEY_BYTES, _VERSION_BYTES = 24, 8
+"""Bytes of an entry of the offset map, and of a version in it (SkimpyOffsetMap, KIP-280)."""
+
+
+class Before(NamedTuple):
+    """The state of a replica before something happened.
+
+    Attributes:
+        segments: The segments of its log.
+        stubs: The removed tombstones that still take part.
+        last_cleaning: (end exclusive, time in ms) of its last pass.
+    """
+
+    segments: tuple[Segment, ...]
+    stubs: dict[str, Record]
+    last_cleaning: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, replica: Replica) -> Before:
+        """The present state, which is the one before the next event."""
+        return cls(tuple(replica.log.segments), replica.stubs, replica.last_cleaning)
+
+
+class Unreadable(Exception):
+    """Raised for a version that stops a pass."""
+
+
+class SecondReading:
+    """Compares each pass of each replica with the second reading.
+
+    Attributes:
+        judged: Number of passes that were compared.
+        skipped: Number of passes that were not.
+    """
+
+    def __init__(self, cluster: Cluster, report: Report) -> None:
+        """Starts before the replicas connect."""
+        self._cluster = cluster
+        self._report = report
+        self._before: dict[str, Before] = {}
+        self._half_done: str | None = None
+        self.judged = self.skipped = 0
+
+    def over(self, _name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Leaves the messages alone."""
+        return receive
+
+    def after(self, _at_ms: int, events: Iterable[Event]) -> None:
+        """Compares the passes among some events."""
+        events = list(events)
+        for event in events:
+            half_done = self._half_done
+            if half_done is not None and not (
+                type(event) in _OF_A_CRASH and event.replica == half_done
+            ):
+                self._tell(half_done, "the end of a half-done pass", event, "a crash")
+            self._half_done = None if type(event) is ReplicaCrashed else half_done
+            if type(event) is Cleaned:
+                self._judge(event, failed=any(type(each) is CleaningFailed for each in events))
+        self._before = {name: Before.of(node.replica) for name, node in self._cluster.nodes.items()}
+
+    def _tell(self, replica: str, what: str, found: object, expected: object) -> None:
+        said = f"{replica}: {what}: {shortened(found)}; the rules say {shortened(expected)}."
+        self._report(NAME, said, replica, None)
+
+    def _judge(self, event: Cleaned, *, failed: bool) -> None:
+        node, before = self._cluster.nodes[event.replica], self._before.get(event.replica)
+        log = node.replica.log
+        if failed or before is None:
+            self.skipped += 1
+            return
+        rolled = [
+            each for each in log.segments if each.base_offset > before.segments[-1].base_offset
+        ]
+        segments = [*before.segments, *rolled]
+        before = before._replace(segments=tuple(segments))
+        try:
+            found = [
+                differences(event, segments, log.segments, Reading(segments, order))
+                for order in orders(node, event, before)
+            ]
+        except Unreadable:
+            found = []
+        if not found:
+            self.skipped += 1
+            return
+        self.judged += 1
+        chosen = min(found, key=lambda each: len(each.differs))
+        for what, kept, expected in chosen.differs:
+            self._tell(
+                event.replica, f"{what} of the pass from {event.first_dirty_offset}", kept, expected
+            )
+        self._half_done = event.replica if chosen.half_done else None
+        bound = dirty_bound(node, segments, event.first_dirty_offset)
+        if not is_dirty_enough(node, segments, event.first_dirty_offset, bound):
+            self._tell(event.replica, "cleans", f"below {bound}", "the log is not dirty enough")
+
+
+def shortened(said: object) -> str:
+    """A text of some words."""
+    text = str(said)
+    return text if len(text) <= 300 else f"{text[:300]} ..."
+
+
+class Compared(NamedTuple):
+    """How a pass compares with a reading of it.
+
+    Attributes:
+        differs: What differs, as it is and as the rules say.
+        half_done: Whether a crash interrupted the pass, which then goes on.
+    """
+
+    differs: list[tuple[str, object, object]]
+    half_done: bool
+
+
+# What the pass is ordered to do.
+
+
+def orders(node: Node, event: Cleaned, before: Before) -> Iterator[Order]:
+    """The orders that a pass may have had; none where the rules are not read here.
+
+    While the cluster comes to rest, logs are cleaned as far as it goes, dirty or not.
+    """
+    rules, first_dirty = node.rules, event.first_dirty_offset
+    if not is_read(rules, before.segments, first_dirty):
+        return
+    dirty = dirty_bound(node, before.segments, first_dirty)
+    yield _order(node, before, event, upper_bound=dirty, rescan=False)
+    if node.context.settling:
+        active = before.segments[-1].base_offset
+        everything = max(dirty, min(first_dirty, active))
+        yield _order(node, before, event, upper_bound=everything, rescan=True)
+
+
+def is_read(rules: Rules, segments: Sequence[Segment], first_dirty: int) -> bool:
+    """Decides whether all that a pass under these rules does is read here."""
+    cleaner, storage = rules.cleaner, rules.storage
+    usual = (
+        cleaner.horizon_stamp != "each_pass"
+        and cleaner.horizon_rebase == "deltas_rewritten"
+        and cleaner.unstamped_tombstones == "stamped"
+        and cleaner.ties == "latest"
+        and cleaner.header_form != "last_bytes"
+        and storage.leo_source == "stored"
+        and storage.cleaner_checkpoint != "before_work"
+        and storage.segment_swap == "swap_files"
+    )
+    if not usual or any(type(batch) is not Batch for each in segments for batch in each.batches):
+        return False
+    holding = [each for each in segments if each.base_offset <= first_dirty][-1:]
+    by_index = cleaner.map_reads_from == "offset_index" and cleaner.map_range == "dirty"
+    return not by_index or all(
+        each.base_offset == first_dirty
+        or (each.size_bytes <= rules.topic.index_interval_bytes and not each.index.below_start)
+        for each in holding
+    )
+
+
+def stable_end(replica: Replica, rules: Rules) -> int:
+    """The last stable offset (UnifiedLog.fetchLastStableOffsetMetadata)."""
+    log = replica.log
+    bound = log.high_watermark if rules.cleaner.cleaner_bound == "hw" else log.log_end_offset
+    open_since = [each.open_since for each in log.producers.producers.values()]
+    undecided = [first for first, marker in log.producers.ended if marker >= bound]
+    return min([bound, *undecided, *[first for first in open_since if first is not None]])
+
+
+def dirty_bound(node: Node, segments: Sequence[Segment], first_dirty: int) -> int:
+    """Where a pass ends: the base of a segment (exclusive)."""
+    lag_ms = node.context.scenario.topic.min_compaction_lag_ms
+    limits = [segments[-1].base_offset, stable_end(node.replica, node.rules)]
+    for segment, later in pairwise(segments):
+        newest_ms = segment.largest_ms if segment.largest_ms >= 0 else segment.last_modified_ms
+        young = lag_ms > 0 and newest_ms > clock_of(node) - lag_ms
+        if young and later.base_offset > first_dirty:
+            limits.append(segment.base_offset)
+    bound = max(first_dirty, min(limits))
+    below = [each.base_offset for each in segments if each.base_offset <= bound]
+    return max(below, default=segments[0].base_offset)
+
+
+def clock_of(node: Node) -> int:
+    """The time in ms by the clock of a replica."""
+    return node.context.now_ms + node.spec.clock_skew_ms
+
+
+def _order(node: Node, before: Before, event: Cleaned, *, upper_bound: int, rescan: bool) -> Order:
+    replica, rules, topic = node.replica, node.rules, node.context.scenario.topic
+    cleaner, log, producers = rules.cleaner, replica.log, replica.log.producers.producers
+    retention_ms, dirty = rules.topic.delete_retention_ms, event.first_dirty_offset
+    clean = [each for each in before.segments if each.base_offset < dirty]
+    legacy_ms = clean[-1].last_modified_ms - retention_ms if clean else None
+    by_lag = cleaner.tombstone_removal == "leo_gated"
+    ends = [each.log.log_end_offset for each in node.context.replicas.values()]
+    version, unmapped = order_of(rules)
+    return Order(
+        version=version,
+        is_tombstone=promised_mark(rules),
+        fix=cleaner.fix,
+        removal=cleaner.tombstone_removal,
+        full_map=cleaner.map_range == "full",
+        first_dirty_offset=dirty,
+        upper_bound=upper_bound,
+        now_ms=clock_of(node),
+        delete_retention_ms=retention_ms,
+        high_watermark=log.high_watermark,
+        log_start_offset=log.log_start_offset,
+        last_records={
+            pid: (known.batches[-1].last_offset if known.batches else None, known.epoch)
+            for pid, known in producers.items()
+        },
+        map_capacity=None if rescan else capacity_of(rules, topic),
+        rescan=rescan,
+        segment_bytes=topic.segment_bytes,
+        max_message_bytes=topic.max_message_bytes,
+        removal_limit=min(ends) if by_lag else replica.removal_bound,
+        marker_limit=replica.marker_removal_bound,
+        legacy_horizon_ms=legacy_ms,
+        last_cleaning=before.last_cleaning,
+        stamp_beyond_map=cleaner.horizon_stamp == "on_sight",
+        markers_like_tombstones=cleaner.marker_removal == "as_tombstones",
+        markers_by_key=cleaner.marker_lookup == "by_key",
+        last_abort_only=cleaner.marker_lookup == "last_abort",
+        unmapped_version=unmapped,
+        stubs=before.stubs if cleaner.late_versions == "stub" else {},
+    )
+
+
+def capacity_of(rules: Rules, topic: Topic) -> int | None:
+    """Most keys of an offset map (CleanerConfig); None = no limit."""
+    if topic.dedupe_buffer_bytes is None:
+        return None
+    entry = _KEY_BYTES + (0 if rules.cleaner.strategy == "offset" else _VERSION_BYTES)
+    return max(1, int(topic.dedupe_buffer_bytes // entry * topic.dedupe_load_factor))
+
+
+def order_of(rules: Rules) -> tuple[Callable[[Record], tuple[int, ...]], tuple[int, ...] | None]:
+    """The order of records, and the lowest version of a key that is not in the map, if any."""
+    form, header = rules.cleaner.header_form, rules.topic.strategy_header
+    if rules.cleaner.strategy != "header" or form == "last_long":
+        return promised_order(rules), None
+    checked = form == "first_varint"
+
+    def version(record: Record) -> tuple[int, int]:
+        for name, value in record.headers:
+            if value and name.strip().casefold() == header.strip().casefold():
+                number = varint_of(value)
+                if number is None and not checked:
+                    raise Unreadable
+                if number is None or (checked and number <= 0):
+                    number = -1
+                return (number, record.offset)
+        return (-1, record.offset)
+
+    return version, None if checked else (-1, -1)
+
+
+def varint_of(value: bytes) -> int | None:
+    """The zig-zag variable-length number at the beginning of some bytes; None without one."""
+    number = 0
+    for index, byte in enumerate(value[:10]):
+        number += byte % 128 << 7 * index
+        if byte < 128:
+            return number // 2 if number % 2 == 0 else -(number + 1) // 2
+    return None
+
+
+# What the pass did.
+
+
+def differences(
+    event: Cleaned, before: Sequence[Segment], after: Sequence[Segment], reading: Reading
+) -> Compared:
+    """The differences of the event of a pass, and of the log after it, from a reading of it.
+
+    A pass that a crash has interrupted moves no checkpoint.
+    """
+    expected, order = reading.expected(), reading.order
+    reached = max(order.first_dirty_offset, expected.next_dirty_offset)
+    half_done = event.upper_bound == order.first_dirty_offset < reached
+    in_place = groups_in_place(expected, after) if half_done else len(expected.groups)
+    layout = layout_of(expected, in_place)
+    rest, not_covered = after[len(layout) :], before[expected.replaced :]
+    below = max([batch.last_offset for each in before for batch in each.batches], default=0) + 1
+    if in_place < len(expected.groups):
+        below = expected.groups[in_place].sources[0].base_offset
+    protected = reading.protected
+    compared: dict[str, tuple[object, object]] = {
+        "clock": (event.now_ms, order.now_ms),
+        "segments": first_difference([as_read(each) for each in after[: len(layout)]], layout),
+        "segments that are not covered": ([*map(id, rest)], [*map(id, not_covered)]),
+        "removals": first_difference(
+            event.removals, [each for each in expected.removals if each.offset < below]
+        ),
+        "emptied batches": (event.emptied, tuple(e for e in expected.emptied if e < below)),
+        "dropped batches": (event.dropped, tuple(e for e in expected.dropped if e < below)),
+        "horizons": (event.horizons, tuple(e for e in expected.horizons if e[0] < below)),
+        "rewritten batches": (
+            event.rewritten,
+            tuple(e for e in expected.rewritten if e[0] < below),
+        ),
+        "protected offset": (
+            event.protected_offset,
+            None if protected is None or protected >= order.upper_bound else protected,
+        ),
+        "bytes": (event.size_bytes, (bytes_of(before), bytes_of(after))),
+    }
+    if not half_done:
+        full = expected.next_dirty_offset < order.upper_bound
+        compared["end"] = event.upper_bound, reached
+        compared["full map"] = event.partial, full
+        compared["oversized batches"] = event.oversized, tuple(expected.oversized)
+    return Compared(
+        [(what, *pair) for what, pair in compared.items() if pair[0] != pair[1]], half_done
+    )
+
+
+AsRead = tuple[int, list[Batch], list[AbortedTransaction], int]
+"""Base offset, batches, index of aborted transactions and time of the last change of a segment."""
+
+
+def as_read(segment: Segment) -> AsRead:
+    """The parts of a segment that are compared."""
+    return segment.base_offset, segment.batches, segment.aborted, segment.last_modified_ms
+
+
+def layout_of(expected: Expected, in_place: int) -> list[AsRead]:
+    """The covered segments when the first groups are merged, and all others as they were."""
+    merged = [group.segment for group in expected.groups[:in_place]]
+    return [*merged, *[as_read(each) for g in expected.groups[in_place:] for each in g.sources]]
+
+
+def groups_in_place(expected: Expected, after: Sequence[Segment]) -> int:
+    """How many groups are merged after an interrupted pass."""
+    for count in range(len(expected.groups), 0, -1):
+        layout = layout_of(expected, count)
+        if [as_read(each) for each in after[: len(layout)]] == layout:
+            return count
+    return 0
+
+
+def first_difference(found: Sequence[Any], expected: Sequence[Any]) -> tuple[object, object]:
+    """The first pair that differs; two empty texts if none does."""
+    for pair in zip_longest(found, expected, fillvalue="nothing"):
+        if pair[0] != pair[1]:
+            return pair
+    return "", ""
+
+
+def bytes_of(segments: Sequence[Segment]) -> int:
+    """The bytes of all batches of some segments."""
+    return sum([batch.size_bytes for each in segments for batch in each.batches])
+
+
+def is_dirty_enough(node: Node, segments: Sequence[Segment], first_dirty: int, bound: int) -> bool:
+    """Decides whether a log is cleaned by its dirty ratio, strictly (LogToClean)."""
+    topic = node.context.scenario.topic
+    if topic.max_compaction_lag_ms is not None or node.context.settling:
+        return True
+    holding = max([e.base_offset for e in segments if e.base_offset <= first_dirty], default=0)
+    clean = bytes_of([each for each in segments if each.base_offset < first_dirty])
+    dirty = bytes_of([each for each in segments if holding <= each.base_offset < bound])
+    return dirty > topic.min_cleanable_dirty_ratio * (clean + dirty)

@@ -1,0 +1,191 @@
+"""A pass that differs from the second reading of the rules is reported; one that agrees is not."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sim.protocol.compaction import copying
+from sim.protocol.events import Cleaned, Removal
+from sim.protocol.log import AbortedTransaction, Segment
+from sim.protocol.replication import Replica
+from sim.protocol.replication.cleaning import Cleaner
+from sim.protocol.rules import Rules
+from sim.simulate.cluster.background import BackgroundTasks
+from sim.simulate.run.timed import run_scenario
+from tests.audits.registering import audited
+from tests.audits.second_reading import Order, Reading
+from tests.audits.second_reading_passes import NAME, differences
+from tests.compaction.logs import batch, marker, record
+from tests.zoo.draws import Draw
+
+RULES = Rules.of(delete_retention_ms=10)
+BOUND = 8
+BATCHES = (
+    batch(record(0, "a"), record(1, "b", None)),
+    batch(record(2, "a"), pid=7),
+    marker(3, 7, commit=False),
+    batch(record(4, "a"), pid=7),
+    marker(5, 7, commit=True),
+    batch(record(6, "c")),
+    batch(record(7, "d")),
+)
+
+
+def holding() -> Replica:
+    """A replica with four closed segments of two batches at most, and an empty active one."""
+    replica = Replica("r1")
+    log = replica.log
+    for made in BATCHES:
+        log.append(made, now_ms=made.base_offset)
+        if made.last_offset in (2, 4, 6):
+            log.roll(now_ms=0)
+    log.roll(now_ms=0)
+    log.high_watermark = log.log_end_offset
+    return replica
+
+
+def order(replica: Replica) -> Order:
+    """A pass over all closed segments at 5 ms, two of which fit into one."""
+    return Order(
+        version=lambda record: (record.offset,),
+        is_tombstone=lambda record: record.value is None,
+        fix="none",
+        removal="horizon",
+        full_map=True,
+        first_dirty_offset=0,
+        upper_bound=BOUND,
+        now_ms=5,
+        delete_retention_ms=10,
+        high_watermark=replica.log.high_watermark,
+        last_records={7: (4, 0)},
+        segment_bytes=320,
+    )
+
+
+def passed(
+    during: int | None = None, spoil: Callable[[Cleaned, list[Segment]], Cleaned] | None = None
+) -> tuple[list[str], bool]:
+    """The differences after a pass, perhaps an interrupted one, and whether it is half done.
+
+    `spoil` changes the event and the segments.
+    """
+    replica = holding()
+    before, read = list(replica.log.segments), order(replica)
+    object.__setattr__(replica.log.config, "segment_bytes", 320)
+    done = Cleaner(RULES).run(replica, upper_bound=BOUND, now_ms=5, crash_during=during)
+    (event,) = done.events
+    assert isinstance(event, Cleaned)
+    if spoil is not None:
+        event = spoil(event, replica.log.segments)
+    found = differences(event, before, replica.log.segments, Reading(before, read))
+    return [what for what, _, _ in found.differs], found.half_done
+
+
+def test_a_pass_that_does_what_the_rules_say_agrees() -> None:
+    assert passed() == ([], False)
+
+
+@pytest.mark.parametrize("operation", range(1, 14))
+def test_a_half_done_pass_that_leaves_groups_merged_or_as_they_were_agrees(operation: int) -> None:
+    assert passed(operation) == ([], True)
+
+
+def merge_the_second_group_alone(event: Cleaned, segments: list[Segment]) -> Cleaned:
+    segments[0] = Segment.of(0, [*BATCHES[:2]], last_modified_ms=2)
+    return event
+
+
+def test_a_half_done_pass_whose_first_group_is_not_in_place_is_reported() -> None:
+    last = 13
+    agreed, half_done = passed(last)
+    assert (agreed, half_done) == ([], True)
+    assert "segments" in passed(last, merge_the_second_group_alone)[0]
+
+
+def a_record_more(event: Cleaned, segments: list[Segment]) -> Cleaned:
+    segments[0].batches.insert(0, batch(record(0, "a")))
+    return replace(event, size_bytes=(event.size_bytes[0], event.size_bytes[1] + 70))
+
+
+def another_horizon(event: Cleaned, segments: list[Segment]) -> Cleaned:
+    made = segments[0].batches[0]
+    segments[0].batches[0] = replace(made, delete_horizon_ms=16)
+    return event
+
+
+def an_entry_more(event: Cleaned, segments: list[Segment]) -> Cleaned:
+    segments[0].aborted.append(AbortedTransaction(7, 2, 3, 4))
+    return event
+
+
+def a_later_time(event: Cleaned, segments: list[Segment]) -> Cleaned:
+    segments[0].last_modified_ms += 1
+    return event
+
+
+def a_copied_segment(event: Cleaned, segments: list[Segment]) -> Cleaned:
+    segments[-1] = Segment(segments[-1].base_offset)
+    return event
+
+
+def said(**fields: Any) -> Callable[[Cleaned, list[Segment]], Cleaned]:
+    return lambda event, _: replace(event, **fields)
+
+
+SPOILED: Sequence[tuple[Callable[[Cleaned, list[Segment]], Cleaned], str]] = (
+    (a_record_more, "segments"),
+    (another_horizon, "segments"),
+    (an_entry_more, "segments"),
+    (a_later_time, "segments"),
+    (a_copied_segment, "segments that are not covered"),
+    (said(now_ms=6), "clock"),
+    (said(upper_bound=7), "end"),
+    (said(partial=True), "full map"),
+    (said(removals=(Removal(0, 1, "a", "superseded", 2),)), "removals"),
+    (said(emptied=(1,)), "emptied batches"),
+    (said(dropped=(1,)), "dropped batches"),
+    (said(horizons=()), "horizons"),
+    (said(rewritten=()), "rewritten batches"),
+    (said(protected_offset=7), "protected offset"),
+    (said(size_bytes=(1, 1)), "bytes"),
+    (said(oversized=((0, 1),)), "oversized batches"),
+)
+
+
+@pytest.mark.parametrize(("spoil", "differs"), SPOILED)
+def test_what_differs_of_a_pass_is_reported(
+    spoil: Callable[[Cleaned, list[Segment]], Cleaned], differs: str
+) -> None:
+    assert passed(spoil=spoil)[0] == [differs]
+
+
+# Errors that are planted in the product, in random runs.
+
+RUNS = ("far 2 8", "smoke 1 1")
+
+
+def reported() -> bool:
+    """Decides whether some random run is not as the second reading has it."""
+    with audited():
+        return any(NAME in run_scenario(Draw.named(name).scenario()).violated for name in RUNS)
+
+
+def test_random_runs_agree() -> None:
+    assert not reported()
+
+
+ERRORS: Sequence[tuple[object, str, object]] = (
+    (copying.Copier, "_marker_may_go", lambda self, batch, *, legacy: False),
+    (BackgroundTasks, "_map_capacity", lambda self: 3),
+)
+
+
+@pytest.mark.parametrize(("where", "name", "wrong"), ERRORS)
+def test_a_planted_error_is_reported(
+    monkeypatch: pytest.MonkeyPatch, where: object, name: str, wrong: object
+) -> None:
+    monkeypatch.setattr(where, name, wrong)
+
+    assert reported()
