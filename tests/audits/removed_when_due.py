@@ -83,7 +83,7 @@ class RemovedWhenDue(Law):
         """Note how far it may remove under `coordinated`."""
         self._bounds[event.replica] = (event.offset, event.marker_offset)
 
-    def any_event(self, event: ReplicaWiped) -> None:
+    def on_any_of(self, event: ReplicaWiped) -> None:
         """It waits to be told again."""
         self._bounds.pop(event.replica, None)
 
