@@ -126,7 +126,7 @@ class ScenarioFile(pytest.File):
         # Pytest also makes collectors for files next to those it was given: the imports that a
         # scenario needs are here, and not made for those.
         from sim.errors import BadInput
-        from sim.files.foreign.lines import one_line
+        from sim.files.foreign import one_line
         from sim.study.suite.cases import load_case
         from sim.study.suite.scenario_files import format_of, set_aside
         from sim.study.suite.selecting import tags_of
@@ -166,7 +166,7 @@ class FileItem(pytest.Item):
     ) -> Any:  # what pytest's own method returns has a private type
         """The failure in about ten lines; with a traceback only for a bug of Replog."""
         from sim.errors import BadInput
-        from sim.files.foreign.lines import one_line
+        from sim.files.foreign import one_line
 
         if isinstance(excinfo.value, NotAsExpected):
             return _as_named(self, "\n".join(map(one_line, excinfo.value.lines())))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sim.errors import BadInput
-from sim.files.extras import check_extra, install
+from sim.files.shipped import check_extra, install
 
 GIT = {"url": "https://git.example/r", "vcs_info": {"vcs": "git", "commit_id": "872c"}}
 WHEEL = {"url": "https://x.example/replog.whl", "archive_info": {}}

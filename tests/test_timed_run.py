@@ -10,8 +10,7 @@ import pytest
 from sim.check import Violation
 from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.events import Appended, Cleaned, Consumed, LeaderElected, ReplicaCrashed
-from sim.protocol.events.digest import digest_of
-from sim.protocol.events.written import as_row
+from sim.protocol.events.written import as_row, digest_of
 from sim.protocol.log import Control, Record, control_batch, data_batch
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.run import Run

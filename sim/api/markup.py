@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sim.files.foreign.html import text as shown
+from sim.files.foreign import html_text as shown
 
 _LEFT = 'style="text-align:left;vertical-align:top"'
 

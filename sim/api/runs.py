@@ -23,7 +23,7 @@ from sim.api.markup import facts, shorten, when
 from sim.api.scenarios import Row, Scenario, Source, Value, load
 from sim.api.timelines import Timeline, picture
 from sim.errors import BadInput
-from sim.files.foreign import shell
+from sim.files.foreign import command_line
 from sim.plugins import as_options
 from sim.simulate.run import Run as Simulated
 from sim.simulate.run import run_of
@@ -443,7 +443,7 @@ class Run:
         if not self.row.lasting:
             return None
         words: list[object] = [self.row.folder, self.row.run_id, *as_options()]
-        return f"replog run {shell.command(words)}"
+        return f"replog run {command_line(words)}"
 
     def __repr__(self) -> str:
         """Returns one line for people."""

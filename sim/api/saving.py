@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sim.api.scenarios import Scenario
 from sim.api.timelines import Timeline
 from sim.errors import BadInput
-from sim.files.foreign import shell
+from sim.files.foreign import command_line
 from sim.plugins import as_options
 from sim.simulate.run import Run, run_of
 
@@ -61,7 +61,7 @@ def failure_of(
         changed_rules=scenario.changed_rules,
         scenario=scenario.as_file,
         made_by=made_by,
-        command=f"replog run {shell.command([SCENARIO, *as_options()])}",
+        command=f"replog run {command_line([SCENARIO, *as_options()])}",
         shrunk=partial(_shrunk, run, None if run.cut_off else found),
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sim.api.markup import facts, plain_text
 from sim.errors import BadInput
-from sim.files.foreign import shell
+from sim.files.foreign import command_line
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.plugins import as_options
 
@@ -143,7 +143,7 @@ class Scenario:
         """The command that runs the scenario; None without a file."""
         if self.path is None:
             return None
-        return f"replog run {shell.command([self.path, *self.changes, *as_options()])}"
+        return f"replog run {command_line([self.path, *self.changes, *as_options()])}"
 
     def as_file(self, folder: str | Path = ".") -> str:
         """The text of a scenario file that loads to this scenario, for a file in `folder`.
@@ -251,8 +251,7 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
         from sim.files.document import Document
 
         return _loaded(Document(TEXT, dict(source)), path=None, text=None, seed=seed)
-    from sim.files.opening import read_text
-    from sim.files.reading import document_in
+    from sim.files.reading import document_in, read_text
     from sim.files.shipped import shipped_path
 
     path = shipped_path(str(source))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sim.api.scenarios import Scenario
 from sim.errors import BadInput
-from sim.files.extras import check_extra
+from sim.files.shipped import check_extra
 from sim.simulate.run import Run
 
 if TYPE_CHECKING:

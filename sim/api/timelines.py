@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.api.markup import shorten
 from sim.errors import BadInput
-from sim.files.extras import install
+from sim.files.shipped import install
 from sim.simulate.run import Run
 
 if TYPE_CHECKING:

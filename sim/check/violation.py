@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from sim.check.families import NO_FAMILY
-from sim.files.foreign.lines import LONGEST, one_line
+from sim.files.foreign import LONGEST, one_line
 
 
 class RecordSeen(NamedTuple):

@@ -31,8 +31,8 @@ from sim.cli.output import (
 )
 from sim.cli.parser import Command, Parser
 from sim.errors import BadInput, did_you_mean
-from sim.files.foreign.lines import one_line
-from sim.files.opening import keep_pipes
+from sim.files.foreign import one_line
+from sim.files.reading import keep_pipes
 from sim.version import __version__
 
 COLLECT_AFTER = 100_000

@@ -30,7 +30,7 @@ from sim.cli.output import (
     tell,
 )
 from sim.errors import BadInput
-from sim.files.foreign import shell
+from sim.files.foreign import command_line
 from sim.files.limits import RUN, TRIES
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def shrink(
 
     words: list[object] = [file, *([] if run_id is None else [run_id])]
     words += ["--invariant", invariant] if invariant else []
-    command = f"replog shrink {shell.command([*words, *plugin_arguments()])}"
+    command = f"replog shrink {command_line([*words, *plugin_arguments()])}"
     out = None if output is None else _checked_output(output, file)
     content: Any = run_at(file, run_id).scenario.content
     where = None if file.is_dir() else str(file)

@@ -19,7 +19,7 @@ from sim.cli.arguments import (
 )
 from sim.cli.output import EXIT_INCONCLUSIVE, complain, tell, width
 from sim.errors import BadInput
-from sim.files.foreign import shell
+from sim.files.foreign import command_line
 
 if TYPE_CHECKING:
     from sim.api.timelines import Timeline
@@ -78,7 +78,7 @@ def draw(
         decided=True,
         everything=everything,
         moments=moments,
-        command=f"replog draw {shell.command([*words, *plugin_arguments()])}",
+        command=f"replog draw {command_line([*words, *plugin_arguments()])}",
     )
     if output is None:
         print(_strip(drawn, columns=width()))

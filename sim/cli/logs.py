@@ -26,8 +26,7 @@ from sim.cli.partitions import (
     print_fate,
     print_notes,
 )
-from sim.files.foreign import shell
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import command_line, one_line
 from sim.files.limits import LONG
 
 LogPath = Annotated[
@@ -178,7 +177,7 @@ def _print(
         print("expectation NOT met" if differences else "expectation met")
     if differences:
         options = [*(f"--rule={text}" for text in rule or []), *plugin_arguments()]
-        print(f"reproduce: replog {name} {shell.command([file, *options])}")
+        print(f"reproduce: replog {name} {command_line([file, *options])}")
     return status
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, NamedTuple
 from sim.cli.arguments import Argument, Output
 from sim.cli.output import tell
 from sim.errors import BadInput, did_you_mean
-from sim.files.extras import origin
-from sim.files.foreign import shell
+from sim.files.foreign import quoted
+from sim.files.shipped import origin
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -67,7 +67,7 @@ def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None
 
     output.parent.mkdir(parents=True, exist_ok=True)
     replace_text(output, text)
-    tell(f"{output}; next: {made.next.replace('FILE', shell.quoted(output))}")
+    tell(f"{output}; next: {made.next.replace('FILE', quoted(output))}")
     return 0
 
 

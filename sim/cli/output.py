@@ -1,7 +1,7 @@
 """The output of commands: tables, JSON, exit statuses, on streams that foreign text cannot break.
 
 Everything that a command prints goes through these streams: characters that cannot be seen are
-escaped (`sim.files.foreign.lines`), and letters that the terminal's encoding lacks. A line that is
+escaped (`sim.files.foreign`), and letters that the terminal's encoding lacks. A line that is
 redrawn writes its own control sequences to the stream beneath.
 """
 
@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from sim.files.foreign.lines import one_line, plain_lines
+from sim.files.foreign import one_line, plain_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
@@ -174,14 +174,14 @@ def print_answer(
 
 def print_json(value: object) -> None:
     """Prints a value as one JSON document."""
-    from sim.files.foreign.documents import json_text
+    from sim.files.foreign import json_text
 
     print_json_text(json_text(value, indent=1))
 
 
 def print_json_text(text: str) -> None:
     """Prints a text that is JSON already."""
-    from sim.files.foreign.documents import fit_for
+    from sim.files.foreign import fit_for
 
     print(fit_for(text, sys.stdout.encoding or "utf-8"))
 

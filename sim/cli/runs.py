@@ -32,7 +32,7 @@ from sim.cli.output import (
     tell,
 )
 from sim.errors import BadInput
-from sim.files.foreign import shell
+from sim.files.foreign import command_line
 
 if TYPE_CHECKING:
     from sim.api.runs import Run
@@ -69,7 +69,7 @@ def run(
         run_id: The number of a run, in the folder of a sweep.
     """
     if run_id is None and file.is_dir():
-        command = shell.command(["replog", "suite", file])
+        command = command_line(["replog", "suite", file])
         raise BadInput(f"{file}: is a folder; run what is in it with: {command}")
     if wanted.trace is not None:
         from sim.files.atomic import check_writable

@@ -26,10 +26,8 @@ from sim.cli.arguments import (
 )
 from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_json, print_table, tell, width
 from sim.errors import BadInput
-from sim.files.extras import check_extra
-from sim.files.foreign import shell
-from sim.files.foreign.lines import one_line
-from sim.files.foreign.names import file_name
+from sim.files.foreign import command_line, file_name, one_line
+from sim.files.shipped import check_extra
 
 if TYPE_CHECKING:
     from sim.study.causes import Cause, Causes
@@ -108,7 +106,7 @@ def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> 
     for name, given in repeated.items():
         values: list[object] = given if isinstance(given, list) else []
         words += [word for value in values for word in (f"--{name}", str(value))]
-    return f"replog matrix {shell.command([*words, *plugin_arguments(), '-o', output])}"
+    return f"replog matrix {command_line([*words, *plugin_arguments(), '-o', output])}"
 
 
 WIDTH_MAX = 100
@@ -172,7 +170,7 @@ def _facts(found: Causes, cause: Cause) -> Iterator[str]:
     from sim.study.causes import NOT_KNOWN
 
     example, story, witness = cause.example, cause.story, cause.witness
-    words = shell.command([found.folder, str(example.run_id), *plugin_arguments()])
+    words = command_line([found.folder, str(example.run_id), *plugin_arguments()])
     yield from _wrapped(f"earliest: after {example.at_ms:,} ms: {example.sentence}")
     yield f"     replog run {words}"
     if story is None:
@@ -182,7 +180,7 @@ def _facts(found: Causes, cause: Cause) -> Iterator[str]:
     if witness is not None:
         cut = "" if witness.complete else "; the tries ran out"
         yield f"   witness: {witness.size} (the run had {witness.run_events:,}){cut}"
-        yield f"     replog run {shell.command([witness.file, *plugin_arguments()])}"
+        yield f"     replog run {command_line([witness.file, *plugin_arguments()])}"
 
 
 def _wrapped(text: str) -> list[str]:
@@ -330,7 +328,7 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
         return []
     if not resume:
         raise BadInput(f"--out {out}: {DOCUMENT} exists; --resume continues it")
-    from sim.files.opening import read_text
+    from sim.files.reading import read_text
 
     try:
         known = json.loads(read_text(path))
@@ -359,7 +357,7 @@ def _write(
     out: Path, plan: Plan, found: Sequence[dict[str, Any]], answers: Iterable[Answer]
 ) -> None:
     from sim.files.atomic import replace_text
-    from sim.files.foreign.documents import json_text
+    from sim.files.foreign import json_text
     from sim.study.explore.page import as_markdown
 
     for answer in answers:

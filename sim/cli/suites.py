@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from sim.cli.arguments import Argument, FailuresIn, Json, Number
 from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, hand_over, print_json, tell
 from sim.errors import BadInput
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import one_line
 from sim.files.limits import JOBS
 
 if TYPE_CHECKING:

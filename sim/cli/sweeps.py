@@ -31,7 +31,7 @@ from sim.cli.output import (
     tell,
 )
 from sim.errors import BadInput
-from sim.files.foreign import shell
+from sim.files.foreign import command_line
 from sim.files.limits import CASES, PARTITIONS, SEED
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
 
 def not_green(missing: Unjudged, *, runs: int, out: Path) -> str:
     """The runs without a verdict, in a line, and a command that repeats one of them."""
-    words = shell.command([out, missing.first_run, *plugin_arguments()])
+    words = command_line([out, missing.first_run, *plugin_arguments()])
     columns = f"see the columns error and reason of {out}/runs"
     return f"{missing.in_words(runs)}; {columns}\nreproduce: replog run {words}"
 
@@ -247,7 +247,7 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
     tell(
         f"{result.out}: {result.runs:,} runs of {result.sweep.drawn}, "
         f"{result.rate:,.0f} runs/s; next: replog report "
-        + shell.command([result.out, *plugin_arguments()])
+        + command_line([result.out, *plugin_arguments()])
     )
 
 

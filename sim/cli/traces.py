@@ -29,7 +29,7 @@ def certify(trace: Path, *, as_json: Json = False) -> int:
     from sim.check.certify import certify as judge
     from sim.check.checker import known_invariants
     from sim.files.limits import TRACE_BYTES
-    from sim.files.opening import read_bytes
+    from sim.files.reading import read_bytes
 
     try:
         made = judge(read_bytes(trace, limit=TRACE_BYTES.most))

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from sim.errors import BadInput
 from sim.files.document import listed, shown
-from sim.files.extras import check_extra
 from sim.files.limits import FILE_COLUMNS, HEADERS, LONG, ROW_GROUP, ROWS, TEXT, whole_number
-from sim.files.opening import UTF_16, head_of
+from sim.files.reading import UTF_16, head_of
+from sim.files.shipped import check_extra
 
 NEEDED = ("key", "value", "timestamp_ms")
 OPTIONAL = ("version", "headers")

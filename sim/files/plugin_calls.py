@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sim.errors import PluginError
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import one_line
 
 TEXT_MAX = 300
 """Longest text of a plugin's message or value in an error."""

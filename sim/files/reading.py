@@ -1,21 +1,149 @@
-"""Files that people write, read strictly: JSON in a file named `.json`, else YAML.
+"""Files of users, opened safely and read strictly: JSON in a file named `.json`, else YAML.
 
+Every read is bounded: devices, sockets and folders are refused before they are opened,
+a pipe has to have a writer and is read once, and every file has a largest size.
 In JSON a field may be given once; the lines of values are found when a message needs one.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, ClassVar, NoReturn
 
 from sim.errors import BadInput
 from sim.files.document import Document, Node, Place, path_of, shown
-from sim.files.limits import JSON_VALUES, LEVELS
-from sim.files.opening import read_text
+from sim.files.limits import DOCUMENT_BYTES, JSON_VALUES, LEVELS
+
+MEBIBYTE = 1 << 20
+_ALLOWED = "allowed: a regular file, or a pipe"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""How text in this encoding begins."""
+
+
+class _Kept:
+    """Contents of pipes, by device and inode; None where they are not kept."""
+
+    contents: ClassVar[dict[tuple[int, int], bytes] | None] = None
+
+
+def keep_pipes() -> None:
+    """Keeps the content of each pipe from now on, so that it can be read more than once.
+
+    For a process that runs one command, which reads its files several times. Contents that were
+    kept before are dropped.
+    """
+    _Kept.contents = {}
+
+
+def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
+    """The content of a file or a pipe.
+
+    Args:
+        path: The file.
+        limit: Most bytes it may have.
+
+    Raises:
+        BadInput: It cannot be read, is neither a regular file nor a pipe, is larger than `limit`,
+            or is a pipe without a writer.
+    """
+    with _clear_errors(path):
+        found = _refuse_others(path, path.stat())
+        name = (found.st_dev, found.st_ino)
+        is_pipe = stat.S_ISFIFO(found.st_mode)
+        if is_pipe and _Kept.contents is not None and name in _Kept.contents:
+            return _Kept.contents[name]
+        with _opened(path) as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise BadInput(f"{path}: has more than {_in_words(limit)}, the most that is read")
+        if is_pipe and not content:
+            raise BadInput(f"{path}: is a pipe without a writer")
+        if is_pipe and _Kept.contents is not None:
+            _Kept.contents[name] = content
+        return content
+
+
+def read_text(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> str:
+    """All of a file as text, without a byte order mark. Raises as `read_bytes`.
+
+    Raises:
+        BadInput: It is not UTF-8.
+    """
+    content = read_bytes(path, limit=limit)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if content.startswith(UTF_16):
+            raise BadInput(f"{path}: is UTF-16 text; allowed: UTF-8") from None
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadInput(f"{path}:{line}: is not UTF-8 text (byte {error.start})") from None
+
+
+def head_of(path: Path, count: int) -> bytes:
+    """The first bytes, at most `count`, of a file that is then read by a library.
+
+    Raises:
+        BadInput: It cannot be read, or is no regular file: a pipe can be read only once.
+    """
+    with _clear_errors(path):
+        if stat.S_ISFIFO(_refuse_others(path, path.stat()).st_mode):
+            text = "is a pipe, and is read more than once here; save what comes through it first"
+            raise BadInput(f"{path}: {text}")
+        with _opened(path) as file:
+            return file.read(count)
+
+
+def is_pipe(path: Path) -> bool:
+    """True where a path leads to a pipe; false where nothing is there."""
+    try:
+        return stat.S_ISFIFO(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    """Turns errors of the system about a file into one line of BadInput."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if str(path) == "-":
+            reason += "; what comes through a pipe is /dev/stdin"
+        raise BadInput(f"{path}: cannot be read: {reason}") from None
+    except ValueError as error:  # a name with a NUL byte in it, which no file can have
+        raise BadInput(f"{path}: cannot be read: {error}") from None
+
+
+def _refuse_others(path: Path, found: os.stat_result) -> os.stat_result:
+    """Status of the file at `path`, if it may be read at all. Raises BadInput."""
+    mode = found.st_mode
+    if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
+        return found
+    if stat.S_ISDIR(mode):
+        raise BadInput(f"{path}: cannot be read: Is a directory")
+    if stat.S_ISSOCK(mode):
+        raise BadInput(f"{path}: is a socket; {_ALLOWED}")
+    raise BadInput(f"{path}: is a device; {_ALLOWED}")
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file, open for reading; a pipe is opened without waiting for a writer."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    os.set_blocking(number, True)
+    return os.fdopen(number, "rb")
+
+
+def _in_words(size: int) -> str:
+    return f"{size // MEBIBYTE} MiB" if size % MEBIBYTE == 0 else f"{size:,} bytes"
+
 
 _DIGITS = 30
 """Digits of a whole number: more than any field takes, and few enough to be read fast."""

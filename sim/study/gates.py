@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Literal, NamedTuple
 
-from sim.files.extras import check_extra
+from sim.files.shipped import check_extra
 
 check_extra("gates need", "report", "numpy", "scipy", "pyarrow")
 
@@ -27,7 +27,7 @@ from scipy import special, stats
 from sim.check.checker import known_invariants
 from sim.check.families import FAMILIES
 from sim.errors import BadInput, did_you_mean
-from sim.files.foreign import markdown
+from sim.files import markdown
 from sim.study.report.rates import measure_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.annotations import error_command

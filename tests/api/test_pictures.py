@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim.files.extras import install
+from sim.files.shipped import install
 from tests.api.conftest import ROOT, STORY
 
 

@@ -264,7 +264,7 @@ def test_a_sweep_without_a_folder_is_gone_with_its_object(swept: sim.Sweep, tmp_
 def test_without_pandas_a_table_is_one_clear_line(
     swept: sim.Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.files.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("sim.files.shipped.find_spec", lambda _: None)
 
     for ask in (lambda: sim.run(7).events, lambda: sim.open_sweep(swept.folder).failures()):
         with pytest.raises(sim.BadInput, match=r"^tables need pandas: pip install "):

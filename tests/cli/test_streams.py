@@ -12,7 +12,7 @@ from typing import TextIO
 import pytest
 
 from sim.cli import main
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import one_line
 from tests.commands import replog
 from tests.foreign.nasty import NASTY
 

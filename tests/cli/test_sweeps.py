@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sim.check import Violation
-from sim.files import extras
+from sim.files import shipped
 from sim.simulate.run import run_of
 from sim.study.sweep import runner
 from tests.cli.conftest import PLAN
@@ -71,7 +71,7 @@ def test_who_asks_for_spark_is_told_what_to_install(
     here: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]
 ) -> None:
     (here / "plan.yaml").write_text(PLAN)
-    monkeypatch.setattr(extras, "find_spec", lambda _name: None)
+    monkeypatch.setattr(shipped, "find_spec", lambda _name: None)
 
     swept = replog("sweep", "plan.yaml", "--count", 1, "--out", "o", *asked)
 

@@ -16,7 +16,7 @@ from sim.diagnose.draw.page import LINE_MAX, PAGE_BYTES_MAX
 from sim.diagnose.draw.scene import Scene
 from sim.diagnose.draw.space_time import sentence_of
 from sim.errors import BadInput
-from sim.files.extras import install
+from sim.files.shipped import install
 from sim.protocol.events.sentences import describe
 from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case, four_replicas, red, story
 

@@ -11,7 +11,7 @@ import sim
 from sim.api.saving import failure_of
 from sim.api.suites import save_result
 from sim.diagnose.failures.folder import FILES
-from sim.files.foreign import markdown
+from sim.files import markdown
 from sim.simulate.run.timed import run_scenario
 from sim.study.suite.cases import run_any
 from tests.commands import replog

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.files import opening
-from sim.files.foreign.lines import one_line
+from sim.files import reading
+from sim.files.foreign import one_line
 from sim.files.limits import DOCUMENT_BYTES
-from sim.files.opening import head_of, is_pipe, keep_pipes, read_bytes, read_text
+from sim.files.reading import head_of, is_pipe, keep_pipes, read_bytes, read_text
 
 
 @pytest.fixture(autouse=True)
 def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening._Kept, "contents", None)
+    monkeypatch.setattr(reading._Kept, "contents", None)
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ OPENED_ELSEWHERE = {
     "cli/new.py": "a template of our own",
     "cli/sweeps.py": "the report that was written a moment before",
     "diagnose/draw/page.py": "a style and a script of our own",
-    "files/extras.py": "what pip wrote about this installation",
+    "files/shipped.py": "what pip wrote about this installation",
     "plugins.py": "what installed packages say of themselves",
     "pytest_plugin.py": "the beginning of a file, of which nearly all are other people's",
     "study/explore/levels.py": "a level that the search itself wrote; a damaged one is told",

@@ -22,10 +22,18 @@ from sim.diagnose.failures.folder import readme
 from sim.diagnose.failures.pages import index_page
 from sim.diagnose.shrink.writing import story_text
 from sim.errors import BadInput
-from sim.files.foreign import html as in_html
-from sim.files.foreign import markdown, names, shell
-from sim.files.foreign.documents import fit_for, json_text, readable
-from sim.files.foreign.lines import one_line, plain_lines
+from sim.files import markdown
+from sim.files.foreign import (
+    LONGEST_BYTES,
+    command_line,
+    file_name,
+    fit_for,
+    html_text,
+    json_text,
+    one_line,
+    plain_lines,
+    readable,
+)
 from sim.files.reading import read_document
 from sim.simulate.run import Run
 from sim.simulate.run.stories import run_story
@@ -160,14 +168,14 @@ def test_text_in_a_page_is_nothing_but_text() -> None:
                     assert one_line(text).strip() in found.text, place
             block = rendered(f"{markdown.block([text, '`````', '<b>'])}\n\nafter\n")
             assert block.tags == ["pre", "code", "p"]
-            shown = Page(f'<p title="{in_html.text(text)}">{in_html.text(text)}</p>')
+            shown = Page(f'<p title="{html_text(text)}">{html_text(text)}</p>')
             assert (shown.tags, shown.attributes) == (["p"], ["title"])
             assert one_line(text) in shown.text.replace("\n", "\\n")
 
 
 def test_a_shell_gets_every_word_as_it_was(tmp_path: Path) -> None:
     words = [text for text in ALL.values() if "\x00" not in text and "\ud800" not in text]
-    line = shell.command(["printf", "%s\\0", *words])
+    line = command_line(["printf", "%s\\0", *words])
 
     told = subprocess.run(["bash", "-c", line], capture_output=True, check=True, cwd=tmp_path)
 
@@ -176,19 +184,19 @@ def test_a_shell_gets_every_word_as_it_was(tmp_path: Path) -> None:
         word.encode("utf-8", "surrogateescape") + b"\0" for word in words
     )
     assert list(tmp_path.iterdir()) == []
-    assert shell.command(["rm", Path("-rf"), "--force", Path("a b")]) == "rm ./-rf --force 'a b'"
+    assert command_line(["rm", Path("-rf"), "--force", Path("a b")]) == "rm ./-rf --force 'a b'"
 
 
 def test_a_name_of_a_file_is_one(tmp_path: Path) -> None:
     long = {text[:5]: text for text in ("x" * 300, "日" * 300, ".", "..", "-", "a/" * 99)}
     with each(ALL | long) as texts:
         for number, text in enumerate(texts):
-            name, place = names.file_name(text, instead="nothing"), tmp_path / str(number)
+            name, place = file_name(text, instead="nothing"), tmp_path / str(number)
             (place / name).mkdir(parents=True)
             assert [one.name for one in place.iterdir()] == [name]
             assert not name.startswith((".", "-"))
-            assert len(name.encode()) <= names.LONGEST_BYTES
-    assert names.file_name("für r2, no-resurrection", instead="x") == "für-r2--no-resurrection"
+            assert len(name.encode()) <= LONGEST_BYTES
+    assert file_name("für r2, no-resurrection", instead="x") == "für-r2--no-resurrection"
 
 
 def red(text: str) -> CaseResult:

@@ -11,17 +11,12 @@ from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 from sim.protocol.replication import Replica
 from sim.protocol.replication.messages import Answer, ErrorCode, FetchSnapshotRequest, SnapshotId
 from sim.protocol.replication.replica import Snapshot
+from sim.protocol.replication.snapshots import FOOTER_BYTES, HEADER_BYTES, file_bytes, record_ends
 from sim.protocol.replication.snapshots.delete import delete_prefix
 from sim.protocol.replication.snapshots.fetch import (
     answer_fetch_snapshot,
     receive_snapshot_chunk,
     snapshot_request,
-)
-from sim.protocol.replication.snapshots.layout import (
-    FOOTER_BYTES,
-    HEADER_BYTES,
-    file_bytes,
-    record_ends,
 )
 from sim.protocol.replication.snapshots.take import take_snapshot
 from sim.protocol.rules import Rules

@@ -17,7 +17,7 @@ from sim.protocol.events import Appended, IsrChanged, LeaderElected
 from sim.protocol.log import Batch, Log, Record
 from sim.protocol.log.segment import OffsetIndex
 from sim.protocol.replication import Replica
-from sim.protocol.replication.frozen import freeze
+from sim.protocol.replication.replica import freeze
 from sim.protocol.rules import Rules
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.format import Story

@@ -6,8 +6,7 @@ import pytest
 
 from sim.protocol.log import Log, LogConfig
 from sim.protocol.replication import Replica
-from sim.protocol.replication.frozen import freeze, maker
-from sim.protocol.replication.replica import log_config
+from sim.protocol.replication.replica import freeze, log_config, maker
 from sim.study.explore.parts import WatchedReplica, parts_of
 from tests.schedules.agreement import TRIED, Schedule, Walk, rules_of
 

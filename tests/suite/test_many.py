@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.files.opening import keep_pipes
+from sim.files.reading import keep_pipes
 from sim.study.suite import cases, collect, run_suite
 from sim.study.suite.result import BAD_INPUT, ERROR, CaseResult
 from sim.study.suite.selecting import last_failed, remember

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import sim
-from sim.files.foreign import markdown
+from sim.files import markdown
 from sim.study.suite import CaseResult, collect, run_suite
 from sim.study.suite.annotations import error_commands
 from sim.study.suite.reports import failure_lines, page, write_junit

@@ -30,7 +30,7 @@ from sim.diagnose.draw.shapes import (
 )
 from sim.diagnose.draw.space_time import SpaceTime
 from sim.errors import BadInput
-from sim.files.extras import install
+from sim.files.shipped import install
 
 ROWS_MAX = 60
 """How many events are drawn: the violation and the last ones; the picture says how many are not."""

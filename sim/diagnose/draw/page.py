@@ -23,9 +23,8 @@ from sim.diagnose.draw.shapes import inline_of, sample
 from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
 from sim.diagnose.explain import Explanation
 from sim.errors import BadInput
-from sim.files.extras import check_extra
-from sim.files.foreign.documents import json_text
-from sim.files.foreign.lines import shown
+from sim.files.foreign import json_text, shown
+from sim.files.shipped import check_extra
 from sim.protocol import events as on
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from matplotlib.patches import BoxStyle, FancyBboxPatch, Patch, Polygon
 
 from sim.diagnose.draw.looks import LOOKS, Colour
 from sim.diagnose.draw.shapes import Path, Picture, Rect, Text
-from sim.files.foreign.lines import escaped, one_line
+from sim.files.foreign import escaped, one_line
 
 SCALE = 2
 """Pixels of the file for one pixel of the picture."""

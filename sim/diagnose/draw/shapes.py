@@ -18,7 +18,7 @@ from sim.diagnose.draw.looks import (
     letter_width,
     meant,
 )
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import one_line
 
 
 class Rect(NamedTuple):

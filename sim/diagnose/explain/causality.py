@@ -152,7 +152,7 @@ def causality(past: Past, violation: Violation) -> nx.DiGraph:
     Raises:
         BadInput: networkx is not installed.
     """
-    from sim.files.extras import check_extra
+    from sim.files.shipped import check_extra
 
     check_extra("a graph needs", "report", "networkx")
     import networkx as nx

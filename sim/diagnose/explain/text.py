@@ -16,7 +16,7 @@ from sim.diagnose.explain.past import Past, Recorded
 from sim.diagnose.explain.questions import deciding
 from sim.diagnose.explain.removed import span
 from sim.diagnose.explain.signature import so_since
-from sim.files.foreign.lines import LONGEST, one_line
+from sim.files.foreign import LONGEST, one_line
 from sim.protocol import events as on
 from sim.protocol.events import Event
 from sim.protocol.events.sentences import About, describe

@@ -15,12 +15,10 @@ from sim.check.violation import unexpected
 from sim.diagnose.draw import Case, html, strip, svg
 from sim.diagnose.explain.signature import signature_of
 from sim.diagnose.failures.pages import PAGE, first
+from sim.files import markdown
 from sim.files.document import Document
-from sim.files.foreign import markdown
-from sim.files.foreign.documents import json_text
-from sim.files.foreign.lines import LONGEST, one_line
-from sim.files.foreign.markdown import block, text
-from sim.files.foreign.names import LONGEST_BYTES, file_name
+from sim.files.foreign import LONGEST, LONGEST_BYTES, file_name, json_text, one_line
+from sim.files.markdown import block, text
 from sim.protocol.rules.spec import RuleValue
 from sim.simulate.run import Run
 from sim.simulate.run.trace_file import write_trace
@@ -324,7 +322,7 @@ def log_failure(result: CaseResult, file: Path) -> LogFailure:
     Raises:
         BadInput: The file is no longer readable.
     """
-    from sim.files.opening import read_text
+    from sim.files.reading import read_text
     from sim.simulate.logfile.file import read_log_document
 
     suffix = ".json" if result.path.suffix == ".json" else ".yaml"

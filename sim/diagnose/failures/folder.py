@@ -14,10 +14,10 @@ from typing import Any
 from sim.diagnose.failures.failure import COMMAND, EXPLANATION, SENTENCE, Failure
 from sim.diagnose.failures.pages import Red, first, index_page
 from sim.errors import BadInput
+from sim.files import markdown
 from sim.files.atomic import replace_text
-from sim.files.foreign import markdown
-from sim.files.foreign.documents import json_text, readable
-from sim.files.foreign.markdown import block, text
+from sim.files.foreign import json_text, readable
+from sim.files.markdown import block, text
 from sim.files.reading import read_json
 from sim.plugins import as_options
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from sim.diagnose.draw.looks import variables
-from sim.files.foreign import html
-from sim.files.foreign.lines import LONGEST, one_line
+from sim.files.foreign import LONGEST, html_text, one_line
 
 _STYLE = (
     "body{margin:0 auto;padding:12px 16px 40px;max-width:80rem;background:var(--paper);"
@@ -65,11 +64,11 @@ def index_page(
     for one in red:
         document = documents.get(one.folder, {})
         sentence = document.get("sentence", "") if document.get("invariant") else ""
-        lines = "<br>".join(map(html.text, [*one.lines, *([sentence] if sentence else [])]))
-        said = f"<strong>{html.text(one.how)}</strong>: {lines}"
+        lines = "<br>".join(map(html_text, [*one.lines, *([sentence] if sentence else [])]))
+        said = f"<strong>{html_text(one.how)}</strong>: {lines}"
         rows.append(_row(one.folder, document, one.file, said))
     others = [
-        _row(name, document, name, html.text(document.get("sentence", "")))
+        _row(name, document, name, html_text(document.get("sentence", "")))
         for name, document in documents.items()
         if name not in shown
     ]
@@ -84,8 +83,8 @@ def _row(folder: str, document: Mapping[str, Any], name: str, said: str) -> str:
     files = document.get("files")
     page = PAGE if isinstance(files, list) and PAGE in files else ""
     place = quote(folder, errors="surrogateescape")
-    link = f'<a href="{place}/{page}">{html.text(name)}</a>' if folder else html.text(name)
-    cause = html.text(document.get("cause", ""))
+    link = f'<a href="{place}/{page}">{html_text(name)}</a>' if folder else html_text(name)
+    cause = html_text(document.get("cause", ""))
     return f"<tr><td>{link}</td><td>{said}</td><td>{cause}</td></tr>"
 
 
@@ -101,7 +100,7 @@ def _page(title: str, body: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.text(title)}</title>"
+        f"<title>{html_text(title)}</title>"
         f"<style>:root{{color-scheme:light dark;{variables()}}}{_STYLE}</style></head>"
-        f"<body><h1>{html.text(title)}</h1>{body}</body></html>\n"
+        f"<body><h1>{html_text(title)}</h1>{body}</body></html>\n"
     )

@@ -18,7 +18,7 @@ from sim.diagnose.shrink.from_run import story_from_run, why_no_story
 from sim.diagnose.shrink.target import Target, target_of
 from sim.diagnose.shrink.writing import file_of, near_miss_file
 from sim.diagnose.what_if.heals import NearMiss, near_miss_of
-from sim.files.foreign.names import file_name
+from sim.files.foreign import file_name
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.format import Story
 

@@ -10,7 +10,7 @@ from typing import Any
 from sim.check.checker import story_invariants
 from sim.errors import BadInput
 from sim.files.document import Document
-from sim.files.foreign.lines import is_plain, one_line
+from sim.files.foreign import is_plain, one_line
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
 from sim.protocol.rules import Rules

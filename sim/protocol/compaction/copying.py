@@ -25,7 +25,7 @@ from sim.protocol.compaction.tombstones import (
 )
 from sim.protocol.compaction.transactions import TransactionWatch, aborted_in
 from sim.protocol.log import Batch, Control, Record, Segment
-from sim.protocol.log.old_formats import OldBatch, converted
+from sim.protocol.log.formats import OldBatch, converted
 from sim.protocol.log.segment import Call
 
 MARKER_KEYS: Final = {

@@ -11,7 +11,6 @@ from typing import Final, get_args
 from sim.protocol.events.cleaning import *
 from sim.protocol.events.cluster import *
 from sim.protocol.events.logs import *
-from sim.protocol.events.snapshots import *
 
 Event = (
     ReplicaAdded

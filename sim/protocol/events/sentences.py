@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import asdict
 
-from sim.files.foreign.lines import LONGEST, one_line
+from sim.files.foreign import LONGEST, one_line
 from sim.protocol import events as on
 from sim.protocol.events import Event, Removal
 from sim.protocol.log import Batch, Record

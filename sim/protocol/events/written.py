@@ -1,14 +1,16 @@
-"""The form of an event in a written trace, see `FORMAT.md` in this folder."""
+"""Events as a trace file has them (`FORMAT.md` in this folder), and the digest of all of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from sim.protocol.events import Event
+from sim.protocol.events import NAMES, Event, Named
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.log.record import Record
 
@@ -32,3 +34,18 @@ def _plain(value: Any, is_tombstone: IsTombstone) -> Any:
             parts["tombstone"] = value.key is not None and is_tombstone(value)
         return parts
     return [_plain(part, is_tombstone) for part in value] if isinstance(value, tuple) else value
+
+
+DIGEST_BYTES: Final = 16
+CHUNK: Final = 2048
+"""So many events go into the digest at once; it depends on that."""
+
+
+def digest_of(events: Sequence[tuple[int, Event]]) -> str:
+    """Digest of (ms or step, event) in order, 32 hex digits; a run takes it along the way."""
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for start in range(0, len(events) + 1, CHUNK):
+        part = events[start : start + CHUNK]
+        chunk: list[Named] = [(at, NAMES[type(event)], event) for at, event in part]
+        digest.update(msgspec.msgpack.encode(chunk))
+    return digest.hexdigest()

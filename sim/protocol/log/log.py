@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Final
 
 from sim.protocol.log.epochs import LeaderEpochCache
-from sim.protocol.log.old_formats import OldBatch
+from sim.protocol.log.formats import OldBatch
 from sim.protocol.log.producers import AbortedTransaction, ProducerSnapshots, ProducerStates
 from sim.protocol.log.record import Batch
 from sim.protocol.log.segment import Call, Segment

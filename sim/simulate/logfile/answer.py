@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.log import Batch, Log
-from sim.protocol.log.old_formats import OldBatch
+from sim.protocol.log.formats import OldBatch
 from sim.simulate.logfile.batches import MAGIC
 from sim.simulate.logfile.file import LogFile, log_file_from
 from sim.simulate.logfile.run import PassResult, StepResult, run_steps

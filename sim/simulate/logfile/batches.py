@@ -15,7 +15,7 @@ from sim.files.document import Place, listed, shown, unknown_field
 from sim.files.limits import BATCH_OFFSETS, HEADERS, LEADER_EPOCH, LONG, PRODUCER_EPOCH, in_words
 from sim.files.models import Part
 from sim.protocol.log import Batch, Control, Record
-from sim.protocol.log.old_formats import OldBatch, old_batch
+from sim.protocol.log.formats import OldBatch, old_batch
 from sim.protocol.log.producers import MAX_SEQUENCE
 from sim.protocol.log.record import BATCH_HEADER_BYTES, STRAY_BYTES, control_size, size_of
 from sim.simulate.logfile.rules import LogRules

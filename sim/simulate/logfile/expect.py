@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from sim.check import Violation
 from sim.errors import did_you_mean
 from sim.files.document import Document, Place, as_list, as_object, listed, shown
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import one_line
 from sim.simulate.logfile.answer import answer_to, step_answer
 from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import EligibleFile, eligible_file_in, is_eligible_document

@@ -17,7 +17,7 @@ from sim.protocol.compaction.plan import REASONS, Reason
 from sim.protocol.compaction.strategies import Version
 from sim.protocol.compaction.tombstones import Circumstances, record_horizon
 from sim.protocol.log import AbortedTransaction, Batch, Record
-from sim.protocol.log.old_formats import OldBatch
+from sim.protocol.log.formats import OldBatch
 from sim.protocol.rules.policy import cleaner_strategy
 from sim.simulate.logfile.answer import REASON_TEXTS
 from sim.simulate.logfile.batches import readable

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sim.protocol.compaction import PassFailed
 from sim.protocol.log import Batch, Log, Segment
-from sim.protocol.log.old_formats import OldBatch
+from sim.protocol.log.formats import OldBatch
 from sim.simulate.logfile.eligible import DescribedLog, LogEligibility, look_at
 from sim.simulate.logfile.rules import TopicOfLog
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sim.protocol.compaction import Cleaning, CleaningPass, OffsetMap, PassFailed, clean
 from sim.protocol.log import Log, LogConfig, Record, Segment
-from sim.protocol.log.old_formats import OldBatch
+from sim.protocol.log.formats import OldBatch
 from sim.protocol.log.producers import SentBatch
 from sim.protocol.rules.policy import cleaner_policy
 from sim.simulate.logfile.eligible import LogEligibility

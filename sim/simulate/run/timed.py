@@ -26,7 +26,7 @@ from sim.check.facts import Asked
 from sim.check.violation import Violation, judged, not_as_expected
 from sim.plugins import observing
 from sim.protocol.events import NAMES, Event, Named
-from sim.protocol.events.digest import CHUNK, DIGEST_BYTES
+from sim.protocol.events.written import CHUNK, DIGEST_BYTES
 from sim.simulate.cluster.context import SimulationResult, Spent
 from sim.simulate.cluster.simulation import Fork, simulate
 from sim.simulate.run.value import Run, Settling

@@ -150,7 +150,7 @@ class Run:
         """Digest of all events with their times, 32 hex digits."""
         if self.known_digest:
             return self.known_digest
-        from sim.protocol.events.digest import (
+        from sim.protocol.events.written import (
             digest_of,  # what only needs a verdict imports no msgspec
         )
 

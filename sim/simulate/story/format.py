@@ -17,7 +17,7 @@ from sim.files.document import (
     shown,
     tags_at,
 )
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import one_line
 from sim.files.formats import STORY_FORMAT
 from sim.files.limits import Limit
 from sim.files.reading import read_document

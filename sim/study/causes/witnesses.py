@@ -15,8 +15,7 @@ import msgspec
 
 from sim.errors import BadInput
 from sim.files.atomic import replace_text
-from sim.files.opening import read_text
-from sim.files.reading import read_json
+from sim.files.reading import read_json, read_text
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.study.causes.grouping import TRIES, Cause, Causes, Witness, make_witness
 from sim.study.sweep.folder import clear_errors, write_json

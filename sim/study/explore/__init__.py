@@ -4,7 +4,7 @@ A plan says how many replicas there are, what may be written, and how often a re
 elected, go down, leave the in-sync set; every schedule of such moves is followed, breadth first.
 """
 
-from sim.files.extras import check_extra
+from sim.files.shipped import check_extra
 
 
 def check_installation() -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from sim.protocol.events import Appended, Event, HighWatermarkMoved, IsrChanged, LeaderElected
 from sim.protocol.replication import follower, leader
-from sim.protocol.replication.frozen import freeze
+from sim.protocol.replication.replica import freeze
 from sim.protocol.rules import Rules
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.format import Story

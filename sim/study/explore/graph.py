@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sim.errors import BadInput
-from sim.files.extras import check_extra
+from sim.files.shipped import check_extra
 from sim.protocol.rules import Rules
 from sim.study.explore.judging import names_of
 from sim.study.explore.search import Search

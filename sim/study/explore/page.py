@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sim.files.foreign.documents import json_text
+from sim.files.foreign import json_text
 from sim.files.formats import PROVEN_FORMAT
-from sim.files.opening import read_text
+from sim.files.reading import read_text
 from sim.protocol.rules import Rules
 from sim.protocol.rules.rules import shown as rule_shown
 from sim.study.explore.plan import Plan

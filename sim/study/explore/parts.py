@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from sim.protocol.log import Log
 from sim.protocol.log.segment import OffsetIndex, Segment
 from sim.protocol.replication import Replica
-from sim.protocol.replication.frozen import attributes, freeze, maker, renamed
-from sim.protocol.replication.replica import Leadership
+from sim.protocol.replication.replica import Leadership, attributes, freeze, maker, renamed
 from sim.protocol.rules import Rules
 from sim.study.explore.tables import Column, Hashes, Known, Memo, Numbering, Numbers, hash_of_text
 from sim.study.explore.world import Budgets

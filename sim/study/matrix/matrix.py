@@ -21,7 +21,7 @@ from sim.check import Checker, Violation
 from sim.check.checker import safety_invariants, story_invariants
 from sim.check.counters import RunCounters
 from sim.errors import BadInput, did_you_mean
-from sim.files.foreign import markdown
+from sim.files import markdown
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.limits import COMBINATIONS
 from sim.protocol.rules import RULES, Rules

@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 
 from sim.files.changes import read_changes
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import one_line
 from sim.protocol.rules import Rules
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import Consumer, Scenario, Topic, TraceSource, Workload

@@ -7,7 +7,7 @@ alternatives of its decisions side by side, with what searches prove and stories
 
 from __future__ import annotations
 
-from sim.files.extras import check_extra
+from sim.files.shipped import check_extra
 
 check_extra("reports need", "report", "scipy", "jinja2", "pyarrow", "duckdb")
 

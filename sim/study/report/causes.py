@@ -6,7 +6,7 @@ from typing import Any
 
 from sim.diagnose.draw import Case, figure_html
 from sim.errors import BadInput
-from sim.files.foreign import shell
+from sim.files.foreign import command_line
 from sim.plugins import as_options
 from sim.study.causes import Cause, Causes, played
 from sim.study.causes.grouping import Witness
@@ -38,7 +38,7 @@ def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
         "file": file.as_posix(),
         "size": witness.size,
         "text": witness.text,
-        "command": f"replog run {shell.command(words)}",
+        "command": f"replog run {command_line(words)}",
     }
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sim.errors import BadInput
-from sim.files.foreign import markdown
-from sim.files.opening import read_text
+from sim.files import markdown
+from sim.files.reading import read_text
 from sim.study.causes import Causes
 from sim.study.report.causes import causes_content
 from sim.study.report.cells import grid_table

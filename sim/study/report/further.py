@@ -10,7 +10,7 @@ from typing import Any, Final
 from sim.bounds import Bounds
 from sim.errors import BadInput
 from sim.files.atomic import replace_text
-from sim.files.foreign.documents import json_text
+from sim.files.foreign import json_text
 from sim.files.formats import PROVEN_FORMAT
 from sim.files.shipped import shipped_folder
 from sim.protocol.rules import Rules

@@ -18,7 +18,7 @@ from sim.check.families import DELETED_KEY_RETURNS, FAMILIES, LOG_DIVERGENCE
 from sim.check.registry import declared_family
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import PROVEN_FORMAT
-from sim.files.opening import read_text
+from sim.files.reading import read_text
 from sim.files.shipped import shipped_folder, shipped_path
 from sim.protocol.rules import Rules
 from sim.simulate.run import conclusive, run_of

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import jinja2
 
 from sim.errors import BadInput
+from sim.files import markdown
 from sim.files.atomic import replace_text
-from sim.files.foreign import lines, markdown
-from sim.files.foreign.documents import json_text
+from sim.files.foreign import json_text, shown
 from sim.study.causes import add_witnesses, causes_of
 from sim.study.causes.witnesses import ToldWitness
 from sim.study.report.content import as_document, quoted, report_content
@@ -98,7 +98,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=lines.shown,
+        finalize=shown,
     )
     environment.filters |= {
         "unbroken": _unbroken,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from sim.files.foreign import markdown
+from sim.files import markdown
 
 
 class Piece(NamedTuple):

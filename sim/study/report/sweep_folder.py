@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
-from sim.files.foreign import shell
+from sim.files.foreign import command_line, quoted
 from sim.plugins import as_options
 from sim.study.report.rates import NO_HAZARDS, Hazards, hazards_met
 from sim.study.sweep.folder import clear_errors, plan_content
@@ -53,7 +53,7 @@ class SweepFolder:
     @property
     def sweep_command(self) -> str:
         """The command that makes the sweep."""
-        file = shell.quoted(_without_folders(self.plan["plan_file"] or "PLAN"))
+        file = quoted(_without_folders(self.plan["plan_file"] or "PLAN"))
         drawn = f"--count {self.plan['count']} --seed {self.plan['seed']}"
         return f"replog sweep {file} {drawn} --out {self._named()}"
 
@@ -68,7 +68,7 @@ class SweepFolder:
 
     def _named(self, *more: str) -> str:
         """The folder, and the plugins that the sweep was made with."""
-        return shell.command([self.name, *more, *as_options(self.plan.get("plugins", ()))])
+        return command_line([self.name, *more, *as_options(self.plan.get("plugins", ()))])
 
 
 def read_folder(out: Path) -> SweepFolder:

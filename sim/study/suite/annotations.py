@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.files.foreign.lines import LONGEST, one_line
+from sim.files.foreign import LONGEST, one_line
 from sim.files.reading import read_document
 from sim.study.suite.reports import failure_lines
 from sim.study.suite.result import BAD_INPUT, ERROR, CaseResult

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sim.bounds import Bounds, bound_each_run, bounded, bounds_in_force
 from sim.errors import BadInput
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import one_line
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
-from sim.files.opening import is_pipe
+from sim.files.reading import is_pipe
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.simulate.run import run_of
 from sim.study.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult, NotRun

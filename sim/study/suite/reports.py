@@ -9,9 +9,9 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from sim.check.violation import not_as_expected
+from sim.files import markdown
 from sim.files.atomic import replacing
-from sim.files.foreign import markdown
-from sim.files.foreign.lines import LONGEST, one_line
+from sim.files.foreign import LONGEST, one_line
 from sim.study.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult
 
 DIFFERENCES = 4

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sim.check import Violation
-from sim.files.foreign import shell
+from sim.files.foreign import command_line
 from sim.plugins import as_options
 from sim.simulate.run import Run
 
@@ -160,7 +160,7 @@ class CaseResult(NamedTuple):
     def command(self) -> str:
         """The command that reproduces it, with the plugins that were named."""
         words: list[object] = [self.path, *as_options()]
-        return f"{self.outcome.command} {shell.command(words)}"
+        return f"{self.outcome.command} {command_line(words)}"
 
     def as_json(self) -> dict[str, Any]:
         """The row of `replog suite --json`."""

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.errors import BadInput
 from sim.files.document import Complaints, Document, check_format
-from sim.files.foreign import shell
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import command_line, one_line
 from sim.files.formats import (
     FOLDERS,
     LOG_FORMAT,
@@ -30,8 +29,7 @@ from sim.files.formats import (
     WRITTEN,
     kind_of,
 )
-from sim.files.opening import is_pipe, read_text
-from sim.files.reading import document_in, read_document
+from sim.files.reading import document_in, is_pipe, read_document, read_text
 
 if TYPE_CHECKING:
     from sim.files.document import Document
@@ -197,7 +195,7 @@ def elsewhere(document: Document, path: Path | None) -> str | None:
     found, kind = top.get("format"), kind_of(top)
     if path is None or kind is None:
         return None
-    command = shell.command(["replog", kind.command, path])
+    command = command_line(["replog", kind.command, path])
     return f"{document.name}: format: {found}: a {kind.name}; run it with: {command}"
 
 

@@ -16,8 +16,7 @@ from sim.errors import BadInput
 from sim.files.atomic import replace_text
 from sim.files.document import OPERATORS, Document, is_tag, tags_at
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
-from sim.files.opening import read_text
-from sim.files.reading import read_document
+from sim.files.reading import read_document, read_text
 from sim.study.suite.result import CaseResult
 from sim.study.suite.scenario_files import Collected, from_here
 

@@ -6,6 +6,6 @@
 
 from __future__ import annotations
 
-from sim.files.extras import check_extra
+from sim.files.shipped import check_extra
 
 check_extra("sweeps need", "report", "pyarrow", "duckdb")

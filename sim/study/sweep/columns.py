@@ -105,7 +105,7 @@ _TAIL = (
     Column(
         "digest",
         "Digest of every event with its time, 32 hex digits.",
-        "sim.protocol.events.digest",
+        "sim.protocol.events.written",
         of=lambda run: run.digest,
     ),
     Column(

@@ -27,8 +27,8 @@ from pydantic import ValidationError
 
 from sim.errors import BadInput
 from sim.files.atomic import replace_text
-from sim.files.foreign.documents import json_text, readable
-from sim.files.opening import read_bytes
+from sim.files.foreign import json_text, readable
+from sim.files.reading import read_bytes
 from sim.plugins import in_use, require_plugins
 from sim.study.sweep.plan import Plan, Sweep, number_runs
 from sim.study.sweep.revision import Made, made_by

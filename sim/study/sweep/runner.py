@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from sim.errors import BadInput, did_you_mean
-from sim.files.extras import check_extra, install
+from sim.files.shipped import check_extra, install
 from sim.plugins import in_use
 from sim.simulate.run.timed import LEFT_THE_CONTRACT
 from sim.study.sweep.engines.process import ProcessEngine

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from sim.protocol.events import Event, PrefixDeleted, SnapshotDeleted
 from sim.protocol.replication.replica import Replica, Snapshot
-from sim.protocol.replication.snapshots.layout import file_bytes
+from sim.protocol.replication.snapshots import file_bytes
 from sim.protocol.rules.rules import Rules
 
 

@@ -24,7 +24,7 @@ from sim.protocol.replication.messages import (
     FetchSnapshotResponse,
 )
 from sim.protocol.replication.replica import Replica, Snapshot, empty_log
-from sim.protocol.replication.snapshots.layout import file_bytes, records_within
+from sim.protocol.replication.snapshots import file_bytes, records_within
 from sim.protocol.rules.rules import Rules
 
 

@@ -11,7 +11,7 @@ from sim.protocol.log import Control, Record, control_batch
 from sim.protocol.replication.leader import append
 from sim.protocol.replication.messages import SnapshotId
 from sim.protocol.replication.replica import Replica, Snapshot
-from sim.protocol.replication.snapshots.layout import file_bytes
+from sim.protocol.replication.snapshots import file_bytes
 from sim.protocol.rules.policy import judging_strategy
 from sim.protocol.rules.rules import Rules
 

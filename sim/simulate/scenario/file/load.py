@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS, discover
 from sim.files.document import Complaints, Document, Location, Report, check_format, unknown_value
-from sim.files.foreign.lines import one_line
+from sim.files.foreign import one_line
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import check_size, shaped
 from sim.files.reading import read_document

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sim.errors import BadInput
 from sim.files.document import Location, Report
-from sim.files.opening import head_of
+from sim.files.reading import head_of
 from sim.simulate.scenario.file.format import (
     EndLine,
     RandomWorkload,

@@ -20,7 +20,7 @@ from typing import Any
 
 from sim.errors import BadInput
 from sim.files.document import Location, shown, told_together
-from sim.files.foreign.lines import is_plain
+from sim.files.foreign import is_plain
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
 from sim.files.yaml_text import parse_yaml

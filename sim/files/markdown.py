@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from sim.files.foreign.lines import one_line, plain_lines
+from sim.files.foreign import one_line, plain_lines
 
 _SIGNS = re.compile(r"[\\`*|\[\]]|\{(?=[:#.%])|(?<![^\W_])_|_(?![^\W_])")
 """Signs that a backslash makes plain for every reader; `_` within a word is plain."""
