@@ -127,9 +127,8 @@ class ScenarioFile(pytest.File):
         # scenario needs are here, and not made for those.
         from sim.errors import BadInput
         from sim.files.foreign import one_line
-        from sim.study.suite.cases import load_case
+        from sim.study.suite.cases import load_case, tags_of
         from sim.study.suite.scenario_files import format_of, set_aside
-        from sim.study.suite.selecting import tags_of
 
         has_to_be = bool(self.config.getini(PATHS))
         if self._is_evidence():
@@ -201,7 +200,7 @@ class ScenarioItem(FileItem):
             result = result.strictly()
         self.user_properties += [(NOTE, line) for line in result.notes]
         if not result.expectation_met:
-            from sim.api.suites import save_result
+            from sim.api.failures import save_result
 
             folder = self.config.getoption(FAILURES)
             raise NotAsExpected(result, None if folder is None else save_result(result, folder))

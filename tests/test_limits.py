@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from sim.cli.schemas.formats import log_schema, plan_schema, story_schema
+from sim.cli.schemas import log_schema, plan_schema, scenario_schema, story_schema
 from sim.errors import BadInput
 from sim.files.limits import LIMITS, LONG, whole_number
 from sim.simulate.scenario.file.load import load_scenario
-from sim.simulate.scenario.file.schema import scenario_schema
 from sim.simulate.story.format import story_from
 from sim.study.sweep.plan import load_plan
 from tests.commands import replog

@@ -387,7 +387,7 @@ class Explored:
         Raises:
             BadInput: There is no such rule set, or the world has more states.
         """
-        from sim.study.explore.graph import graph_of
+        from sim.study.explore.page import graph_of
 
         searched = dict(self._plan.searched())
         label = next(iter(searched)) if rules is None else rules

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sim.diagnose.shrink.smallest import Case, SmallestExample
     from sim.diagnose.what_if.heals import Healings, NearMiss
     from sim.diagnose.what_if.no_return import NoReturn, Point
-    from sim.study.explore.shorter import Shortest
+    from sim.study.explore.witness import Shortest
 
 
 WITHIN_S = 60.0
@@ -275,7 +275,7 @@ def _searched(found: SmallestExample, within: float) -> Shortest:
     check_installation()
     from sim.files.reading import document_in
     from sim.simulate.story.format import story_in
-    from sim.study.explore.shorter import Shortest, shortest
+    from sim.study.explore.witness import Shortest, shortest
 
     if found.kind != "story":
         return Shortest("a search follows the steps of stories")

@@ -59,8 +59,8 @@ def matrix(
         output: Also write a page of Markdown to this file.
     """
     from sim.files.atomic import check_writable, replace_text
-    from sim.study.matrix import matrix as page
-    from sim.study.matrix.matrix import choice_of, choices_of, make_matrix
+    from sim.study import matrix as page
+    from sim.study.matrix import choice_of, choices_of, make_matrix
 
     if output is not None:
         check_writable(output, what=f"--output {output}", read=paths)
@@ -343,7 +343,7 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
 
 
 def _document(plan: Plan, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    from sim.study.sweep.revision import made_by
+    from sim.version import made_by
 
     return {
         "format": FORMAT,

@@ -66,9 +66,8 @@ def suite(
     from sim.files.atomic import check_writable
     from sim.files.shipped import shipped_folder
     from sim.study.suite import collect, exit_code
-    from sim.study.suite.annotations import error_commands
-    from sim.study.suite.reports import page, write_junit
-    from sim.study.suite.selecting import remember, select
+    from sim.study.suite.cases import remember, select
+    from sim.study.suite.reports import error_commands, page, write_junit
 
     if not (paths or shipped):
         text = "nothing to run: give files or folders, or --shipped"
@@ -151,7 +150,7 @@ def _counted(results: Sequence[CaseResult]) -> str:
 
 def _last_failed(found: Collected) -> Collected:
     """The files that failed in their last run, and those that are refused; all, if none did."""
-    from sim.study.suite.selecting import last_failed
+    from sim.study.suite.cases import last_failed
 
     failed = last_failed()
     if not any(path.absolute() in failed for path in found.files):
@@ -198,7 +197,7 @@ def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
 
 def _save(results: Sequence[CaseResult], folder: Path, summary: str) -> Mapping[Path, Path]:
     """Writes a folder for each failure and a page that lists them; the folder of each file."""
-    from sim.api.suites import save_result, write_index_of_suite
+    from sim.api.failures import save_result, write_index_of_suite
     from sim.cli.sweeps import FOLDERS_MAX
 
     saved: dict[Path, Path] = {}

@@ -97,7 +97,7 @@ def trace_replay(
 
     from sim.protocol.compaction import STRATEGIES
     from sim.protocol.rules import rules_from
-    from sim.study.matrix.trace_replay import replay_trace
+    from sim.study.trace_replay import replay_trace
 
     values = rule_values(rule)
     rules = rules_from({"preset": "kafka-4.0", "map_range": "full", **values}, where="--rule")

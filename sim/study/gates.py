@@ -28,9 +28,9 @@ from sim.check.checker import known_invariants
 from sim.check.families import FAMILIES
 from sim.errors import BadInput, did_you_mean
 from sim.files import markdown
-from sim.study.report.rates import measure_of
+from sim.study.report.hazards import measure_of
 from sim.study.report.sweep_folder import SweepFolder
-from sim.study.suite.annotations import error_command
+from sim.study.suite.reports import error_command
 from sim.study.sweep import wording
 from sim.study.sweep.stats import holm
 

@@ -16,7 +16,7 @@ from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import promise_of
 from sim.simulate.story import load_story
 from sim.study.causes import Causes, add_witnesses, causes_of, played, witnesses
-from sim.study.causes.track_record import TrackRecord
+from sim.study.causes.grouping import TrackRecord
 from sim.study.suite.scenario_files import format_of, scenario_files
 from sim.study.sweep.stats import clopper_pearson
 from sim.study.sweep.table import scenario_of_run
@@ -180,7 +180,7 @@ def test_the_command_fits_a_narrow_terminal_and_its_document_has_the_same(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sim.study.causes.track_record.shipped_folder", lambda: stories)
+    monkeypatch.setattr("sim.study.causes.grouping.shipped_folder", lambda: stories)
 
     assert causes_command(folder) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import sim
+from sim.api.failures import save_result
 from sim.api.saving import failure_of
-from sim.api.suites import save_result
 from sim.diagnose.failures.folder import FILES
 from sim.files import markdown
 from sim.simulate.run.timed import run_scenario

@@ -42,8 +42,7 @@ from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story, load_story
 from sim.study.gates import Gates, judge
 from sim.study.suite import CaseResult
-from sim.study.suite.annotations import error_commands
-from sim.study.suite.reports import page, write_junit
+from sim.study.suite.reports import error_commands, page, write_junit
 from tests.foreign.nasty import NASTY, PLAIN
 from tests.gates.planted import folder
 from tests.suite.junit_schema import problems

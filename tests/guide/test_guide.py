@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.cli.schemas.formats import story_schema
+from sim.cli.schemas import story_schema
 from sim.simulate.scenario.model import Expect
 from sim.simulate.story.expect import CLAIMS
 from tests.guide.run_page import agrees, run_page, steps_of

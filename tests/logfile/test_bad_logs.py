@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from sim.cli.schemas.formats import log_schema
+from sim.cli.schemas import log_schema
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.yaml_text import parse_yaml

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.study.suite.cases import load_case
+from sim.study.suite.cases import load_case, tags_of
 from sim.study.suite.reports import failure_lines
-from sim.study.suite.selecting import tags_of
 from tests.suite.red import RED, TIMED
 
 GREEN = TIMED.partition("expect:")[0]

@@ -6,10 +6,10 @@ from typing import Any
 from sim.check.counters import COSTS, COUNTERS
 from sim.protocol.rules.rules import Rules
 from sim.study.causes import Causes
+from sim.study.report.content import pages_of as texts_of
 from sim.study.report.content import report_content
 from sim.study.report.grid import grids_of
-from sim.study.report.page import pages_of as texts_of
-from sim.study.report.rates import NO_HAZARDS, Hazards, Met
+from sim.study.report.hazards import NO_HAZARDS, Hazards, Met
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.statistics import MEASURES, VERDICTS
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.study.report.costs import Cost
+from sim.study.report.sections import Cost
 from sim.study.sweep.stats import Interval, mean_difference
 
 

@@ -9,8 +9,7 @@ from sim.check.families import FAMILIES
 from sim.check.registry import declared_family
 from sim.errors import BadInput
 from sim.simulate.run import run_of
-from sim.study.matrix.matrix import judged
-from sim.study.report.cells import cell_lines
+from sim.study.matrix import judged
 from sim.study.report.claims import WORDS_MAX, contradictions, verdict_of
 from sim.study.report.decision import decision_by, decisions_of
 from sim.study.report.grid import (
@@ -23,7 +22,7 @@ from sim.study.report.grid import (
     violated_in,
 )
 from sim.study.report.hazards import HAZARDS, hazard_of
-from sim.study.report.parts import text_of
+from sim.study.report.parts import cell_lines, text_of
 from sim.study.report.schedules import story_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import format_of, scenario_files

@@ -16,8 +16,7 @@ from sim.cli import main
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.study.explore import answers
-from sim.study.explore.graph import graph_of
-from sim.study.explore.page import table_of, untouched
+from sim.study.explore.page import graph_of, table_of, untouched
 from sim.study.explore.plan import plan_in
 from tests.plugins.plugged import forgetting_plugins
 from tests.schedules.conftest import SMALL_PLAN

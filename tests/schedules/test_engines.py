@@ -19,10 +19,10 @@ import pytest
 from sim.bounds import Bounds
 from sim.cli import main
 from sim.study.explore.answers import answers_of
-from sim.study.explore.blocks import beginning, breaks_of, expand_blocks, expanded
 from sim.study.explore.levels import Reached
 from sim.study.explore.plan import Plan
 from sim.study.explore.search import Level, Search, Searched
+from sim.study.explore.spark import beginning, breaks_of, expand_blocks, expanded
 from sim.study.explore.world import Budgets
 from tests.schedules.agreement import TWO, rules_of
 from tests.schedules.conftest import SMALL_PLAN

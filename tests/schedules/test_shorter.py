@@ -9,7 +9,7 @@ from sim.files.reading import document_in
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import Story, story_in
 from sim.study.explore.answers import UP_TO_8_GB
-from sim.study.explore.shorter import shortest
+from sim.study.explore.witness import shortest
 
 NINE = """
 format: replog-story/1

@@ -1,8 +1,8 @@
 """The schema that editors use says what the loader says."""
 
+from sim.cli.schemas import scenario_schema
 from sim.protocol.rules import PRESETS, RULES
 from sim.simulate.scenario.file.format import ScenarioFile
-from sim.simulate.scenario.file.schema import scenario_schema
 
 
 def test_it_names_every_field_every_rule_and_every_preset() -> None:

@@ -8,7 +8,7 @@ import pytest
 import sim
 from sim.errors import BadInput
 from sim.protocol.rules import RULES
-from sim.study.matrix.matrix import (
+from sim.study.matrix import (
     AS_WRITTEN,
     Choice,
     Matrix,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sim.study.suite import CaseResult, collect, run_suite
-from sim.study.suite.annotations import error_commands
+from sim.study.suite.reports import error_commands
 from tests.suite.conftest import GOOD, Fill
 from tests.suite.red import LOG, RED, STORY, TIMED
 

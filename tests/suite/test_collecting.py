@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.api.suites import save_result
+from sim.api.failures import save_result
 from sim.errors import BadInput
 from sim.files.formats import NOT_RUN, WRITTEN
 from sim.study.suite import collect, format_of, run_suite, scenario_files

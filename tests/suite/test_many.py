@@ -7,8 +7,8 @@ import pytest
 
 from sim.files.reading import keep_pipes
 from sim.study.suite import cases, collect, run_suite
+from sim.study.suite.cases import last_failed, remember
 from sim.study.suite.result import BAD_INPUT, ERROR, CaseResult
-from sim.study.suite.selecting import last_failed, remember
 from tests.suite.conftest import GOOD, RED, Fill
 
 

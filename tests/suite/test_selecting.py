@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sim import load
 from sim.errors import BadInput
 from sim.study.suite import collect
-from sim.study.suite.selecting import chooser, names_of, select, tags_of
+from sim.study.suite.cases import chooser, names_of, select, tags_of
 from tests.suite.conftest import GOOD, Fill
 
 WORDS = ("kip280", "raft", "KIP", "280-b", "s/x.yaml", "a_1", "notes", "android", "_2")

@@ -10,8 +10,7 @@ import pytest
 import sim
 from sim.files import markdown
 from sim.study.suite import CaseResult, collect, run_suite
-from sim.study.suite.annotations import error_commands
-from sim.study.suite.reports import failure_lines, page, write_junit
+from sim.study.suite.reports import error_commands, failure_lines, page, write_junit
 from tests.suite.conftest import Fill
 
 QUIET = """\

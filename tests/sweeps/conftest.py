@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def spark() -> Iterator[object]:
     """A session that the sweeps under test find and use. Its workers can import `tests`."""
-    from sim.study.sweep.engines.spark import spark_session
+    from sim.study.sweep.spark import spark_session
 
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), before)))

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.study.report import read_folder
-from sim.study.report.costs import cost_of
+from sim.study.report.sections import cost_of
 from sim.study.sweep.plan import load_plan, number_runs
 from sim.study.sweep.plan_matrix import environments_of
 from sim.study.sweep.runner import run_sweep

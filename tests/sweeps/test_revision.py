@@ -1,12 +1,12 @@
-"""Which version and revision make a sweep: of the checkout, or as an installed package is told."""
+"""The version and the revision that make a sweep, of a checkout and of an installed package."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from sim.study.sweep import revision as module
-from sim.study.sweep.revision import Made
+from sim import version as module
+from sim.version import Made
 
 
 def git(folder: Path, *words: str) -> str:
@@ -18,7 +18,7 @@ def git(folder: Path, *words: str) -> str:
 def test_an_installed_package_goes_by_the_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/study/sweep/revision.py"))
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/version.py"))
     monkeypatch.delenv(module.VARIABLE, raising=False)
     assert module.revision() is None
 
@@ -32,7 +32,7 @@ def test_the_checkout_is_the_one_of_this_package_even_inside_a_hook(
     """A hook of git has variables that name its repository."""
     git(tmp_path, "init", "-q")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "one")
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/study/sweep/revision.py"))
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/version.py"))
     head = git(tmp_path, "rev-parse", "--short", "HEAD").strip()
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     assert module.revision() == head

@@ -13,9 +13,9 @@ import pytest
 
 from sim.cli.arguments import spark_settings
 from sim.errors import BadInput
-from sim.study.sweep.engines.spark import find_java
-from sim.study.sweep.revision import Made
 from sim.study.sweep.runner import run_sweep
+from sim.study.sweep.spark import find_java
+from sim.version import Made
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import plan, quick
 from tests.sweeps.spark_cluster import PATIENCE_SECONDS, processes, wait_until
@@ -75,7 +75,7 @@ def test_settings_of_spark_are_for_spark() -> None:
 @pytest.mark.spark
 def test_an_executor_of_another_version_makes_no_row(spark: Any, tmp_path: Path) -> None:
     with (
-        patch("sim.study.sweep.engines.spark.made_by", lambda: Made("9.0", None)),
+        patch("sim.study.sweep.spark.made_by", lambda: Made("9.0", None)),
         pytest.raises(BadInput, match=r"an executor has Replog .*, the driver Replog 9\.0"),
     ):
         run_sweep(plan(), out=tmp_path / "out", engine="spark", open_case=quick)

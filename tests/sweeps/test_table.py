@@ -10,9 +10,9 @@ import pytest
 from sim.errors import BadInput
 from sim.study.causes import causes_of
 from sim.study.report import read_folder
-from sim.study.sweep.revision import Made
 from sim.study.sweep.runner import run_sweep
 from sim.study.sweep.table import find_run, state_of
+from sim.version import Made
 from tests.sweeps.fakes import plan, quick, simulating_here
 from tests.sweeps.tables import load_sweep, load_violations
 from tests.sweeps.test_engines import assert_same

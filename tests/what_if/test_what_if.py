@@ -8,7 +8,6 @@ from scipy import stats
 
 from sim.check import Violation
 from sim.diagnose.what_if import heals as asked
-from sim.diagnose.what_if.futures import clopper_pearson, future_of, seed_of
 from sim.diagnose.what_if.heals import (
     IN_STORIES_ALONE,
     Failed,
@@ -17,7 +16,13 @@ from sim.diagnose.what_if.heals import (
     violated_by,
     with_rule,
 )
-from sim.diagnose.what_if.no_return import NoReturn, point_of_no_return
+from sim.diagnose.what_if.no_return import (
+    NoReturn,
+    clopper_pearson,
+    future_of,
+    point_of_no_return,
+    seed_of,
+)
 from sim.errors import BadInput
 from sim.protocol.events import Event
 from sim.simulate.cluster.simulation import Fork

@@ -12,7 +12,7 @@ from sim.protocol.compaction.eligibility import EligibilityConfig
 from sim.protocol.compaction.strategies import ENCODERS
 from sim.protocol.rules import PRESETS, Rules
 from sim.protocol.rules.rules import DEFAULTS
-from sim.simulate.scenario.rule_values import check_rule
+from sim.simulate.scenario.runnable import check_rule
 
 DEFAULT_PRESET = "kafka-4.0"
 

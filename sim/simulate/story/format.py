@@ -24,8 +24,7 @@ from sim.files.reading import read_document
 from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
 from sim.protocol.rules import Rules
 from sim.protocol.rules.replication import Awaited
-from sim.simulate.scenario.rule_values import rules_at
-from sim.simulate.scenario.runnable import Runnable
+from sim.simulate.scenario.runnable import Runnable, rules_at
 from sim.simulate.story.expect import StoryExpect, check_labels, expect_at
 from sim.simulate.story.fields import NAMES, PERIOD, REPLICAS, check_names
 from sim.simulate.story.op import Scope, Step

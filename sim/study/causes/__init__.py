@@ -4,6 +4,5 @@
 the track record that shows the same.
 """
 
-from sim.study.causes.grouping import Cause, Causes, causes_of, played
-from sim.study.causes.track_record import NOT_KNOWN
+from sim.study.causes.grouping import NOT_KNOWN, Cause, Causes, causes_of, played
 from sim.study.causes.witnesses import add_witnesses

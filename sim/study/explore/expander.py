@@ -1,7 +1,7 @@
 """Applies a move to many states at once: results are looked up, and computed only when new.
 
 Every act of a move is looked up for all states in one go, by what it reads of them
-(`sim.study.explore.acts`).
+(`sim.study.explore.space`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from sim.check.facts import ReplicaView
 from sim.protocol.replication.messages import FetchResponse
 from sim.study.explore import judging
-from sim.study.explore.acts import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Shape
 from sim.study.explore.judging import BIT, BITS
 from sim.study.explore.parts import LINEAGE, OF_REST, PLACE
-from sim.study.explore.space import Space
+from sim.study.explore.space import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Shape, Space
 from sim.study.explore.tables import (
     ODD,
     Column,

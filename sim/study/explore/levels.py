@@ -25,7 +25,7 @@ from sim.errors import BadInput
 from sim.study.explore.search import Found, Level, Parents, Search, Searched
 from sim.study.explore.witness import schedule_of
 from sim.study.explore.world import Move
-from sim.study.sweep.revision import made_by
+from sim.version import made_by
 
 
 class Break(NamedTuple):

@@ -1,23 +1,244 @@
-"""The states of a world, as rows of numbers: one for each replica and one for the rest.
+"""The states of a world, as rows of numbers, and the acts that lead from one to the next.
 
-A move is computed once for all states that are alike in what it reads (`sim.study.explore.acts`).
+A state has a number for each replica and one for the rest. An act is a part of a move, computed by
+the product's own functions on watched replicas, once for all states that are alike in what it
+reads. A move is one act, the step of a story; but a fetch is five, between which a message goes
+from one replica to the other: so an answer is made once for all followers who ask alike, and taken
+once from all leaders who say it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import permutations
+from typing import Any, Final, NamedTuple
 
+from sim.protocol.events import Appended, Event, HighWatermarkMoved, IsrChanged, LeaderElected
 from sim.protocol.log import Log, LogConfig
-from sim.protocol.replication import Replica
+from sim.protocol.replication import Replica, follower, leader
 from sim.protocol.replication.coordination import RemovalCoordinator
-from sim.protocol.replication.replica import log_config
+from sim.protocol.replication.replica import freeze, log_config
 from sim.protocol.rules import Rules
-from sim.study.explore.acts import Acts
+from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.format import Story
+from sim.simulate.story.op import Step
 from sim.study.explore.judging import MemberJudge, StateJudge
-from sim.study.explore.parts import OF_REST, Member, Members, Parts, of_replicas, of_rests, parts_of
+from sim.study.explore.parts import (
+    LINEAGE,
+    OF_REST,
+    PLACE,
+    Changes,
+    Member,
+    Members,
+    Notes,
+    Parts,
+    WatchedReplica,
+    of_replicas,
+    of_rests,
+    parts_of,
+    watched,
+)
 from sim.study.explore.tables import Numbering
-from sim.study.explore.views import Views
-from sim.study.explore.world import NOBODY, Budgets, Effect, History, World
+from sim.study.explore.views import Views, WatchedView
+from sim.study.explore.world import NOBODY, Budgets, Effect, History, Move, World, step_of
+
+_MARK: Final = PLACE["log.high_watermark"]
+STEP: Final = "step"
+"""The act of a move that is one act."""
+ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE = "ask", "read", "acknowledge", "answer", "receive"
+"""The acts of a fetch: of the follower, of the leader three times, of the follower."""
+
+
+Shape = tuple[tuple[int, ...], ...]
+"""Places of the parts of each replica, and of the rest, that an act has read."""
+
+
+class Outcome(NamedTuple):
+    """The result of an act.
+
+    Attributes:
+        read: Parts of the state on which it depends, besides the message that it was given.
+        changes: For each replica, and the rest, place and new number of the parts that changed.
+        effect: Its effects on the rest of the state.
+        broken: Mask of the invariants that it breaks.
+        said: Number of the message to the next act; -1 for none.
+    """
+
+    read: Shape
+    changes: tuple[Changes, ...]
+    effect: Effect
+    broken: int
+    said: int
+
+
+class Acts:
+    """Computes acts.
+
+    Attributes:
+        messages: Messages between acts; the index is their number.
+    """
+
+    def __init__(
+        self, world: World, rules: Rules, views: Views, rests: Parts, judge: MemberJudge
+    ) -> None:
+        """Starts without results; `rests` are the parts of rests."""
+        self._views, self._judge, self._rules = views, judge, rules
+        self._names = world.names
+        self._driver = Driver(world, rules, rests)
+        self._messages = Numbering()
+        self.messages: list[Any] = self._messages.values
+
+    def outcome(
+        self, move: Move, act: str, members: Sequence[Member], rest: Member, said: Sequence[int]
+    ) -> Outcome:
+        """Computes an act of a move in a state.
+
+        Args:
+            move: The move.
+            act: Name of the act.
+            members: The replicas.
+            rest: The rest of the state.
+            said: Messages of earlier acts, and 1 if there were records.
+        """
+        driver, parts = self._driver, self._views.parts
+        replicas = [WatchedReplica.of(parts, member) for member in members]
+        driver.begin(dict(zip(self._names, replicas, strict=True)), rest)
+        says = self._done(move, act, said)
+        message = -1 if says is None else self._messages.number(freeze(says), says)
+        before: dict[str, WatchedView] = {}
+        if driver.happened:
+            views = [self._views.of(*one) for one in zip(self._names, members, strict=True)]
+            before = dict(zip(self._names, views, strict=True))
+        lineages, broken = self._judge.follow(driver.happened, before)
+        for name, lineage in lineages.items():
+            driver.replicas[name].notes.live[PLACE[LINEAGE]] = lineage
+        effect = self._effect(move.uses if act == STEP else "")
+        notes = [*[one.notes for one in replicas], driver.notes]
+        changes = tuple([one.changes() for one in notes])
+        for one, view in zip(notes, before.values(), strict=False):
+            one.read.update(view.notes.read)
+        shape = tuple([tuple(sorted(one.read)) for one in notes])
+        return Outcome(shape, changes, effect, broken, message)
+
+    def _done(self, move: Move, act: str, said: Sequence[int]) -> Any:
+        """Carries out an act; returns its message to the next one."""
+        driver, rules, messages = self._driver, self._rules, self.messages
+        if act == STEP:
+            step = driver.step_of(move)
+            if step is not None:
+                driver.carry_out(step)
+            return None
+        fetcher, source = (driver.replicas[self._names[one]] for one in move.who)
+        if act == ASK:
+            return follower.fetch_request(fetcher)
+        message = messages[said[0]]
+        if act == READ:
+            refused = leader.refuse_fetch(source, message, rules, snapshots=True)
+            if refused is None:
+                return tuple(source.log.read(message.offset))
+            driver.emit(refused.events)
+            return refused.response
+        if act == ACKNOWLEDGE:
+            driver.joining.look()
+            events = leader.acknowledge_fetch(source, message, rules, has_records=bool(said[1]))
+            driver.joining.fetched(source, message.follower, message.offset)
+            return driver.emit(events)
+        if act == ANSWER:
+            return leader.answer_with(source, message, messages[said[1]], rules)
+        return driver.emit(follower.receive_fetch(fetcher, message, rules, driver.now_ms).events)
+
+    def _effect(self, uses: str) -> Effect:
+        driver, joined = self._driver, False
+        facts: list[tuple[Any, ...]] = []
+        marks: dict[str, int] = {}
+        for event in driver.happened:
+            if isinstance(event, Appended):
+                facts += [("appended", one.offset, one.uid) for one in event.batch.records]
+            elif isinstance(event, HighWatermarkMoved) and event.leading:
+                name, mark = event.replica, event.high_watermark
+                notes = driver.replicas[name].notes
+                (known,) = notes.asked((_MARK,))
+                before = marks.get(name, self._views.parts.values[known])
+                facts.append(("committed", name, before, mark))
+                marks[name] = mark
+            elif isinstance(event, LeaderElected):
+                driver.notes.live[OF_REST["told"]] = event.isr
+                (known,) = driver.replicas[event.replica].notes.asked((_MARK,))
+                facts.append(("elected", event.replica, self._views.parts.values[known]))
+            elif isinstance(event, IsrChanged) and event.replica == driver.leader:
+                driver.notes.live[OF_REST["told"]] = event.isr
+                joined = joined or event.joined is not None
+        return Effect(uses, tuple(facts), joined)
+
+
+class Driver(StoryDriver):
+    """A story without an end: each step begins in the state that it is given.
+
+    Attributes:
+        happened: Events of the act.
+        notes: The rest of the state.
+    """
+
+    def __init__(self, world: World, rules: Rules, rests: Parts) -> None:
+        """Starts in no state; `rests` are the parts of rests."""
+        names = world.names
+        isr = tuple(names[one] for one in world.isr)
+        story = Story("", rules=rules, replicas=names, isr=isr, voters=names)
+        self.happened: list[Event] = []
+        self.notes = Notes(rests, ())
+        self._world, self._rests = world, rests
+        super().__init__(story, invariants=())
+
+    def begin(self, replicas: dict[str, WatchedReplica], rest: Member) -> None:
+        """Begins an act in a state."""
+        self.replicas: dict[str, Any] = replicas
+        self.happened, self.notes = [], Notes(self._rests, rest)
+
+    def used(self, budget: str) -> int:
+        """The used part of a budget."""
+        used: int = self.notes.get(OF_REST[budget])
+        return used
+
+    def step_of(self, move: Move) -> Step | None:
+        """The step that a move is in this state; None if it is no step here."""
+        return step_of(move, self._world, self, lambda: self.used("epochs") + 1)
+
+    def carry_out(self, step: Step) -> None:
+        """Takes the step, unless a replica cannot take part in it."""
+        self._taken = step
+        self._carried_out(step)
+
+    def emit(self, events: Sequence[Event]) -> None:
+        """Notes the events of an act."""
+        self.happened += events
+
+    def answered(self, text: str) -> None:
+        """Ignores the answer, which a search does not read."""
+
+    def new_uid(self, label: str) -> int:
+        """Numbers a record by its fields and its place, which no two appends of a schedule share.
+
+        A log end that moves back may be given again, so that appends are counted then.
+        """
+        step, keys, versions = self._taken, self._world.keys, self._world.versions
+        leads = self.replicas[step.get("leader", step.get("replica", ""))]
+        what = 0
+        if step.op == "append":
+            epoch = leads.leadership.epoch if leads.leadership is not None else 0
+            version = step.get("hdr", step.get("ts"))
+            place = versions.index(version) if version in versions else 0
+            marked = any(step.get(mark) for mark in ("tombstone", "null_value", "flag"))
+            what = ((1 + place) * 2 + marked) * len(keys) + keys.index(step["key"])
+        else:
+            epoch = step.get("epoch", 0)
+        if self.rules.storage.leo_source == "last_record":
+            what += (self.used("appends") + 1) << 10
+        end: int = leads.log.log_end_offset
+        return 1 + (end << 24 | epoch << 16 | what)
+
+
+for _name in ("isr", "leader", "now_ms", "coordinator"):
+    setattr(Driver, _name, watched(OF_REST[_name]))
 
 
 class Space:

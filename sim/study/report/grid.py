@@ -22,10 +22,9 @@ from sim.files.reading import read_text
 from sim.files.shipped import shipped_folder, shipped_path
 from sim.protocol.rules import Rules
 from sim.simulate.run import conclusive, run_of
-from sim.study.matrix.matrix import judged
+from sim.study.matrix import judged
 from sim.study.report.decision import Decision, decision_of, decisions_of
-from sim.study.report.hazards import HAZARDS, hazard_of
-from sim.study.report.rates import judged_runs
+from sim.study.report.hazards import HAZARDS, hazard_of, judged_runs
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import content_at
 from sim.study.sweep import stats

@@ -14,9 +14,8 @@ from sim.protocol.rules import Rules
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_in
 from sim.study.explore.judging import JUDGING_STEPS
-from sim.study.report.cells import breaks_of
 from sim.study.report.grid import Finding, Grid, proven_plans, rules_searched
-from sim.study.report.parts import Code, Heading, Note, Part, Picture
+from sim.study.report.parts import Code, Heading, Note, Part, Picture, breaks_of
 from sim.study.report.sweep_folder import SweepFolder
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sim.errors import BadInput
 from sim.files.foreign import command_line, quoted
 from sim.plugins import as_options
-from sim.study.report.rates import NO_HAZARDS, Hazards, hazards_met
+from sim.study.report.hazards import NO_HAZARDS, Hazards, hazards_met
 from sim.study.sweep.folder import clear_errors, plan_content
 from sim.study.sweep.statistics import on_duckdb, statistics_of
 from sim.study.sweep.table import open_table

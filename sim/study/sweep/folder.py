@@ -31,7 +31,7 @@ from sim.files.foreign import json_text, readable
 from sim.files.reading import read_bytes
 from sim.plugins import in_use, require_plugins
 from sim.study.sweep.plan import Plan, Sweep, number_runs
-from sim.study.sweep.revision import Made, made_by
+from sim.version import Made, made_by
 
 LOCK_FILE = ".lock"
 

@@ -38,7 +38,7 @@ from sim.plugins import require_plugins
 from sim.protocol.rules import rules_from
 from sim.protocol.rules.rules import DEFAULTS, Rules, RuleValue, shown
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
-from sim.simulate.scenario.rule_values import rule_problem
+from sim.simulate.scenario.runnable import rule_problem
 from sim.study.sweep.plan_matrix import Environment, case_seed, changed, environments_of, read_plan
 from sim.study.sweep.wording import drawn
 
@@ -337,7 +337,7 @@ def _never_at_rest(sweep: Sweep) -> str | None:
     if not longest or not any(one.mix.last_rounds for one in sweep.environments):
         return None
     from sim.simulate.scenario.generate.scenario import generate, last_rounds_of
-    from sim.simulate.scenario.rest import too_long_at_rest
+    from sim.simulate.scenario.notes import too_long_at_rest
 
     cases = [
         case_id

@@ -48,7 +48,7 @@ from sim.protocol.rules import RULES, rules_from
 from sim.protocol.rules.rules import RuleValue
 from sim.protocol.rules.rules import shown as rule_shown
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.scenario.rule_values import check_rule
+from sim.simulate.scenario.runnable import check_rule
 
 PLAIN = "plain"
 HUNTED = "hunted"

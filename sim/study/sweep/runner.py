@@ -14,7 +14,6 @@ from sim.errors import BadInput, did_you_mean
 from sim.files.shipped import check_extra, install
 from sim.plugins import in_use
 from sim.simulate.run.timed import LEFT_THE_CONTRACT
-from sim.study.sweep.engines.process import ProcessEngine
 from sim.study.sweep.folder import (
     RUNS,
     check_folder,
@@ -25,12 +24,13 @@ from sim.study.sweep.folder import (
     write_plan,
 )
 from sim.study.sweep.plan import Plan, Sweep, number_runs
+from sim.study.sweep.processes import ProcessEngine
 from sim.study.sweep.statistics import BRIEF, statistics_of
 from sim.study.sweep.table import mended, open_table
 from sim.study.sweep.work import OpenCase, Work, blocks_of, open_case
 
 if TYPE_CHECKING:
-    from sim.study.sweep.engines.spark import SparkEngine
+    from sim.study.sweep.spark import SparkEngine
 
 
 class Unjudged(NamedTuple):
@@ -287,7 +287,7 @@ def _why_no_spark() -> str | None:
     """The reason why Spark cannot be used here; None when it can."""
     if find_spec("pyspark") is None:
         return f"PySpark is not installed; it comes with {install('sweep')}"
-    from sim.study.sweep.engines.spark import find_java
+    from sim.study.sweep.spark import find_java
 
     try:
         find_java()
@@ -309,7 +309,7 @@ def _engine(
     if name == "process":
         return ProcessEngine(work, out, stack)
     check_extra("sweeps on Spark need", "sweep", "pyspark")
-    from sim.study.sweep.engines.spark import (
+    from sim.study.sweep.spark import (
         SparkEngine,
         spark_session,  # half a second
     )

@@ -27,7 +27,7 @@ from sim.simulate.scenario.file.format import (
     ScenarioFile,
 )
 from sim.simulate.scenario.model import CHANGEABLE, EVERY_REPLICA, Change, Consumer, ReplicaSpec
-from sim.simulate.scenario.rule_values import rule_problem
+from sim.simulate.scenario.runnable import rule_problem
 
 ROLES = ("leader", "follower")
 """Targets of a fault other than names of replicas."""

@@ -26,10 +26,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from sim.errors import BadInput
 from sim.study.sweep.columns import runs_schema
 from sim.study.sweep.folder import RUNS
-from sim.study.sweep.revision import Made, made_by
 from sim.study.sweep.statistics import Ask
 from sim.study.sweep.work import Work
 from sim.study.workers import SAFE_PATH, interruptibly
+from sim.version import Made, made_by
 
 MASTER = "local[*,3]"
 """All cores of this machine; a task that dies is tried three times (`local[*]` tries once)."""

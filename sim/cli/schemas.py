@@ -1,11 +1,19 @@
-"""The schemas of stories, log files and plans, and the pieces that they share.
+"""The JSON Schema of Replog's files, for editors; `python -m sim.cli.schemas` writes it.
 
-They are made of what the loaders read these files as; the values of rules come from their table.
+`scenarios/schema.json` is for an editor with one association: it looks at a file's `format` and
+checks it as a plan, a story, a timed scenario or a log file.
+
+It is made of what the loaders themselves read by: the models of scenarios, plans and log files, and
+the table of a story's steps. It allows what a loader accepts, except rules whose value is a
+plugin's, or a number or a boolean written as text. What only a loader can see, such as the name of
+a replica that does not exist, is not checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -13,20 +21,21 @@ from pydantic import TypeAdapter
 from sim.check.families import FAMILIES
 from sim.check.registry import INVARIANTS, discover
 from sim.files.document import TAG_PATTERN
-from sim.files.formats import STORY_FORMAT
+from sim.files.formats import (
+    EXPLORE_FORMAT,
+    LOG_FORMAT,
+    PLAN_FORMAT,
+    SCENARIO_FORMAT,
+    STORY_FORMAT,
+)
 from sim.files.limits import LONG
 from sim.files.models import Described, Part
-from sim.protocol.rules import RULES
+from sim.protocol.rules import DEFAULTS, PRESETS, RULES
 from sim.simulate.logfile import eligible_file
 from sim.simulate.logfile import rules as log_rules
 from sim.simulate.logfile.file import LogFileLines
 from sim.simulate.scenario.file.configs import BrokerSettings, TopicSettings
-from sim.simulate.scenario.file.schema import (
-    preset_schema,
-    rule_schema,
-    rules_schema,
-    without_titles,
-)
+from sim.simulate.scenario.file.format import ScenarioFile
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
 from sim.simulate.story.expect import CLAIMS
 from sim.simulate.story.fields import PERIOD, REPLICA, REPLICAS
@@ -36,6 +45,72 @@ from sim.simulate.story.steps import COMMON, DOES, NOTHING
 from sim.study.explore.plan import Plan as PlanOfSearch
 from sim.study.sweep.plan import Plan
 from sim.study.sweep.plan_matrix import EXCLUDE, LABEL, MATRIX
+
+_TYPES = {str: "string", int: "integer", bool: "boolean"}
+
+
+def scenario_schema() -> dict[str, Any]:
+    """The JSON Schema of scenario files, with the meanings of all presets, rules and values.
+
+    `enumDescriptions` belongs to no draft of JSON Schema, but editors show it with the values.
+    """
+    schema = without_titles(ScenarioFile.model_json_schema(schema_generator=Described))
+    fields = schema["properties"]
+    fields["rules"] = rules_schema(RULES, fields["rules"]["description"])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Replog scenario",
+        **schema,
+    }
+
+
+def rules_schema(names: Iterable[str], description: str) -> dict[str, Any]:
+    """JSON Schema of an object of rules with the meanings of their values, and of a preset."""
+    return {
+        "type": "object",
+        "description": description,
+        "properties": {"preset": preset_schema(), **{name: rule_schema(name) for name in names}},
+        "additionalProperties": False,
+    }
+
+
+def preset_schema() -> dict[str, Any]:
+    """JSON Schema of the name of a preset."""
+    models = "; ".join(f"{preset.name}: {preset.models}" for preset in PRESETS.values())
+    return {"enum": list(PRESETS), "description": models}
+
+
+def rule_schema(name: str) -> dict[str, Any]:
+    """JSON Schema of the value of a rule."""
+    spec, default = RULES[name], DEFAULTS[name]
+    found: dict[str, Any] = {
+        "description": f"{spec.decides} ({spec.source})" if spec.source else spec.decides,
+        "default": default,
+        "type": _TYPES[type(default)],
+    }
+    if spec.values:
+        values = spec.described()
+        found["enum"] = [value.name for value in values]
+        found["enumDescriptions"] = [f"{value.means} ({value.source})" for value in values]
+    if spec.minimum is not None:
+        found["minimum"] = spec.minimum
+    if spec.limit is not None:
+        found["maximum" if found.get("type") == "integer" else "maxLength"] = spec.limit.most
+    return found
+
+
+def without_titles(part: Any) -> Any:
+    """Removes Pydantic's titles from a schema, which repeat the names of the fields."""
+    if isinstance(part, dict):
+        return {
+            name: without_titles(value)
+            for name, value in part.items()
+            if not (name == "title" and isinstance(value, str))
+        }
+    if isinstance(part, list):
+        return [without_titles(item) for item in part]
+    return part
+
 
 Schema = dict[str, Any]
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -350,3 +425,50 @@ def _environment() -> Schema:
     """Differences from `generate`: any field of a mix except its name."""
     names = (name for name in Mix.model_fields if name != "mix")
     return strict({name: {"$ref": f"#/$defs/Mix/properties/{name}"} for name in names})
+
+
+SCHEMAS: Mapping[str, Callable[[], Schema]] = {
+    PLAN_FORMAT: plan_schema,
+    EXPLORE_FORMAT: explore_schema,
+    STORY_FORMAT: story_schema,
+    SCENARIO_FORMAT: scenario_schema,
+    LOG_FORMAT: log_schema,
+}
+"""The schema of each file by its `format`."""
+SCHEMA_FILE = Path("scenarios/schema.json")
+"""Relative to the root of the repository."""
+_LOCAL = "#/$defs/"
+
+
+def schema_of_files() -> Schema:
+    """The schema of every file with a `format`.
+
+    Nothing in it refers to another file, and no part has a base of its own: not every editor knows
+    those. So definitions stand side by side, named after their schema.
+    """
+    definitions: Schema = {}
+    parts: dict[str, str] = {}
+    for name, make in SCHEMAS.items():
+        short = name.removeprefix("replog-").partition("/")[0]
+        text = json.dumps(make()).replace(f'"$ref": "{_LOCAL}', f'"$ref": "{_LOCAL}{short}.')
+        schema = json.loads(text)
+        schema.pop("$schema")
+        for part, content in schema.pop("$defs", {}).items():
+            definitions[f"{short}.{part}"] = content
+        definitions[short] = schema
+        parts[name] = f"{_LOCAL}{short}"
+    return {
+        "$schema": DRAFT,
+        "title": "Replog plan, story, scenario or log file",
+        **by_value("format", parts),
+        "$defs": definitions,
+    }
+
+
+def schema_text() -> str:
+    """The text of `SCHEMA_FILE`."""
+    return json.dumps(schema_of_files(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")

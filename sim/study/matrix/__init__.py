@@ -1,1 +1,0 @@
-"""Studies: questions that take more than one run, each answered with a table."""
