@@ -43,7 +43,7 @@ GROUPS = {"trace": "Workloads out of real changes."}
 COMMANDS = {
     "run": Command("runs.run", is_one_run=True),
     "suite": Command("suites.suite"),
-    "draw": Command("drawing.draw", is_one_run=True),
+    "draw": Command("diagnosing.draw", is_one_run=True),
     "explain": Command("diagnosing.explain"),
     "shrink": Command("diagnosing.shrink"),
     "matrix": Command("studies.matrix", is_one_run=True),

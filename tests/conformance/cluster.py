@@ -14,8 +14,8 @@ from pathlib import Path
 import jpype
 
 from sim.simulate.run.stories import run_story
+from sim.simulate.story.driver import StoryReplica
 from sim.simulate.story.format import load_story
-from sim.simulate.story.views import StoryReplica
 from tests.conformance.clients import (
     PATIENCE_S,
     Administrator,

@@ -18,8 +18,8 @@ import pytest
 from sim.check import Violation
 from sim.diagnose.draw import Case, html, png, svg
 from sim.diagnose.failures import Red, RunFailure
+from sim.diagnose.failures.failure import index_page
 from sim.diagnose.failures.folder import readme
-from sim.diagnose.failures.pages import index_page
 from sim.diagnose.shrink.writing import story_text
 from sim.errors import BadInput
 from sim.files import markdown

@@ -7,8 +7,7 @@ import pytest
 from sim.errors import BadInput
 from sim.study.report import add_alternative, decision_of, grids_of, read_folder
 from sim.study.report.claims import contradictions, verdict_of
-from sim.study.report.decision import Decision
-from sim.study.report.grid import RUNS, SEARCH, STORY
+from sim.study.report.grid import RUNS, SEARCH, STORY, Decision
 from sim.study.sweep.plan import load_plan
 from sim.study.sweep.runner import run_sweep
 

@@ -11,11 +11,12 @@ from sim.errors import BadInput
 from sim.simulate.run import run_of
 from sim.study.matrix import judged
 from sim.study.report.claims import WORDS_MAX, contradictions, verdict_of
-from sim.study.report.decision import decision_by, decisions_of
 from sim.study.report.grid import (
     RUNS,
     SEARCH,
     STORY,
+    decision_by,
+    decisions_of,
     grid_of,
     grids_of,
     proven_plans,

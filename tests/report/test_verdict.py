@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from sim.study.report.claims import Claim, Sentence, contradictions, verdict_of
-from sim.study.report.decision import Decision
-from sim.study.report.grid import RUNS, SEARCH, STORY, Finding, Grid, Unit
+from sim.study.report.grid import RUNS, SEARCH, STORY, Decision, Finding, Grid, Unit
 from sim.study.report.hazards import HAZARDS
 
 TWICE, LOST, BACK = (

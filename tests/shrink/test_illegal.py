@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.diagnose.shrink import illegal as of
-from sim.diagnose.shrink.illegal import illegal_steps
+from sim.diagnose.shrink import target as of
+from sim.diagnose.shrink.target import illegal_steps
 from sim.protocol.rules import Rules
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario

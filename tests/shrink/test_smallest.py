@@ -7,10 +7,9 @@ import pytest
 from sim.diagnose.explain.signature import signature_of
 from sim.diagnose.shrink.engine import Budget
 from sim.diagnose.shrink.from_run import story_from_run
-from sim.diagnose.shrink.illegal import illegal_steps
 from sim.diagnose.shrink.smallest import NO_STORY, Case, smallest_example
 from sim.diagnose.shrink.stories import key_of
-from sim.diagnose.shrink.target import target_of
+from sim.diagnose.shrink.target import illegal_steps, target_of
 from sim.diagnose.shrink.writing import near_miss_file, story_text
 from sim.diagnose.what_if.heals import near_miss_of, violated_by, with_rule
 from sim.files.yaml_text import parse_yaml

@@ -6,6 +6,5 @@ has its answer instead of a trace and pictures. `index.html` beside the folders 
 suite's also lists its failures without a folder.
 """
 
-from sim.diagnose.failures.failure import Failure, LogFailure, RunFailure, log_failure
+from sim.diagnose.failures.failure import Failure, LogFailure, Red, RunFailure, log_failure
 from sim.diagnose.failures.folder import save_failure, write_index
-from sim.diagnose.failures.pages import Red

@@ -11,8 +11,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from sim.diagnose.failures.failure import COMMAND, EXPLANATION, SENTENCE, Failure
-from sim.diagnose.failures.pages import Red, first, index_page
+from sim.diagnose.failures.failure import (
+    COMMAND,
+    EXPLANATION,
+    SENTENCE,
+    Failure,
+    Red,
+    first,
+    index_page,
+)
 from sim.errors import BadInput
 from sim.files import markdown
 from sim.files.atomic import replace_text

@@ -23,10 +23,9 @@ from typing import Any, Final, TypeAlias
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.signature import Signature
 from sim.diagnose.shrink.engine import Shown
-from sim.diagnose.shrink.illegal import ELECTIONS, illegal_steps
 from sim.diagnose.shrink.scenarios import ROLES
 from sim.diagnose.shrink.stories import OFFSETS, with_steps
-from sim.diagnose.shrink.target import Target, rules_of, watched
+from sim.diagnose.shrink.target import ELECTIONS, Target, illegal_steps, rules_of, watched
 from sim.protocol import events as on
 from sim.protocol.compaction.strategies import ENCODERS, VERSION_HEADER_BYTES, decode_varint
 from sim.protocol.events import NAMES, REBUILT, Event

@@ -11,9 +11,8 @@ from sim.check.violation import judged, not_as_expected
 from sim.protocol.events import Event
 from sim.protocol.events.sentences import describe
 from sim.simulate.run.value import Run
-from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.driver import StoryDriver, StoryReplica, views_of
 from sim.simulate.story.idle import IdleStep
-from sim.simulate.story.views import StoryReplica, views_of
 
 if TYPE_CHECKING:
     from sim.simulate.story.expect import Claims

@@ -16,9 +16,9 @@ from sim.protocol.rules import Rules
 if TYPE_CHECKING:
     from sim.check.history import ClusterHistory
     from sim.simulate.scenario.model import Scenario
+    from sim.simulate.story.driver import StoryReplica
     from sim.simulate.story.format import Story
     from sim.simulate.story.idle import IdleStep
-    from sim.simulate.story.views import StoryReplica
 
 
 class Settling(NamedTuple):

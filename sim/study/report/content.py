@@ -20,8 +20,7 @@ from sim.files.reading import read_text
 from sim.study.causes import Causes, add_witnesses, causes_of
 from sim.study.causes.witnesses import ToldWitness
 from sim.study.report.claims import Sentence, verdict_of
-from sim.study.report.decision import decision_by
-from sim.study.report.grid import RUNS, Grid, Unit, grid_of
+from sim.study.report.grid import RUNS, Grid, Unit, decision_by, grid_of
 from sim.study.report.hazards import judged_runs, rate_text
 from sim.study.report.parts import Code, Note, Part, Section, grid_table, text_of
 from sim.study.report.schedules import anchors_of, schedules_of

@@ -18,8 +18,7 @@ from sim.protocol.rules.rules import check_value
 from sim.study.explore.answers import answers_of, as_document
 from sim.study.explore.page import as_answer
 from sim.study.explore.plan import load_plan
-from sim.study.report.decision import Decision
-from sim.study.report.grid import OWN_PROVEN, proven_plans, rules_searched
+from sim.study.report.grid import OWN_PROVEN, Decision, proven_plans, rules_searched
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.plan import Plan
 from sim.study.sweep.runner import run_sweep

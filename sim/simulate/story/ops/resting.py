@@ -6,11 +6,10 @@ from sim.check.invariants.deletes import TombstoneEventuallyRemoved
 from sim.check.registry import name_of
 from sim.files.document import Place
 from sim.protocol.events import Quiesced, TombstoneProbed
-from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.driver import StoryDriver, views_of
 from sim.simulate.story.fields import BOOLEAN, KEY, NAMED
 from sim.simulate.story.op import Fields, Scope, Step, may, need, op
 from sim.simulate.story.ops.following import until_stable
-from sim.simulate.story.views import views_of
 
 
 @op(
