@@ -14,9 +14,9 @@ from typing import Final, NamedTuple, NoReturn
 
 from msgspec.structs import replace
 
-from sim.files.opening import read_bytes
+from sim.files.reading import read_bytes
 from sim.protocol.log import Batch, Control, Record
-from sim.protocol.log.old_formats import old_batch
+from sim.protocol.log.formats import old_batch
 from sim.simulate.partition.damage import Damaged
 from sim.simulate.partition.segments import MAGIC, Stored, text_of
 

@@ -20,9 +20,9 @@ from typing import Any, BinaryIO, Final, NamedTuple, NoReturn
 from msgspec.structs import replace
 
 from sim.errors import BadInput
-from sim.files.extras import check_extra
+from sim.files.shipped import check_extra
 from sim.protocol.log import Batch, Control, Record
-from sim.protocol.log.old_formats import old_batch
+from sim.protocol.log.formats import old_batch
 from sim.protocol.log.record import STRAY_BYTES
 from sim.simulate.partition.damage import Damaged
 

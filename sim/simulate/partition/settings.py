@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sim.errors import BadInput
-from sim.files.opening import read_text
+from sim.files.reading import read_text
 
 DEFAULTS: Final[Mapping[str, Any]] = {
     "cleanup.policy": "compact",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sim.files.opening import read_bytes
+from sim.files.reading import read_bytes
 from sim.protocol.log import AbortedTransaction
 from sim.simulate.partition.damage import Damaged
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from sim.files.atomic import check_writable, replace_text
 from sim.files.formats import LOG_FORMAT
 from sim.protocol.log import Batch, Record
-from sim.protocol.log.old_formats import OldBatch
+from sim.protocol.log.formats import OldBatch
 from sim.simulate.logfile.batches import bytes_of, written
 from sim.simulate.partition.as_log import Question
 from sim.simulate.partition.partition import Partition
