@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, overload
 
 from sim.api.markup import grid, shorten
 from sim.api.runs import Run, run
-from sim.diagnose.failures import Red, log_failure, save_failure, write_index
 from sim.errors import BadInput, did_you_mean
 from sim.study.suite.result import CaseResult, NotRun
 from sim.study.suite.scenario_files import from_here
@@ -145,6 +144,8 @@ def save_result(result: CaseResult, folder: Path) -> Path | None:
     if result.expectation_met or result.noted or isinstance(result.outcome, NotRun):
         return None
     if result.is_log:
+        from sim.diagnose.failures import log_failure, save_failure
+
         return save_failure(folder, log_failure(result, from_here(result.path)))
     about = next((violation.invariant for violation in result.unexpected), None)
     return run(result.path).save(folder, about)
@@ -157,6 +158,8 @@ def write_index_of_suite(
 
     `summary` is the suite's line about all files. Raises BadInput.
     """
+    from sim.diagnose.failures import Red, write_index
+
     red = [
         Red(
             file=str(from_here(result.path)),

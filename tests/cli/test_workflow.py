@@ -20,7 +20,6 @@ from tests.suite.red import STORY
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = TEMPLATES / "workflow.yml"
-IN_README = re.search(r"```yaml\n(on: .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 GREEN = STORY.partition("  - elect r2")[0]
 JOBS: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
 COMMANDS = [
@@ -83,14 +82,8 @@ def repository(folder: Path) -> str:
     return (folder / ".github/workflows/replog.yml").read_text()
 
 
-@pytest.mark.parametrize("which", ["as it is written", "in the README"])
-def test_in_a_repository_that_is_not_this_one_its_steps_do_what_they_say(
-    here: Path, which: str
-) -> None:
+def test_in_a_repository_that_is_not_this_one_its_steps_do_what_they_say(here: Path) -> None:
     workflow = repository(here)
-    if which == "in the README":
-        assert IN_README
-        workflow = IN_README[1]
 
     (install, uninstalled), *steps = elsewhere(here, workflow)
 
