@@ -16,7 +16,8 @@ from tests.audits.observer import Observer
 from tests.audits.pass_as_mapped import PassAsMapped
 from tests.audits.producer_sequences import ProducerSequences
 from tests.audits.removed_when_due import RemovedWhenDue
-from tests.audits.second_reading_passes import NAME, SecondReading
+from tests.audits.second_reading_passes import SecondReading
+from tests.audits.state_producers import ProducersFollowed
 
 LAWS: tuple[type[Law], ...] = (
     AcknowledgedCommitted,
@@ -33,7 +34,8 @@ OBSERVED = (
     "out-of-date-ignored",
     "restart-finds-disk",
     "sends-in-order",
-    NAME,
+    "producers-followed",
+    "second-reading",
 )
 """Violations that the observer alone reports."""
 AUDITS = frozenset({*OBSERVED, *[law.name for law in LAWS]})
@@ -50,6 +52,7 @@ def register() -> None:
         register_invariant(law)
     register_observer(Observer)
     register_observer(SecondReading)
+    register_observer(ProducersFollowed)
 
 
 @contextmanager

@@ -103,7 +103,12 @@ class SecondReading:
             self._half_done = None if type(event) is ReplicaCrashed else half_done
             if type(event) is Cleaned:
                 self._judge(event, failed=any(type(each) is CleaningFailed for each in events))
-        self._before = {name: Before.of(node.replica) for name, node in self._cluster.nodes.items()}
+        nodes = self._cluster.nodes
+        # Old segments are deleted without an event.
+        silent = self._cluster.context.retention is not None
+        for name in nodes if silent else {event.replica for event in events}:
+            if name in nodes:
+                self._before[name] = Before.of(nodes[name].replica)
 
     def _tell(self, replica: str, what: str, found: object, expected: object) -> None:
         said = f"{replica}: {what}: {shortened(found)}; the rules say {shortened(expected)}."
@@ -120,18 +125,20 @@ class SecondReading:
         ]
         segments = [*before.segments, *rolled]
         before = before._replace(segments=tuple(segments))
+        chosen: Compared | None = None
         try:
-            found = [
-                differences(event, segments, log.segments, Reading(segments, order))
-                for order in orders(node, event, before)
-            ]
+            for order in orders(node, event, before):
+                found = differences(event, segments, log.segments, Reading(segments, order))
+                if chosen is None or len(found.differs) < len(chosen.differs):
+                    chosen = found
+                if not found.differs:
+                    break
         except Unreadable:
-            found = []
-        if not found:
+            chosen = None
+        if chosen is None:
             self.skipped += 1
             return
         self.judged += 1
-        chosen = min(found, key=lambda each: len(each.differs))
         for what, kept, expected in chosen.differs:
             self._tell(
                 event.replica, f"{what} of the pass from {event.first_dirty_offset}", kept, expected

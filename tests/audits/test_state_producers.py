@@ -1,0 +1,194 @@
+"""Producers and snapshots that are not as the events say are reported; all others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from msgspec.structs import replace
+
+from sim.protocol.events import (
+    Appended,
+    Cleaned,
+    Event,
+    ProducersForgotten,
+    Quiesced,
+    ReplicaCrashed,
+    ReplicaRestarted,
+)
+from sim.protocol.log import Batch, LogConfig
+from sim.protocol.replication import Replica
+from sim.protocol.replication.replica import restart, truncate
+from sim.simulate.cluster.cluster import Cluster
+from tests.audits.state_producers import ProducersFollowed
+from tests.log.producing import marker, sent
+
+AT_REST = Quiesced("r1", synced=True)
+
+
+class World:
+    """A replica whose producers are followed, with all reports."""
+
+    def __init__(self) -> None:
+        self.replica = Replica("r1")
+        self.log = self.replica.log
+        topic = SimpleNamespace(producer_expiration_ms=100)
+        scenario = SimpleNamespace(topic=topic)
+        context = SimpleNamespace(now_ms=50, scenario=scenario)
+        spec = SimpleNamespace(clock_skew_ms=50)
+        node = SimpleNamespace(replica=self.replica, context=context, spec=spec)
+        self.reports: list[str] = []
+        self.audit = ProducersFollowed(
+            cast(Cluster, SimpleNamespace(nodes={"r1": node})), self._report
+        )
+
+    def _report(self, _name: str, said: str, _replica: str | None, _offset: int | None) -> None:
+        self.reports.append(said.split(": ")[1])
+
+    def append(self, *batches: Batch) -> None:
+        for batch in batches:
+            self.log.append(batch, now_ms=0)
+            self.happened(Appended("r1", batch))
+
+    def happened(self, *events: Event) -> list[str]:
+        self.audit.after(0, events)
+        return self.reports
+
+
+def two_segments() -> World:
+    """Transactions of two producers, one of them aborted and one open, in two segments."""
+    world = World()
+    world.append(sent(0, 0, pid=7, transactional=True), sent(1, 0, pid=8, transactional=True))
+    world.log.roll(now_ms=0)
+    world.append(marker(2, pid=7), sent(3, 1, pid=7))
+    return world
+
+
+def test_what_the_events_say_is_no_difference() -> None:
+    world = two_segments()
+    assert world.happened(AT_REST) == []
+
+    world.happened(*truncate(world.replica, 3))
+    world.log.roll(now_ms=0)
+    world.append(sent(3, 1, pid=7))
+    world.happened(*restart(world.replica))
+    world.happened(*truncate(world.replica, 1))
+    assert world.happened(AT_REST) == []
+    assert world.log.snapshots.offsets == [1]
+
+
+def an_older_time(world: World) -> None:
+    world.log.producers.producers[7].last_timestamp_ms -= 1
+
+
+def another_start(world: World) -> None:
+    world.log.producers.producers[8].open_since = None
+
+
+def a_batch_less(world: World) -> None:
+    world.log.producers.producers[7].batches.clear()
+
+
+def no_snapshot(world: World) -> None:
+    world.log.snapshots.forget([2])
+
+
+def a_time_in_a_snapshot(world: World) -> None:
+    taken = world.log.snapshots._taken[2]
+    taken[7] = replace(taken[7], last_timestamp_ms=9)
+
+
+def a_later_snapshot(world: World) -> None:
+    world.log.snapshots.newest = 3
+
+
+def no_aborted(world: World) -> None:
+    world.log.aborted_ever.clear()
+
+
+def another_last_stable(world: World) -> None:
+    entry = world.log.active.aborted[0]
+    world.log.active.aborted[0] = replace(entry, last_stable_offset=3)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "differs"),
+    [
+        (an_older_time, ["producers after Quiesced"]),
+        (another_start, ["producers after Quiesced"]),
+        (a_batch_less, ["producers after Quiesced"]),
+        (no_snapshot, ["offsets of snapshots after Quiesced", "snapshots after Quiesced"]),
+        (a_time_in_a_snapshot, ["snapshots after Quiesced"]),
+        (a_later_snapshot, ["newest snapshot after Quiesced"]),
+        (no_aborted, ["aborted transactions after Quiesced"]),
+        (another_last_stable, ["entries of no aborted transaction after Quiesced"]),
+    ],
+)
+def test_what_differs_is_reported(spoil: Callable[[World], None], differs: list[str]) -> None:
+    world = two_segments()
+    spoil(world)
+
+    assert world.happened(AT_REST) == differs
+
+
+def test_an_append_that_a_producer_does_not_show_is_reported() -> None:
+    world = two_segments()
+    world.log.producers.producers[7].epoch = 3
+    world.happened(Appended("r1", sent(4, 2, pid=-1)))
+    assert world.reports == []
+    world.happened(Appended("r1", sent(5, 2, pid=7)))
+    assert world.reports == ["producer 7 after an append"]
+
+
+def test_a_snapshot_goes_with_its_segment_and_with_nothing_else() -> None:
+    world = two_segments()
+    pass_ = Cleaned("r1", 0, 2, (), (), (), (), None, 4, 4, (0, 0))
+    assert world.happened(pass_) == []
+    merged, active = world.log.segments
+    merged.batches += active.batches
+    world.log.segments[:] = [merged]
+    assert world.happened(pass_) == [
+        "offsets of snapshots after Cleaned",
+        "snapshots after Cleaned",
+    ]
+
+
+@pytest.mark.parametrize(("forgotten", "told"), [((7,), []), ((), ["forgotten producers"])])
+def test_who_was_silent_for_too_long_is_forgotten(
+    forgotten: tuple[int, ...], told: list[str]
+) -> None:
+    world = two_segments()
+    for pid in forgotten:
+        del world.log.producers.producers[pid]
+    world.happened(ProducersForgotten("r1", forgotten))
+    assert world.reports == told
+
+
+def test_a_cut_that_reads_on_from_an_older_snapshot_is_reported() -> None:
+    world = two_segments()
+    (cut,) = truncate(world.replica, 3)
+    world.log.producers.producers[8].last_timestamp_ms = 1
+    assert world.happened(cut) == ["producers after Truncated"]
+
+
+def test_a_crash_that_loses_the_tail_is_a_cut_and_one_that_loses_nothing_is_none() -> None:
+    world = two_segments()
+    assert world.happened(ReplicaCrashed("r1", 4, 0)) == []
+    world.log.truncate_to(3)
+    assert world.happened(ReplicaCrashed("r1", 3, 0)) == []
+    world.log.producers.producers.clear()
+    assert world.happened(ReplicaRestarted("r1", 3, 0)) == ["producers after ReplicaRestarted"]
+
+
+def test_where_a_cut_may_have_read_or_not_both_are_right() -> None:
+    for always in (False, True):
+        world = World()
+        object.__setattr__(world.log, "config", LogConfig(always_rereads=always))
+        world.append(sent(0, 0, pid=7, transactional=True), marker(1, pid=7), sent(2, 1, pid=-1))
+        world.log.producers.producers.clear()
+        world.happened(ProducersForgotten("r1", (7,)))
+        world.reports.clear()
+        world.happened(*truncate(world.replica, 2))
+        assert world.reports == []
