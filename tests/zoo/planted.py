@@ -5,8 +5,8 @@ defects that it would have shown. So each of these is planted by itself. Every o
 overlooked by a reader: a bound off by one, a case forgotten, state that a restart leaves behind, an
 epoch that is not checked, another clock, a checkpoint that is written too early.
 
-The files are `defects/GROUP.patch`; `GROUP.2.patch` has a second series, written without knowing
-what random runs find. A defect is its name and what goes wrong, in words behind `#`; perhaps behind
+The files are `defects/GROUP.patch`; `GROUP.2.patch` and `GROUP.3.patch` have later series, each
+written without knowing what detects anything. A defect is its name and what goes wrong, in words behind `#`; perhaps behind
 `##` why no random run can show it; the file below `sim/` that it is made in; and lines of that file
 as a patch has them, which occur there once. Those of `kafka_logs` are errors of the cleaner, which
 the recorded answers of Kafka to random logs have to detect.
@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 SIM = Path(__file__).parents[2] / "sim"
 FOLDER = Path(__file__).with_name("defects")
-NEWEST = 2
+NEWEST = 3
 """The last series of defects."""
 OF_LOGS = "kafka_logs"
 """The group that is compared with Kafka's own cleaner."""
