@@ -6,10 +6,10 @@ overlooked by a reader: a bound off by one, a case forgotten, state that a resta
 epoch that is not checked, another clock, a checkpoint that is written too early.
 
 The files are `defects/GROUP.patch`; `GROUP.2.patch` and `GROUP.3.patch` have later series, each
-written without knowing what detects anything. A defect is its name and what goes wrong, in words behind `#`; perhaps behind
-`##` why no random run can show it; the file below `sim/` that it is made in; and lines of that file
-as a patch has them, which occur there once. Those of `kafka_logs` are errors of the cleaner, which
-the recorded answers of Kafka to random logs have to detect.
+written without knowing what detects anything. A defect is its name and what goes wrong, in words
+behind `#`; perhaps behind `##` why no random run can show it; the file below `sim/` that it is made
+in; and lines of that file as a patch has them, which occur there once. Those of `kafka_logs` are
+errors of the cleaner, which the recorded answers of Kafka to random logs have to detect.
 
 `python -m tests.zoo.planted NAME MODULE ARGUMENT ...` runs a Python module in a product with that
 defect; an empty name is none. No file is changed: the importer compiles the module of the defect
@@ -36,6 +36,8 @@ NEWEST = 3
 """The last series of defects."""
 OF_LOGS = "kafka_logs"
 """The group that is compared with Kafka's own cleaner."""
+OF_CHECKS = "checks"
+"""The group of defects in the checks: what those overlook, no run can show."""
 
 
 class Planted(NamedTuple):
