@@ -11,7 +11,7 @@ import pytest
 
 from sim.protocol.rules import rules_from
 from sim.simulate.run.timed import run_scenario
-from sim.simulate.scenario.environment import environment_digest
+from sim.simulate.scenario.derived import environment_digest
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from tests.cluster.worlds import tell
 from tests.commands import replog

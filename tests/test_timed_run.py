@@ -15,7 +15,7 @@ from sim.protocol.log import Control, Record, control_batch, data_batch
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.run import Run
 from sim.simulate.run.timed import LEFT_THE_CONTRACT, differences, run_scenario
-from sim.simulate.scenario.environment import environment_digest
+from sim.simulate.scenario.derived import environment_digest
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix

@@ -65,7 +65,7 @@ class Counter(NamedTuple):
         return self._replace(event=event, amount=amount)
 
 
-_EXPOSURE, _WORLD = "sim.simulate.scenario.environment", "sim.simulate.cluster"
+_EXPOSURE, _WORLD = "sim.simulate.scenario.derived", "sim.simulate.cluster"
 _RETURNS, _GUARD = "invariant no-transient-resurrection", "rule lag_guard"
 
 COUNTER: dict[str, Counter] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -237,16 +237,10 @@ def shrink(
             same time again.
     """
     from sim.diagnose.shrink.engine import Budget
-    from sim.diagnose.shrink.smallest import Case
     from sim.files.atomic import replace_text
 
-    words: list[object] = [file, *([] if run_id is None else [run_id])]
-    words += ["--invariant", invariant] if invariant else []
-    command = f"replog shrink {command_line([*words, *plugin_arguments()])}"
     out = None if output is None else _checked_output(output, file)
-    content: Any = run_at(file, run_id).scenario.content
-    where = None if file.is_dir() else str(file)
-    case = Case(content, invariant, command=command, where=where)
+    case = _case_to_shrink(file, run_id, invariant)
     if out is not None and out.is_dir():
         out = out / f"{case.id}.yaml"
     budget = Budget(within)
@@ -263,10 +257,8 @@ def shrink(
     document = _document(case, found, near, searched, out)
     if out is not None:
         replace_text(out, found.text)
-        if near is not None:
-            replace_text(_beside(out, "near_miss"), document["near_miss"]["text"])
-        if "shorter" in document:
-            replace_text(_beside(out, "shortest"), document["shorter"])
+        for name, text in _files_beside(document):
+            replace_text(_beside(out, name), text)
     elif not as_json:
         print(found.text, end="")
     for said in () if as_json else filter(None, _lines(document, case, found, within)):
@@ -274,6 +266,25 @@ def shrink(
     if as_json:
         print_json(document)
     return EXIT_INTERRUPTED if found.interrupted else 0
+
+
+def _case_to_shrink(file: Path, run_id: int | None, invariant: str | None) -> Case:
+    """The run to shrink, with the command that shrinks it again."""
+    from sim.diagnose.shrink.smallest import Case
+
+    words: list[object] = [file, *([] if run_id is None else [run_id])]
+    words += ["--invariant", invariant] if invariant else []
+    command = f"replog shrink {command_line([*words, *plugin_arguments()])}"
+    content: Any = run_at(file, run_id).scenario.content
+    return Case(content, invariant, command=command, where=None if file.is_dir() else str(file))
+
+
+def _files_beside(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The ends of names, and the texts, of the files that a shrink writes beside its result."""
+    if document["near_miss"] is not None:
+        yield "near_miss", document["near_miss"]["text"]
+    if "shorter" in document:
+        yield "shortest", document["shorter"]
 
 
 def _searched(found: SmallestExample, within: float) -> Shortest:
@@ -400,7 +411,7 @@ def draw(
     """
     from sim.api.runs import Run
     from sim.api.scenarios import under
-    from sim.files.atomic import check_writable, replace_text
+    from sim.files.atomic import check_writable
 
     kind = _kind(output, against=against, step=step)
     if output is not None:
@@ -409,13 +420,10 @@ def draw(
     others = rule_values(against, option="--against")
     other = Run(under(made.scenario, others, where="--against")) if others else None
     moments = _captions(step)
-    words = [
-        source,
-        *([] if run_id is None else [run_id]),
-        *(f"--rule={one}" for one in rule or ()),
-    ]
+    words = [source, *([] if run_id is None else [run_id])]
     words += [f"--invariant={invariant}"] if invariant else []
-    words += [f"--against={one}" for one in against or ()]
+    repeated = {"rule": rule or (), "against": against or ()}
+    words += [f"--{option}={one}" for option, values in repeated.items() for one in values]
     drawn = replace(
         made.timeline(invariant, against=other),
         title="" if moments else made.title,
@@ -424,18 +432,25 @@ def draw(
         moments=moments,
         command=f"replog draw {command_line([*words, *plugin_arguments()])}",
     )
-    if output is None:
-        print(_strip(drawn, columns=width()))
-    elif kind == ".txt":
-        replace_text(output, f"{_strip(drawn, columns=100)}\n")
-    else:
-        drawn.save(output)
-    if output is not None:
-        tell(str(output))
+    _put(drawn, output, kind)
     if not drawn.recorded.cut_off:
         return 0
     complain(f"inconclusive: {drawn.recorded.reason}; this is what happened until then")
     return EXIT_INCONCLUSIVE
+
+
+def _put(drawn: Timeline, output: Path | None, kind: str) -> None:
+    """Prints a picture as text, or writes it to a file."""
+    from sim.files.atomic import replace_text
+
+    if output is None:
+        print(_strip(drawn, columns=width()))
+        return
+    if kind == ".txt":
+        replace_text(output, f"{_strip(drawn, columns=100)}\n")
+    else:
+        drawn.save(output)
+    tell(str(output))
 
 
 def _kind(output: Path | None, *, against: object, step: object) -> str:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sim.study.explore.answers import Answer, Progress
     from sim.study.explore.levels import Engine
     from sim.study.explore.plan import Plan
+    from sim.study.matrix import Matrix
 
 
 def matrix(
@@ -86,18 +87,23 @@ def matrix(
     if as_json:
         print_json(page.as_document(made))
         return 0
-    if under:
+    _print_matrix(made)
+    if output is not None:
+        tell(str(output))
+    return 0
+
+
+def _print_matrix(made: Matrix) -> None:
+    from sim.study import matrix as page
+
+    if len(made.conditions) > 1:
         print_table(page.conditions_table(made), texts=True)
         print(*page.conditions_list(made), "", sep="\n")
-    tables = [page.invariants_table(made), page.prices_table(made), page.scenarios_table(made)]
-    for rows in tables:
+    for rows in (page.invariants_table(made), page.prices_table(made), page.scenarios_table(made)):
         print_table(rows)
         print()
     differing = sum(line.differs for line in made.lines)
     print(f"{made.varied.rule} makes a difference in {differing} of {len(made.lines)} scenarios")
-    if output is not None:
-        tell(str(output))
-    return 0
 
 
 def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> str:
@@ -282,9 +288,8 @@ def explore(
             if out is not None:
                 _write(out, asked, found, answers)
     status = 0 if all(_is_done(one, asked) for one in found) else EXIT_INCONCLUSIVE
-    return print_answer(
-        as_json, _document(asked, found), partial(_show_found, asked, found), status=status
-    )
+    show = partial(_show_found, asked, found)
+    return print_answer(as_json, _document(asked, found), show, status=status)
 
 
 @contextmanager

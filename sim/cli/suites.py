@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from sim.cli.arguments import Argument, FailuresIn, Json, Number
 from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, hand_over, print_json, tell
@@ -63,55 +62,97 @@ def suite(
         junit: Also write JUnit XML to this file.
         markdown: Also append a page of Markdown to this file.
     """
-    from sim.files.atomic import check_writable
+    reports = _Reports(junit, markdown, failures, as_json)
+    found = _found(paths, shipped, skip or (), reports)
+    chosen = _chosen(found, chosen_by, last_failed=last_failed)
+    began = datetime.now(UTC)
+    results, interrupted = _run(
+        chosen, jobs, strict=strict, stop_at_first=stop_at_first, show_rows=not as_json
+    )
+    same_ids = [*map(one_line, _same_ids(results))]
+    reports.make(results, [*same_ids, *_not_run(found, chosen, len(results))], began=began)
+    return _status(results, interrupted=interrupted, same_ids=strict and same_ids != [])
+
+
+class _Reports(NamedTuple):
+    """The reports of a suite, beside its rows on the terminal.
+
+    Attributes:
+        junit: File of JUnit XML.
+        markdown: File to which a page of Markdown is appended.
+        failures: Folder that gets a folder for each failure.
+        as_json: True for JSON in place of text on standard output.
+    """
+
+    junit: Path | None
+    markdown: Path | None
+    failures: Path | None
+    as_json: bool
+
+    def check(self, read: Sequence[Path]) -> None:
+        """Raises BadInput for a file that cannot be written or is one of those to read."""
+        from sim.files.atomic import check_writable
+
+        for option, path in (("--junit", self.junit), ("--markdown", self.markdown)):
+            if path is not None:
+                check_writable(path, what=f"{option} {path}", read=read)
+
+    def make(self, results: Sequence[CaseResult], notes: Sequence[str], *, began: datetime) -> None:
+        """Prints and writes everything about results of a run that began at that time."""
+        from sim.study.suite.reports import error_commands, page, write_junit
+
+        seconds = (datetime.now(UTC) - began).total_seconds()
+        summary = f"{_counted(results)}; {seconds:.1f} s"
+        saved = {} if self.failures is None else _save(results, self.failures, summary)
+        if self.as_json:
+            print_json([_as_row(result, saved) for result in results])
+            complain("\n".join(notes))
+        else:
+            _show_failures(results, saved)
+            print(*notes, summary, sep="\n")
+        if self.junit is not None:
+            write_junit(self.junit, results, started=began)
+        written = page(results, notes, summary)
+        if self.markdown is not None:
+            with self.markdown.open("a", encoding="utf-8", errors="backslashreplace") as added:
+                added.write(written)
+        hand_over(written, error_commands(results), as_json=self.as_json)
+
+
+def _found(
+    paths: Sequence[Path], shipped: bool, skip: Sequence[str], reports: _Reports
+) -> Collected:
+    """All files below the given paths, once the reports can be written."""
     from sim.files.shipped import shipped_folder
-    from sim.study.suite import collect, exit_code
-    from sim.study.suite.cases import remember, select
-    from sim.study.suite.reports import error_commands, page, write_junit
+    from sim.study.suite import collect
 
     if not (paths or shipped):
         text = "nothing to run: give files or folders, or --shipped"
         raise BadInput(f"{text}; see replog suite --help")
-    found = collect([*paths, *([shipped_folder()] if shipped else [])], skip=skip or ())
-    for option, path in (("--junit", junit), ("--markdown", markdown)):
-        if path is not None:
-            check_writable(path, what=f"{option} {path}", read=found.files)
+    found = collect([*paths, *([shipped_folder()] if shipped else [])], skip=skip)
+    reports.check(found.files)
+    return found
+
+
+def _chosen(found: Collected, chosen_by: str | None, *, last_failed: bool) -> Collected:
+    from sim.study.suite.cases import select
+
     chosen = found if chosen_by is None else select(found, chosen_by)
-    if last_failed:
-        chosen = _last_failed(chosen)
-    began, started = datetime.now(UTC), time.perf_counter()
-    results, interrupted = _run(
-        chosen, jobs, strict=strict, stop_at_first=stop_at_first, show_rows=not as_json
-    )
-    complain(remember(results))
-    same_ids = [*map(one_line, _same_ids(results))]
-    notes = [*same_ids, *_not_run(found, chosen, len(results))]
-    seconds = time.perf_counter() - started
-    summary = f"{_counted(results)}; {seconds:.1f} s"
-    saved = {} if failures is None else _save(results, failures, summary)
-    if as_json:
-        rows = [{"path": str(result.path), **result.as_json()} for result in results]
-        print_json(
-            [
-                row | ({"failure": str(saved[one.path])} if one.path in saved else {})
-                for row, one in zip(rows, results, strict=True)
-            ]
-        )
-        complain("\n".join(notes))
-    else:
-        _show_failures(results, saved)
-        print(*notes, summary, sep="\n")
-    if junit is not None:
-        write_junit(junit, results, started=began)
-    written = page(results, notes, summary)
-    if markdown is not None:
-        with markdown.open("a", encoding="utf-8", errors="backslashreplace") as added:
-            added.write(written)
-    hand_over(written, error_commands(results), as_json=as_json)
+    return _last_failed(chosen) if last_failed else chosen
+
+
+def _as_row(result: CaseResult, saved: Mapping[Path, Path]) -> dict[str, Any]:
+    failure = {"failure": str(saved[result.path])} if result.path in saved else {}
+    return {"path": str(result.path), **result.as_json(), **failure}
+
+
+def _status(results: Sequence[CaseResult], *, interrupted: bool, same_ids: bool) -> int:
+    from sim.study.suite import exit_code
+
     if interrupted:
         complain("interrupted")
         return EXIT_INTERRUPTED
-    return exit_code(results) or int(strict and same_ids != [])
+    return exit_code(results) or int(same_ids)
 
 
 def _run(
@@ -119,9 +160,10 @@ def _run(
 ) -> tuple[list[CaseResult], bool]:
     """The results, each printed when it is there; true where Ctrl-C came before the last."""
     from sim.study.suite import run_suite
+    from sim.study.suite.cases import remember
 
     results: list[CaseResult] = []
-    red = 0
+    red, interrupted = 0, False
     try:
         with closing(run_suite(chosen, jobs=jobs)) as running, StatusLine() as line:
             for found in running:
@@ -136,8 +178,9 @@ def _run(
                 if stop_at_first and not result.expectation_met:
                     break
     except KeyboardInterrupt:
-        return results, True
-    return results, False
+        interrupted = True
+    complain(remember(results))
+    return results, interrupted
 
 
 def _counted(results: Sequence[CaseResult]) -> str:

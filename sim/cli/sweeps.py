@@ -103,14 +103,12 @@ def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
     too few to decide, or one hit a bound. The test of a budget is exact and one-sided; several
     budgets are corrected for their number (Holm).
     """
-    from sim.study.gates import judge
-    from sim.study.report import read_folder
     from sim.study.sweep.runner import unjudged
 
     gates = gates_from(options)
     if gates is None:
         raise BadInput(f"{folder}: no gate; give --fail-on or --budget")
-    verdict = judge(read_folder(folder), gates)
+    verdict = _verdict(folder, gates)
     missing = unjudged(verdict.folder.statistics)
     if as_json:
         unfinished = {"errors": missing.errors, "unfinished": missing.unfinished}
@@ -200,12 +198,7 @@ def sweep(
             teller=line,
             plan_file=str(plan),
         )
-    verdict = None
-    if gates is not None:
-        from sim.study.gates import judge
-        from sim.study.report import read_folder
-
-        verdict = judge(read_folder(out), gates)
+    verdict = None if gates is None else _verdict(out, gates)
     _show_sweep(result, verdict, as_json=as_json)
     if verdict is not None:
         show_verdict(verdict, options, as_json=as_json)
@@ -216,6 +209,13 @@ def sweep(
         show = complain if as_json else print
         show(not_green(missing, runs=result.runs, out=result.out))
     return status_of(verdict, missing)
+
+
+def _verdict(out: Path, gates: Gates) -> Verdict:
+    from sim.study.gates import judge
+    from sim.study.report import read_folder
+
+    return judge(read_folder(out), gates)
 
 
 def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) -> None:

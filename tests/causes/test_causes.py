@@ -13,7 +13,7 @@ from sim.errors import BadInput
 from sim.files.formats import STORY_FORMAT
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario
-from sim.simulate.scenario.model import promise_of
+from sim.simulate.scenario.derived import promise_of
 from sim.simulate.story import load_story
 from sim.study.causes import Causes, add_witnesses, causes_of, played, witnesses
 from sim.study.causes.grouping import TrackRecord

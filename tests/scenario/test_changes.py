@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from sim.protocol.rules import Rules
-from sim.simulate.scenario.model import Change, Scenario, promise_of
+from sim.simulate.scenario.derived import promise_of
+from sim.simulate.scenario.model import Change, Scenario
 from tests.scenario.texts import load
 
 NAMES = ("r1", "r2", "r3")

@@ -3,7 +3,7 @@
 from sim.protocol.rules import Rules
 from sim.simulate.faults import Fault
 from sim.simulate.faults.kinds import Crash, Partition, Roll, SlowCleaner, Wipe
-from sim.simulate.scenario.environment import exposure_of
+from sim.simulate.scenario.derived import exposure_of
 from sim.simulate.scenario.model import Scenario, Send, Workload
 
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.faults import FAULTS, FaultKind
 from sim.simulate.faults.fault import meaning_of, own_fields
-from sim.simulate.scenario.environment import environment_digest
+from sim.simulate.scenario.derived import environment_digest
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.clients import draw_workload
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, WorkloadShape

@@ -6,7 +6,7 @@ from sim.protocol.events import FaultInjected
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.faults import FaultKind
 from sim.simulate.run.timed import run_scenario
-from sim.simulate.scenario.environment import environment_digest
+from sim.simulate.scenario.derived import environment_digest
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 

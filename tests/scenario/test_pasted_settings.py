@@ -8,9 +8,9 @@ import pytest
 
 from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
+from sim.simulate.scenario.derived import setting_notes
 from sim.simulate.scenario.file.load import scenario_in
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.scenario.notes import setting_notes
 
 ALL_OF_A_TOPIC = """
 cleanup.policy=compact

@@ -12,6 +12,7 @@ from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
 from sim.protocol.rules import rules_from
 from sim.simulate.faults.kinds import AddReplica, Crash, Migrate, Roll
+from sim.simulate.scenario.derived import setting_notes
 from sim.simulate.scenario.file.configs import BrokerSettings, TopicSettings
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.model import (
@@ -24,7 +25,6 @@ from sim.simulate.scenario.model import (
     TraceSource,
     Workload,
 )
-from sim.simulate.scenario.notes import setting_notes
 from tests.scenario import texts
 
 Load = Callable[..., Scenario]

@@ -28,8 +28,9 @@ from sim.protocol.events import Event
 from sim.protocol.rules import Rules
 from sim.simulate.run import conclusive
 from sim.simulate.run.timed import judge_scenario, judging
+from sim.simulate.scenario.derived import promise_of
 from sim.simulate.scenario.file.write import as_said, scenario_text
-from sim.simulate.scenario.model import Expect, Scenario, promise_of
+from sim.simulate.scenario.model import Expect, Scenario
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.format import Story
 

@@ -23,7 +23,7 @@ from sim.protocol.events import Event, ReadingEnded
 from sim.protocol.events.logs import ResetCause
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log, Record
 from sim.protocol.log.formats import MAGIC_FLAG, Versions
-from sim.protocol.replication.converting import as_served, speaks
+from sim.protocol.replication.converting import ServedBatches, as_served, speaks
 from sim.protocol.replication.messages import (
     NO_ERROR,
     ConsumerFetchRequest,
@@ -203,11 +203,7 @@ def answer_consumer_fetch(
         now_ms: Simulated time of the read; 0 = the scenario is not timed.
     """
     log, number = replica.log, request.correlation_id
-    error = None
-    if request.leader_only and replica.leadership is None:
-        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    elif not speaks(versions, request.version):
-        error = ErrorCode.UNSUPPORTED_VERSION
+    error = _refusal(replica, request, versions)
     if error is not None:
         refused = ConsumerFetchResponse(error, replica.name, replica.epoch, correlation_id=number)
         return ConsumerFetchResult(refused, ())
@@ -221,24 +217,14 @@ def answer_consumer_fetch(
     aborted: Sequence[AbortedTransaction] = ()
     if request.read_committed and any(batch.transactional for batch in batches):
         aborted = aborted_transactions(log, start, end, rules=rules)
-    events: tuple[Event, ...] = ()
-    if request.version is not None and batches:
-        understood = 1 if rules.cleaner.tombstone_mark in WITHOUT_FLAG else MAGIC_FLAG
-        served = as_served(
-            replica.name,
-            batches,
-            understood=understood,
-            reader=request.client_id,
-            version=request.version,
-        )
-        batches, events = served.batches, served.events
+    served = _served(replica, request, batches, rules)
     response = ConsumerFetchResponse(
         NO_ERROR,
         replica.name,
         replica.epoch,
         start,
         diverging_epoch,
-        tuple(batches),
+        served.batches,
         end,
         tuple(aborted),
         readable,
@@ -246,7 +232,29 @@ def answer_consumer_fetch(
         number,
         now_ms if batches else 0,
     )
-    return ConsumerFetchResult(response, events)
+    return ConsumerFetchResult(response, served.events)
+
+
+def _served(
+    replica: Replica, request: ConsumerFetchRequest, batches: Sequence[Batch], rules: Rules
+) -> ServedBatches:
+    if request.version is None or not batches:
+        return ServedBatches(tuple(batches))
+    return as_served(
+        replica.name,
+        batches,
+        understood=1 if rules.cleaner.tombstone_mark in WITHOUT_FLAG else MAGIC_FLAG,
+        reader=request.client_id,
+        version=request.version,
+    )
+
+
+def _refusal(
+    replica: Replica, request: ConsumerFetchRequest, versions: Versions | None
+) -> ErrorCode | None:
+    if request.leader_only and replica.leadership is None:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return None if speaks(versions, request.version) else ErrorCode.UNSUPPORTED_VERSION
 
 
 def _checked_offset(replica: Replica, request: ConsumerFetchRequest) -> tuple[int, int]:

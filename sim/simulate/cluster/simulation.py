@@ -20,8 +20,8 @@ from sim.simulate.cluster.context import Context, SimulationResult, Spent
 from sim.simulate.cluster.faults import Faults
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.steps import Steps, UsedUp
+from sim.simulate.scenario.derived import round_wait
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.scenario.notes import round_wait
 
 SLICE_MS = 50
 """Time in ms between two looks at the cluster while it comes to rest."""

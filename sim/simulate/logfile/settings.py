@@ -18,6 +18,7 @@ from sim.files.models import shaped
 from sim.protocol.compaction.eligibility import EligibilityConfig, LagEstimate
 from sim.simulate.logfile.rules import LogRules, TopicOfLog, rules_at
 from sim.simulate.logfile.steps import Append, Clean, Step
+from sim.simulate.scenario.derived import unread_notes
 from sim.simulate.scenario.file.configs import (
     BrokerSettings,
     TopicSettings,
@@ -26,7 +27,6 @@ from sim.simulate.scenario.file.configs import (
     nameless_header,
     with_known_strategy,
 )
-from sim.simulate.scenario.notes import unread_notes
 
 Settings = TopicSettings | BrokerSettings
 

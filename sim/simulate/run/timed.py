@@ -30,9 +30,8 @@ from sim.protocol.events.written import CHUNK, DIGEST_BYTES
 from sim.simulate.cluster.context import SimulationResult, Spent
 from sim.simulate.cluster.simulation import Fork, simulate
 from sim.simulate.run.value import Run, Settling
-from sim.simulate.scenario.environment import environment_digest, exposure_of
-from sim.simulate.scenario.model import Scenario, promise_of
-from sim.simulate.scenario.notes import setting_notes
+from sim.simulate.scenario.derived import environment_digest, exposure_of, promise_of, setting_notes
+from sim.simulate.scenario.model import Scenario
 
 LEFT_THE_CONTRACT = f"{OUTSIDE}: {SITUATIONS[OUTSIDE]}"
 """The reason of every run that left the durability contract; reports count runs by reasons."""

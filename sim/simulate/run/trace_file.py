@@ -98,7 +98,7 @@ def header_of(content: Story | Scenario, mix: Mix | None = None) -> TraceHeader:
         takes = any(step.op == "snapshot" for step in given.steps)
         topic = kafka_settings(content.rules, takes_snapshots=takes)
     else:
-        from sim.simulate.scenario.model import promise_of
+        from sim.simulate.scenario.derived import promise_of
 
         judged_by = promise_of(given).rules
         kept = given.snapshots

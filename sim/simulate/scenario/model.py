@@ -4,12 +4,6 @@ They are plain dataclasses, so that thousands of them are made quickly; files ar
 bounds in their annotations (see `sim.simulate.scenario.file.load`). All times are integer ms of
 simulated time, all offsets and sizes integers. Workload and faults are fixed lists that do not
 depend on the rules, so that every rule set meets the same environment.
-
-A topic whose settings change promises what its newest settings say, also if these reach a replica
-late: at rest, state is judged by the newest strategy over all records that were ever written.
-KIP-280 says of a change only that compacted records stay removed. So before that a record may be
-missing if another one beats it under any strategy that was in force on some replica. Migrations are
-checked for losses that an older strategy allows and the newest does not.
 """
 
 from __future__ import annotations
@@ -496,33 +490,6 @@ class Scenario(Runnable):
         return {replica.name: replica.clock_skew_ms for replica in self.replicas}
 
 
-class Promise(NamedTuple):
-    """The rules by which a run is judged.
-
-    Attributes:
-        rules: The newest settings; `delete_retention_ms` is the shortest that any replica had.
-        earlier: Other settings that were in force on some replica, in order of time.
-    """
-
-    rules: Rules
-    earlier: tuple[Rules, ...]
-
-
 def changes_of(scenario: Scenario) -> tuple[Change, ...]:
     """All changes of a scenario in order of time."""
     return tuple(sorted(scenario.changes, key=lambda change: change.at_ms))
-
-
-def promise_of(scenario: Scenario) -> Promise:
-    """The newest settings of a scenario, and all others that were in force on some replica."""
-    newest = scenario.rules
-    seen = [newest]
-    for change in changes_of(scenario):
-        if change.replica is not None:
-            newest, _ = changed(newest, None, change)
-            seen.append(newest)
-    if len(seen) == 1:
-        return Promise(newest, ())
-    shortest = min(rules.topic.delete_retention_ms for rules in seen)
-    earlier = tuple(dict.fromkeys(rules for rules in seen if rules != newest))
-    return Promise(newest.with_values({"delete_retention_ms": shortest}), earlier)

@@ -111,7 +111,7 @@ _TAIL = (
     Column(
         "weather",
         "Digest of workload, faults, network and clocks: equal in the runs of a case.",
-        "sim.simulate.scenario.environment",
+        "sim.simulate.scenario.derived",
         of=lambda run: run.environment,
     ),
     Column(

@@ -229,19 +229,22 @@ def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
         raise BadInput(f"{out}: holds this sweep already; --resume continues it")
 
 
-def drawn_there(out: Path, plan: Plan) -> tuple[int | None, int | None]:
-    """Count and seed of the sweep in a folder; None where those of the plan count.
+def drawn_there(
+    out: Path, plan: Plan, *, count: int | None, seed: int | None
+) -> tuple[int | None, int | None]:
+    """Count and seed by which a sweep resumes: given ones, else those of the folder.
 
-    That is without a sweep there, and where the plan has changed since.
+    None where those of the plan count: without a sweep in the folder, and where the plan has
+    changed since.
     """
     if not (out / PLAN_FILE).exists() or is_damaged(out):
-        return None, None
+        return count, seed
     there = plan_content(out)
-    plan_there = there["plan"]
-    return (
-        there["count"] if plan_there.get("count") == plan.count else None,
-        there["seed"] if plan_there.get("seed") == plan.seed else None,
-    )
+    if count is None and there["plan"].get("count") == plan.count:
+        count = there["count"]
+    if seed is None and there["plan"].get("seed") == plan.seed:
+        seed = there["seed"]
+    return count, seed
 
 
 def is_damaged(out: Path) -> bool:

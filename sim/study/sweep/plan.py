@@ -336,8 +336,8 @@ def _never_at_rest(sweep: Sweep) -> str | None:
     longest = [one for one in sweep.rule_sets if one.rules.topic.delete_retention_ms > _SHORT_MS]
     if not longest or not any(one.mix.last_rounds for one in sweep.environments):
         return None
+    from sim.simulate.scenario.derived import too_long_at_rest
     from sim.simulate.scenario.generate.scenario import generate, last_rounds_of
-    from sim.simulate.scenario.notes import too_long_at_rest
 
     cases = [
         case_id

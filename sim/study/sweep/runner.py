@@ -212,9 +212,7 @@ def run_sweep(
     with ExitStack() as stack:
         stack.enter_context(clear_errors(out))
         if resume:
-            cases_there, seed_there = drawn_there(out, plan)
-            count = cases_there if count is None else count
-            seed = seed_there if seed is None else seed
+            count, seed = drawn_there(out, plan, count=count, seed=seed)
         sweep = number_runs(plan, count=count, seed=seed)
         check_folder(out, sweep, resume=True)  # whether it is there already is asked below
         stack.enter_context(locked(out))
@@ -225,51 +223,71 @@ def run_sweep(
         work = Work(sweep, open_case, in_use())
         chosen = _engine(engine, work, out, stack, master=master, spark=spark)
         write_plan(out, sweep, plan_file=plan_file, tell=teller.tell)
-        missing = mended(out, teller.tell).missing
-        before = sweep.runs - len(missing) * len(sweep.rule_sets)
-        blocks = blocks_of(missing, len(sweep.rule_sets), cores=chosen.cores, blocks=partitions)
-        if missing:
-            chosen.warm_up()
-        ready = time.perf_counter()
-        if missing:
-            _simulate(chosen, [*blocks], teller, before=before)
-        simulated = time.perf_counter()
-        table = open_table(out)
-        if table.missing:
-            raise BadInput(
-                f"{out}/{RUNS}: {len(table.missing):,} of {sweep.count:,} cases are missing; do "
-                "all machines write to the same folder?"
-            )
-        with chosen.asking(table.files) as ask:
-            content = statistics_of(plan_content(out), ask, questions=BRIEF)
+        return _complete(chosen, engine, teller, started=started, blocks=partitions)
+
+
+def _complete(
+    engine: ProcessEngine | SparkEngine,
+    name: EngineName,
+    teller: Teller,
+    *,
+    started: float,
+    blocks: int | None,
+) -> SweepResult:
+    """Simulates what a table lacks, and asks the whole table for its statistics."""
+    missing = mended(engine.out, teller.tell).missing
+    if missing:
+        engine.warm_up()
+    ready = time.perf_counter()
+    before = _simulate(engine, missing, teller, blocks=blocks)
+    simulated = time.perf_counter()
+    content = _statistics(engine)
     return SweepResult(
-        out=out,
-        engine=engine,
-        cores=chosen.cores,
+        out=engine.out,
+        engine=name,
+        cores=engine.cores,
         runs_before=before,
         seconds=Seconds(ready - started, simulated - ready, content["busy_ms"] / 1000),
-        sweep=sweep,
+        sweep=engine.work.sweep,
         content=content,
     )
 
 
 def _simulate(
     engine: ProcessEngine | SparkEngine,
-    blocks: Sequence[Sequence[int]],
+    missing: Sequence[int],
     teller: Teller,
     *,
-    before: int,
-) -> None:
-    """Simulates the missing blocks and shows progress; `before` runs are there already."""
-    report = progress_of(teller, total=engine.work.sweep.runs, before=before)
+    blocks: int | None,
+) -> int:
+    """Simulates the missing cases and shows progress; the number of runs that were there before."""
+    sweep = engine.work.sweep
+    before = sweep.runs - len(missing) * len(sweep.rule_sets)
+    if not missing:
+        return before
+    parts = blocks_of(missing, len(sweep.rule_sets), cores=engine.cores, blocks=blocks)
+    report = progress_of(teller, total=sweep.runs, before=before)
     try:
-        with closing(engine.simulate(blocks)) as runs:
+        with closing(engine.simulate([*parts])) as runs:
             for done in runs:
                 report(done)
     except KeyboardInterrupt:
         kept = f"what is finished is kept in {engine.out}"
         teller.tell(f"interrupted: {kept}; the same command with --resume makes the others")
         raise
+    return before
+
+
+def _statistics(engine: ProcessEngine | SparkEngine) -> dict[str, Any]:
+    """The statistics of a complete table; raises BadInput for one with missing cases."""
+    table = open_table(engine.out)
+    if table.missing:
+        raise BadInput(
+            f"{engine.out}/{RUNS}: {len(table.missing):,} of {engine.work.sweep.count:,} cases are "
+            "missing; do all machines write to the same folder?"
+        )
+    with engine.asking(table.files) as ask:
+        return statistics_of(plan_content(engine.out), ask, questions=BRIEF)
 
 
 def _check_options(engine: str, master: str | None, partitions: int | None) -> None:

@@ -184,18 +184,16 @@ def receive_snapshot_chunk(
             in_bytes,
         )
     )
-    complete = download.position >= response.size
-    installed = False
-    if complete:
-        whole = Snapshot(download.id, tuple(download.received), response.timestamp_ms)
-        if crash_before_install:
-            follower.download = None
-            follower.snapshots[whole.id] = whole
-            events.append(SnapshotFetched(follower.name, *whole.id, whole.records))
-        else:
-            events += install(follower, whole, rules=rules)
-            installed = follower.snapshots.get(whole.id) is whole
-    return ChunkResult(events, complete, installed)
+    if download.position < response.size:
+        return ChunkResult(events)
+    whole = Snapshot(download.id, tuple(download.received), response.timestamp_ms)
+    if crash_before_install:
+        follower.download = None
+        follower.snapshots[whole.id] = whole
+        events.append(SnapshotFetched(follower.name, *whole.id, whole.records))
+        return ChunkResult(events, complete=True)
+    events += install(follower, whole, rules=rules)
+    return ChunkResult(events, complete=True, installed=follower.snapshots.get(whole.id) is whole)
 
 
 def drop_download(follower: Replica, *, reason: str) -> list[Event]:

@@ -24,6 +24,7 @@ from sim.files.models import check_size, shaped
 from sim.files.reading import head_of, read_document
 from sim.protocol.rules import PRESETS, Rules
 from sim.protocol.rules.rules import DEFAULTS
+from sim.simulate.scenario.derived import too_long_at_rest
 from sim.simulate.scenario.file.configs import (
     conflicts,
     lags_at_odds,
@@ -66,7 +67,6 @@ from sim.simulate.scenario.model import (
     TraceSource,
     Workload,
 )
-from sim.simulate.scenario.notes import too_long_at_rest
 from sim.simulate.scenario.runnable import rule_problem
 
 
