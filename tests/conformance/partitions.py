@@ -33,6 +33,8 @@ PARTITIONS: Final = 100
 DUMPER: Final = "3.8.0"
 HOUR_MS: Final = 3_600_000
 PASS_S: Final = 40
+TRANSACTION_MS: Final = 900_000
+"""Longer than a run: an open transaction stays open."""
 _CODECS: Final = (None, "gzip", "snappy", "lz4", "zstd")
 _WRITTEN: Final = {
     "retention.ms": "-1",
@@ -280,6 +282,7 @@ class _Clients:
             acks="all",
             batch_size=1 << 20,
             enable_idempotence=transactional or idempotent,
+            transaction_timeout_ms=TRANSACTION_MS,
             **({"transactional_id": name} if transactional else {}),
         )
         if transactional:
