@@ -59,7 +59,7 @@ class OpenedPartition:
 
     @property
     def is_compacted(self) -> bool:
-        """Whether its topic is compacted, by the settings, else by what its cleaner left behind."""
+        """True if its topic is compacted, by the settings, else by the cleaner's checkpoint."""
         partition, settings = self.partition, self.question.settings
         if "cleanup.policy" in settings.given:
             return "compact" in str(settings.topic["cleanup.policy"])
@@ -80,7 +80,7 @@ class OpenedPartition:
         return log_file_of(self.partition, self.question, Detail.WHOLE)
 
     def due(self) -> Due:
-        """Whether a pass is due, why not, when it will be, and what would change that.
+        """Decides whether a pass is due, and says why not, when it will be, and what would help.
 
         Raises:
             BadInput: A file is damaged.
@@ -88,11 +88,11 @@ class OpenedPartition:
         return due(log_file_of(self.partition, self.question, Detail.HEADERS))
 
     def contents(self) -> Holdings:
-        """What the partition holds, and what a pass now would remove. Raises BadInput."""
+        """Counts what the partition holds, and what a pass now would remove. Raises BadInput."""
         return look_into(self.partition, self.question)
 
     def fate(self, key: str | None = None, *, offset: int | None = None) -> Iterator[str]:
-        """When each record of a key, or what lies at an offset, goes: a sentence each.
+        """Tells when each record of a key, or what lies at an offset, goes: a sentence each.
 
         Raises:
             BadInput: Nothing has the key, or nothing lies at the offset.
@@ -163,7 +163,7 @@ def open_partitions(
 
 
 def compacted(found: Sequence[OpenedPartition]) -> tuple[list[OpenedPartition], list[str]]:
-    """Those of a data directory that are compacted, with a note on the others; all if none is."""
+    """Selects the compacted partitions of a data directory, all if none is; notes on the others."""
     chosen = [one for one in found if one.is_compacted] or list(found)
     left_out = len(found) - len(chosen)
     why = "no cleaner has a checkpoint of them, and no settings call them compacted"
@@ -196,7 +196,7 @@ class OpenedReplicas:
 
     @cached_property
     def compared(self) -> Comparison:
-        """What the replicas have in common, and what is not safe. Raises BadInput."""
+        """The comparison of the replicas. Raises BadInput."""
         return compare([one.partition for one in self.replicas], self.names)
 
     def story(self, *, anonymous: bool = False) -> Beginning:

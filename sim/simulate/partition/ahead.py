@@ -33,7 +33,7 @@ class Ahead:
     passes: tuple[str, ...]
 
     def of_key(self, key: str, *, offset: int | None = None) -> Iterator[str]:
-        """What becomes of each record of a key, or of the one at an offset.
+        """The fate of each record of a key, or of the one at an offset.
 
         Raises:
             BadInput: No record has the key.
@@ -44,7 +44,7 @@ class Ahead:
             yield f"and {explained.left_out:,} records more of the key"
 
     def of_marker(self, marker: Batch) -> Iterator[str]:
-        """What becomes of a marker, or of a change of leader."""
+        """The fate of a marker, or of a change of leader."""
         batches = [batch for one in self.file.segments for batch in one.batches]
         offset, producer = marker.base_offset, marker.producer_id
         kind = "change of leader" if producer < 0 else f"{marker.control} marker of {producer}"
@@ -70,7 +70,7 @@ class Ahead:
 def look_ahead(
     partition: Partition, question: Question, key: str | None, offset: int
 ) -> Iterator[str]:
-    """What the next two passes do to the records of a key, or to what lies at an offset.
+    """Follows the records of a key, or what lies at an offset, through the next two passes.
 
     Args:
         partition: The partition.

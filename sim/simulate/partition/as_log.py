@@ -22,7 +22,7 @@ Keeps = Callable[[Batch, Record], bool]
 
 
 class Question(NamedTuple):
-    """What a partition is looked at with.
+    """The time, the settings and the rules for the questions about a partition.
 
     Attributes:
         now_ms: The time, in ms.

@@ -40,7 +40,7 @@ class Held(NamedTuple):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What two replicas that hold the same record agree about."""
+        """Epoch, kind, key and time: equal where two replicas hold the same record."""
         record = self.record
         return (self.batch.epoch, self.batch.control, record.key, record.timestamp_ms)
 
@@ -189,7 +189,7 @@ class _Writer:
         return found
 
     def _lost(self, finding: Finding, held: Held) -> tuple[str, dict[str, Any]] | None:
-        """Name and fields of what decided about a record and is gone; None if nothing is."""
+        """The tombstone or marker that decided about a record and is gone; None without one."""
         producer = held.batch.producer_id
         ends = {log.first_marker_after(producer, finding.offset) for log in self._logs}
         if finding.invariant == "txn-isolation":

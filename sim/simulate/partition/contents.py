@@ -46,7 +46,7 @@ class Keys:
     """
 
     def __init__(self) -> None:
-        """Starts without keys."""
+        """Starts with no keys and no records."""
         self.number: dict[str, int] = {}
         self.records, self.bytes = array("L"), array("Q")
         self.newest, self.deleted = array("L"), array("B")
@@ -76,7 +76,7 @@ class Keys:
 
 @dataclass
 class Contents:
-    """Counts of what a partition holds; bytes of records are before compression.
+    """Counts of a partition's records and batches; bytes of records are before compression.
 
     Attributes:
         size_bytes: Bytes of all segments on disk.
@@ -117,7 +117,7 @@ class Contents:
         return len(self.keys.records) - sum(self.keys.deleted)
 
     def rounds(self, map_keys: int) -> int:
-        """Passes that the dirty section takes with a map of so many keys."""
+        """Number of passes over the dirty section with a map of `map_keys` keys."""
         return -(-self.dirty_keys // max(1, map_keys))
 
 
@@ -181,7 +181,7 @@ class _Aborted:
             self._first[one.producer_id, one.last_offset] = one.first_offset
 
     def has(self, batch: Batch) -> bool:
-        """Whether a batch of data belongs to one."""
+        """True if a batch of data belongs to an aborted transaction."""
         if not batch.transactional:
             return False
         ends = self._ends.get(batch.producer_id, [])
@@ -333,7 +333,7 @@ def look_into(partition: Partition, question: Question) -> Holdings:
 
 
 def next_passes(file: LogFile, first_dirty: int, bound: int) -> Iterator[dict[str, Any]]:
-    """What a pass now would remove under each strategy and fix, whether or not one is due.
+    """Tries a pass now under each strategy and fix, whether or not one is due.
 
     A row has `strategy`, `fix`, how many records go and why, and the bytes of all segments after.
     """

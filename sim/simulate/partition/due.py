@@ -1,4 +1,4 @@
-"""Due or not: why a partition is not compacted, when it will be, and what would change that.
+"""The answer to why a partition is not compacted, when it will be, and what would change that.
 
 What the cleaner's manager decides is `sim.simulate.logfile.eligible`; here is what a partition's
 files tell beside it: who has the open transaction, and how fast the log grows.
@@ -38,7 +38,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Due:
-    """What the cleaner makes of a partition now, and later.
+    """The decision of the cleaner's manager on a partition, now and later.
 
     Attributes:
         decision: What its manager decides now.
@@ -148,7 +148,7 @@ def _due_at_rate(
 
 
 def _open_transaction(decision: LogEligibility, replica: LogReplica) -> str | None:
-    """Who has the transaction that holds the bound back, and since when."""
+    """Names the producer of the transaction that holds the bound back, and since when."""
     bound = decision.found.bound
     if bound.limit is not Limit.STABLE_OFFSET:
         return None

@@ -97,7 +97,7 @@ class SegmentFiles:
 
 
 def is_partition(folder: Path) -> bool:
-    """Whether a folder has a segment."""
+    """True if a folder has a segment."""
     return any(SEGMENT.fullmatch(one.name) for one in folder.iterdir())
 
 

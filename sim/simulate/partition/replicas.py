@@ -80,7 +80,7 @@ class ReplicaLog:
     unlisted: list[AbortedTransaction] = field(default_factory=list)
 
     def covers(self, offset: int) -> bool:
-        """Whether the log reaches over an offset, a record there or not."""
+        """True if the log reaches over an offset, with or without a record there."""
         return self.start <= offset < self.end
 
     def first_marker_after(self, producer: int, offset: int) -> int | None:
@@ -90,7 +90,7 @@ class ReplicaLog:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the logs of a partition's replicas have in common, and what not.
+    """The comparison of the logs of a partition's replicas.
 
     Attributes:
         logs: The replicas.
@@ -232,7 +232,7 @@ def _content(batch: Batch, record: Record) -> tuple[object, ...]:
 
 
 def _at_offset(offset: int, there: Mapping[str, tuple[object, ...]]) -> Iterator[Finding]:
-    """What replicas hold at one committed offset, where that is not the same."""
+    """The violation at a committed offset at which replicas hold different records."""
     if len(set(there.values())) < 2:
         return
     most = Counter(there.values()).most_common(1)[0][0]

@@ -160,7 +160,7 @@ class SegmentReader:
         raise Damaged(self.file.path, what + read, position=position) from cause
 
     def _whole(self, content: BinaryIO) -> Iterator[tuple[int, Any]]:
-        """Position and batch of what is whole; the CRC of each is checked."""
+        """Reads position and batch of all whole batches; checks the CRC of each."""
         position, size = 0, self.file.size_bytes
         while position < size:
             start = content.read(_PREFIX_BYTES)
@@ -235,7 +235,7 @@ class SegmentReader:
         return old_batch(found.magic, tuple(made))
 
     def _control(self, found: Any, records: list[Any]) -> Control:
-        """What a control batch says; an emptied one has lost its record.
+        """The kind of a control batch; an emptied one has lost its record.
 
         The index of aborted transactions then knows an ABORT; what stands in no index is a COMMIT.
         """

@@ -65,7 +65,7 @@ _DESCRIBED: Final = re.compile(
 
 
 class GivenSettings(NamedTuple):
-    """Settings that somebody gave, with those that nobody did.
+    """Given settings of a topic, completed by defaults.
 
     Attributes:
         topic: Settings of the topic, by Kafka's names; every one of `DEFAULTS` is there.
@@ -82,7 +82,7 @@ class GivenSettings(NamedTuple):
     unread: int = 0
 
     def sentence(self, preset: str) -> str:
-        """What was given, and what has the default of a release."""
+        """The given settings and the defaults of a release, in a sentence."""
         given = [f"{name}={self.topic[name]}" for name in DEFAULTS if name in self.given]
         others = [name for name in DEFAULTS if name not in self.given]
         shown = ", ".join(

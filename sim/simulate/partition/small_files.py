@@ -1,4 +1,4 @@
-"""The small files beside segments: checkpoints, indexes, producer snapshots, metadata.
+"""Readers of the small files beside segments: checkpoints, indexes, producer snapshots, metadata.
 
 Sources: CheckpointFile and its readers (LeaderEpochCheckpointFile, OffsetCheckpointFile),
 AbortedTxn and TransactionIndex, OffsetIndex, ProducerStateManager.readSnapshot,

@@ -23,7 +23,7 @@ _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 class Aliases:
-    """Texts in the place of keys and values: as many bytes, equal for equal ones, hashed.
+    """Hashes that stand for keys and values: of the same size, equal for equal ones.
 
     A secret that nobody keeps is hashed with them, so that guesses cannot be tried.
     """
