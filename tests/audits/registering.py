@@ -17,6 +17,7 @@ from tests.audits.pass_as_mapped import PassAsMapped
 from tests.audits.producer_sequences import ProducerSequences
 from tests.audits.removed_when_due import RemovedWhenDue
 from tests.audits.second_reading_passes import SecondReading
+from tests.audits.state_places import PlacesFollowed
 from tests.audits.state_producers import ProducersFollowed
 
 LAWS: tuple[type[Law], ...] = (
@@ -34,6 +35,7 @@ OBSERVED = (
     "out-of-date-ignored",
     "restart-finds-disk",
     "sends-in-order",
+    "places-followed",
     "producers-followed",
     "second-reading",
 )
@@ -53,6 +55,7 @@ def register() -> None:
     register_observer(Observer)
     register_observer(SecondReading)
     register_observer(ProducersFollowed)
+    register_observer(PlacesFollowed)
 
 
 @contextmanager

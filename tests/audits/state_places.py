@@ -1,0 +1,262 @@
+"""Epochs, checkpoints and what a follower has heard, followed from event to event.
+
+* The leader epoch cache has an entry for each epoch of appended batches, of elections, of gaps that
+  a leader tells, and of an installed snapshot; a cut takes what begins at the new end or above it,
+  no other event takes anything (LeaderEpochFileCache). What `EpochCacheChanged` says is believed,
+  if a leader or a file may have said so: it leaves what is below the log end in order.
+* The cleaner's checkpoint is where the last finished pass ended; a cut lowers it to the end, or to
+  the active segment, a log start raises it, and one outside of the log counts as the log start
+  (LogCleanerManager.updateCheckpoints, .maybeTruncateCheckpoint, .cleanableOffsets). An older file
+  may be found after a crash alone.
+* The place and time of the last pass, and up to where all has been compacted, follow the checkpoint
+  and the bounds of coordinated removal.
+* A replica is in the highest epoch that it was told of in a message, or that it campaigns in; it
+  falls back with its disk alone, or where rules keep epochs in memory (QuorumState).
+* A follower has fetched from the leader of an epoch when that has answered it since the follower
+  last went down, and not before (FetcherThread, KafkaRaftClient.updateFollowerState).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sim.plugins import Report
+from sim.protocol import events as on
+from sim.protocol.replication import messages as of
+from sim.protocol.replication.messages import NO_ERROR, RECORDS, ErrorCode
+from sim.protocol.replication.replica import Replica
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.network import CONTROLLER, Overdue
+from sim.simulate.cluster.node import Node
+
+NAME: Final = "places-followed"
+_ANSWERED: Final = (NO_ERROR, ErrorCode.SNAPSHOT_NOT_FOUND)
+"""Answers to a request for a part of a snapshot that come from a leader."""
+
+
+@dataclass(slots=True)
+class Places:
+    """The second record of what one replica keeps beside its batches.
+
+    Attributes:
+        epochs: (epoch, first offset), in order.
+        first: Base offset of the first segment.
+        end: Where the log ends (exclusive).
+        checkpoint: Up to where the log was cleaned (exclusive).
+        compacted: Up to where each key is there at most once (exclusive).
+        last_pass: (end exclusive, time in ms) of the last pass; None before the first.
+        epoch: The highest epoch it was in.
+        told: The highest epoch that a message told it of.
+        answered: (leader, epoch, time in ms) of the newest answer to a fetch, if it follows that
+            leader since; None: it has had none.
+    """
+
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    first: int = 0
+    end: int = 0
+    checkpoint: int = 0
+    compacted: int = 0
+    last_pass: tuple[int, int] | None = None
+    epoch: int = 0
+    told: int = 0
+    answered: tuple[str, int, int] | None = None
+
+    def begins(self, epoch: int, offset: int) -> None:
+        """Notes that an epoch begins at an offset, or before."""
+        if self.epochs and self.epochs[-1][0] == epoch and self.epochs[-1][1] <= offset:
+            return
+        self.epochs = [one for one in self.epochs if one[0] < epoch and one[1] < offset]
+        self.epochs.append((epoch, offset))
+
+    def cut(self, target: int) -> None:
+        """Forgets the epochs that begin at `target` or above it."""
+        below = [one for one in self.epochs if one[1] < target]
+        self.epochs = below if target >= self.first else []
+        self.end = target
+
+    def begin_anew(self, offset: int) -> None:
+        """Begins with an empty log at `offset`."""
+        self.epochs = []
+        self.first = self.end = self.checkpoint = self.compacted = offset
+
+    def clean(self, event: on.Cleaned) -> None:
+        """Notes the end of a pass that moved the checkpoint, or had nothing dirty."""
+        self.checkpoint = event.upper_bound
+        self.compacted = max(self.compacted, event.upper_bound)
+        self.last_pass = event.upper_bound, event.now_ms
+
+    def take(self, event: on.Event) -> None:
+        """Takes an event of this replica."""
+        match event:
+            case on.LeaderElected():
+                self.begins(event.epoch, event.epoch_start_offset)
+                self.told = max(self.told, event.epoch)
+            case on.Appended():
+                self.begins(event.batch.epoch, event.batch.base_offset)
+                self.end = event.batch.last_offset + 1
+            case on.Copied():
+                for batch in event.batches:
+                    self.begins(batch.epoch, batch.base_offset)
+                self.end = event.log_end_offset
+            case on.GapLearned():
+                for entry in event.epochs:
+                    self.begins(entry.epoch, entry.start_offset)
+                self.end = event.log_end_offset
+            case on.EpochCacheChanged():
+                self.epochs = [(one.epoch, one.start_offset) for one in event.epochs]
+            case on.Truncated():
+                self.cut(event.target)
+            case on.ReplicaCrashed():
+                self.answered = None
+                if event.log_end_offset < self.end:
+                    self.cut(event.log_end_offset)
+            case on.ReplicaWiped() | on.LogEmptied():
+                self.begin_anew(0)
+                self.last_pass = None
+            case on.LogStartedAfresh():
+                self.begin_anew(event.log_start_offset)
+                self.last_pass = None
+            case on.SnapshotInstalled():
+                self.begin_anew(event.end_offset)
+                self.begins(event.epoch, event.end_offset)
+            case on.LogStartMoved() | on.PrefixDeleted():
+                self.checkpoint = max(self.checkpoint, event.log_start_offset)
+            case on.RemovalBoundMoved():
+                self.compacted = max(self.compacted, event.offset)
+            case _:
+                pass
+
+
+class PlacesFollowed:
+    """Follows the places of all replicas of a run."""
+
+    def __init__(self, cluster: Cluster, report: Report) -> None:
+        """Starts before the replicas connect."""
+        self._cluster = cluster
+        self._report = report
+        self._places: dict[str, Places] = {}
+
+    def over(self, name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Notes the epochs and answers in the messages for a replica, and hands them on."""
+        if name == CONTROLLER:
+            return receive
+
+        def take(message: Any) -> None:
+            node, own = self._cluster.nodes[name], self._places.setdefault(name, Places())
+            said = message.message if type(message) is Overdue else message
+            if node.replica.up:
+                self._look_at_fetcher(node, own)
+                self._note(node, own, said)
+            receive(message)
+            self._look_at_epoch(node, own)
+
+        return take
+
+    def _note(self, node: Node, own: Places, said: Any) -> None:
+        told = said.state.leader_epoch if isinstance(said, of.LeaderAndIsrRequest) else said
+        own.told = max(own.told, told if isinstance(told, int) else getattr(told, "epoch", 0))
+        records = isinstance(said, of.FetchResponse) and said.answer is RECORDS
+        chunk = isinstance(said, of.FetchSnapshotResponse) and said.error in _ANSWERED
+        fetcher = node.fetcher
+        if (records or chunk) and fetcher.leader is not None:
+            fenced = node.rules.replication.response_fencing
+            if said.correlation_id == fetcher.number or not fenced:
+                own.answered = fetcher.leader, fetcher.epoch, node.context.now_ms
+
+    def _look_at_fetcher(self, node: Node, own: Places) -> None:
+        """Compares whether a follower has fetched, as it knows it, with the answers so far."""
+        fetcher, answered = node.fetcher, own.answered
+        follows = None if fetcher.leader is None else (fetcher.leader, fetcher.epoch)
+        if follows is None or (answered is not None and answered[:2] != follows):
+            own.answered = answered = None
+        late = answered is not None and answered[2] < node.context.now_ms
+        if (
+            follows is not None
+            and fetcher.fetched != (answered is not None)
+            and (fetcher.fetched or late)
+        ):
+            self._differs(node.name, f"fetched from {follows}", fetcher.fetched, answered)
+
+    def _look_at_epoch(self, node: Node, own: Places) -> None:
+        replica = node.replica
+        campaigns = replica.vote == (replica.epoch, node.name)
+        if replica.epoch > own.epoch and replica.epoch > own.told and not campaigns:
+            self._differs(node.name, "epoch", replica.epoch, f"told of {own.told}")
+        if replica.up and node.rules.replication.fencing:
+            follows = node.fetcher.epoch if node.fetcher.leader is not None else 0
+            least = max(replica.log.epochs.latest, follows)
+            if replica.epoch < least:
+                self._differs(node.name, "epoch", replica.epoch, f"its log or leader has {least}")
+        if replica.epoch < own.epoch:
+            self._differs(node.name, "epoch", replica.epoch, f"it was in {own.epoch}")
+        own.epoch = replica.epoch
+
+    def after(self, _at_ms: int, events: Iterable[on.Event]) -> None:
+        """Takes some events, and compares the replicas that they are about."""
+        happened: dict[str, list[on.Event]] = {}
+        events, settles = list(events), bool(self._cluster.context.settling)
+        for event in events:
+            name = event.replica
+            if name in self._cluster.nodes and name is not None:
+                own = self._places.setdefault(name, Places())
+                own.take(event)
+                if isinstance(event, on.Cleaned) and (
+                    # An interrupted pass, or one that fails, moves nothing; at rest nothing is
+                    # dirty.
+                    event.upper_bound > event.first_dirty_offset
+                    or (settles and not isinstance(events[-1], on.CleaningFailed))
+                ):
+                    own.clean(event)
+                happened.setdefault(name, []).append(event)
+        for name, seen in happened.items():
+            node, own = self._cluster.nodes[name], self._places[name]
+            self._compare(node, own, seen)
+
+    def _compare(self, node: Node, own: Places, events: list[on.Event]) -> None:
+        replica, kinds = node.replica, {type(event) for event in events}
+        log = replica.log
+        what = type(events[-1]).__name__
+        start, active = log.log_start_offset, log.active.base_offset
+        epochs = [(one.epoch, one.start_offset) for one in log.epochs.entries]
+        if self._differs(replica.name, f"epochs after {what}", epochs, own.epochs):
+            own.epochs = epochs
+        self._compare_checkpoint(replica, own, kinds, what)
+        lowered = min(own.compacted, own.checkpoint, log.log_end_offset)
+        compacted = replica.cleanly_compacted_offset
+        if compacted not in {own.compacted, lowered, min(lowered, active), replica.removal_bound}:
+            self._differs(replica.name, f"compacted after {what}", compacted, own.compacted)
+        own.compacted, own.first = compacted, log.segments[0].base_offset
+        if own.last_pass is not None and replica.last_cleaning is not None:
+            end, at_ms = own.last_pass
+            allowed = [(end, at_ms), (min(end, own.checkpoint, max(active, start)), at_ms)]
+            if replica.last_cleaning not in allowed:
+                self._differs(
+                    replica.name, f"last pass after {what}", replica.last_cleaning, own.last_pass
+                )
+        own.last_pass = replica.last_cleaning
+        if kinds & {on.ReplicaWiped, on.LogEmptied, on.ReplicaRestarted}:
+            own.epoch = replica.epoch
+        self._look_at_epoch(node, own)
+
+    def _compare_checkpoint(
+        self, replica: Replica, own: Places, kinds: set[type], what: str
+    ) -> None:
+        log, kept = replica.log, replica.first_dirty_offset
+        start, end = log.log_start_offset, log.log_end_offset
+        if on.Truncated in kinds:
+            own.checkpoint = min(own.checkpoint, end, max(log.active.base_offset, start))
+        allowed = {own.checkpoint}
+        if not start <= own.checkpoint <= end:
+            allowed.add(start)
+        older = on.ReplicaCrashed in kinds and kept < own.checkpoint
+        if kept not in allowed and not older:
+            self._differs(replica.name, f"checkpoint after {what}", kept, own.checkpoint)
+        own.checkpoint = kept
+
+    def _differs(self, name: str, what: str, kept: object, followed: object) -> bool:
+        if kept != followed:
+            said = f"{name}: {what}: {kept}; the events say {followed}."
+            self._report(NAME, said[:1_000], name, None)
+        return kept != followed
