@@ -1,16 +1,15 @@
-"""Epochs, checkpoints and what a follower has heard, followed from event to event.
+"""Epochs, checkpoints and the answers to followers, followed from event to event.
 
-* The leader epoch cache has an entry for each epoch of appended batches, of elections, of gaps that
-  a leader tells, and of an installed snapshot; a cut takes what begins at the new end or above it,
-  no other event takes anything (LeaderEpochFileCache). What `EpochCacheChanged` says is believed,
-  if a leader or a file may have said so: it leaves what is below the log end in order.
+* The leader epoch cache has an entry for each epoch of appended batches, of elections, of gaps
+  that a leader announces, and of an installed snapshot; a cut takes what begins at the new end or
+  above it, no other event takes anything (LeaderEpochFileCache). `EpochCacheChanged` is believed.
 * The cleaner's checkpoint is where the last finished pass ended; a cut lowers it to the end, or to
   the active segment, a log start raises it, and one outside of the log counts as the log start
   (LogCleanerManager.updateCheckpoints, .maybeTruncateCheckpoint, .cleanableOffsets). An older file
   may be found after a crash alone.
 * The place and time of the last pass, and up to where all has been compacted, follow the checkpoint
   and the bounds of coordinated removal.
-* A replica is in the highest epoch that it was told of in a message, or that it campaigns in; it
+* A replica is in the highest epoch that it has received in a message, or that it campaigns in; it
   falls back with its disk alone, or where rules keep epochs in memory (QuorumState).
 * A follower has fetched from the leader of an epoch when that has answered it since the follower
   last went down, and not before (FetcherThread, KafkaRaftClient.updateFollowerState).
@@ -38,7 +37,7 @@ _ANSWERED: Final = (NO_ERROR, ErrorCode.SNAPSHOT_NOT_FOUND)
 
 @dataclass(slots=True)
 class Places:
-    """The second record of what one replica keeps beside its batches.
+    """The second record of the places and epochs that one replica keeps.
 
     Attributes:
         epochs: (epoch, first offset), in order.
@@ -48,7 +47,7 @@ class Places:
         compacted: Up to where each key is there at most once (exclusive).
         last_pass: (end exclusive, time in ms) of the last pass; None before the first.
         epoch: The highest epoch it was in.
-        told: The highest epoch that a message told it of.
+        message_epoch: The highest epoch in a message that it received.
         answered: (leader, epoch, time in ms) of the newest answer to a fetch, if it follows that
             leader since; None: it has had none.
     """
@@ -60,7 +59,7 @@ class Places:
     compacted: int = 0
     last_pass: tuple[int, int] | None = None
     epoch: int = 0
-    told: int = 0
+    message_epoch: int = 0
     answered: tuple[str, int, int] | None = None
 
     def begins(self, epoch: int, offset: int) -> None:
@@ -92,7 +91,7 @@ class Places:
         match event:
             case on.LeaderElected():
                 self.begins(event.epoch, event.epoch_start_offset)
-                self.told = max(self.told, event.epoch)
+                self.message_epoch = max(self.message_epoch, event.epoch)
             case on.Appended():
                 self.begins(event.batch.epoch, event.batch.base_offset)
                 self.end = event.batch.last_offset + 1
@@ -155,8 +154,10 @@ class PlacesFollowed:
         return take
 
     def _note(self, node: Node, own: Places, said: Any) -> None:
-        told = said.state.leader_epoch if isinstance(said, of.LeaderAndIsrRequest) else said
-        own.told = max(own.told, told if isinstance(told, int) else getattr(told, "epoch", 0))
+        epoch = getattr(said, "epoch", 0)
+        if isinstance(said, of.LeaderAndIsrRequest):
+            epoch = said.state.leader_epoch
+        own.message_epoch = max(own.message_epoch, epoch)
         records = isinstance(said, of.FetchResponse) and said.answer is RECORDS
         chunk = isinstance(said, of.FetchSnapshotResponse) and said.error in _ANSWERED
         fetcher = node.fetcher
@@ -182,8 +183,8 @@ class PlacesFollowed:
     def _look_at_epoch(self, node: Node, own: Places) -> None:
         replica = node.replica
         campaigns = replica.vote == (replica.epoch, node.name)
-        if replica.epoch > own.epoch and replica.epoch > own.told and not campaigns:
-            self._differs(node.name, "epoch", replica.epoch, f"told of {own.told}")
+        if replica.epoch > own.epoch and replica.epoch > own.message_epoch and not campaigns:
+            self._differs(node.name, "epoch", replica.epoch, f"messages have {own.message_epoch}")
         if replica.up and node.rules.replication.fencing:
             follows = node.fetcher.epoch if node.fetcher.leader is not None else 0
             least = max(replica.log.epochs.latest, follows)
