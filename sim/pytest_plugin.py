@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from sim.study.suite.cases import Case
+    from sim.study.suite.cases import SuiteCase
     from sim.study.suite.result import CaseResult
 
 PATHS, PLUGINS, STRICT = "replog_paths", "replog_plugins", "replog_strict"
@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(str(error)) from None
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CollectedFile | None:
     """The collector for a file that may be a scenario; None for other files."""
     if file_path.suffix.lower() not in _SUFFIXES:
         return None
@@ -96,7 +96,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
         taken = any(file_path.is_relative_to(folder) for folder in folders)
     else:
         taken = _says_a_format(file_path)
-    return ScenarioFile.from_parent(parent, path=file_path) if taken else None
+    return CollectedFile.from_parent(parent, path=file_path) if taken else None
 
 
 def _says_a_format(path: Path) -> bool:
@@ -118,7 +118,7 @@ def _load_installed_plugins() -> None:
     load_installed()
 
 
-class ScenarioFile(pytest.File):
+class CollectedFile(pytest.File):
     """A file with a scenario, or with something else that names a format."""
 
     def collect(self) -> Iterable[pytest.Item]:
@@ -181,7 +181,7 @@ class FileItem(pytest.Item):
 class ScenarioItem(FileItem):
     """The test of a scenario, which passes when the run ends as the file expects."""
 
-    def __init__(self, *, case: Case, tags: tuple[str, ...], **given: Any) -> None:
+    def __init__(self, *, case: SuiteCase, tags: tuple[str, ...], **given: Any) -> None:
         super().__init__(**given)
         self.case = case
         self.extra_keyword_matches.update(tags)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.check import Violation
-    from sim.diagnose.explain import Explanation as CheckedExplanation
+    from sim.diagnose.explain import ExplanationText as CheckedExplanation
     from sim.simulate.run import Run
 
 HEALS_NAMED = 3

@@ -381,12 +381,12 @@ class Run:
         Raises:
             BadInput: Nothing is violated, or not this.
         """
-        from sim.diagnose.shrink.engine import Budget
-        from sim.diagnose.shrink.smallest import Case
+        from sim.diagnose.shrink.engine import ShrinkBudget
+        from sim.diagnose.shrink.smallest import ShrinkCase
 
         about = self.violation(invariant).invariant
-        case = Case(self.scenario.content, about, source=self.scenario.source)
-        found, near = case.shrink(Budget(within_s), hasty=True), case.near_miss()
+        case = ShrinkCase(self.scenario.content, about, source=self.scenario.source)
+        found, near = case.shrink(ShrinkBudget(within_s), hasty=True), case.near_miss()
         small = Run(load(found.text), about=about)
         return Shrunk(
             run=small,

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from sim.study.explore.answers import Answer, Witness
-    from sim.study.explore.plan import Plan as PlanOfSearch
+    from sim.study.explore.answers import SearchAnswer, SearchWitness
+    from sim.study.explore.plan import SearchPlan as PlanOfSearch
     from sim.study.sweep.plan import Plan
     from sim.study.sweep.plan import Sweep as NumberedSweep
 
@@ -371,7 +371,7 @@ class Explored:
         answers: One for each rule set, then two for each pair that the plan compares.
     """
 
-    def __init__(self, plan: PlanOfSearch, answers: tuple[Answer, ...]) -> None:
+    def __init__(self, plan: PlanOfSearch, answers: tuple[SearchAnswer, ...]) -> None:
         """Takes a plan and the answers to it."""
         self.title, self.answers, self._plan = plan.title, answers, plan
 
@@ -426,7 +426,7 @@ class Explored:
         raise BadInput(f"witness: {invariant}: not broken; broken: {', '.join(broken)}")
 
     @property
-    def witnesses(self) -> dict[tuple[str, str, str], Witness]:
+    def witnesses(self) -> dict[tuple[str, str, str], SearchWitness]:
         """Schedule, sentence, story and near miss, by rules, other rules and invariant."""
         return {
             (one.label, one.against, found.invariant): found

@@ -40,14 +40,14 @@ class Column(NamedTuple):
     of: Callable[[Any], object]
 
 
-class Found(NamedTuple):
+class ViolationRow(NamedTuple):
     """A violation with the time since when the logs were so, for a row of violations."""
 
     found: Any
     since: int
 
 
-class Held(NamedTuple):
+class ReplicaRow(NamedTuple):
     """A replica, for a row of replicas; with an offset, for a row of records."""
 
     history: ClusterHistory
@@ -109,11 +109,11 @@ def _sentence_of(row: tuple[int, Event]) -> str:
     return describe(row[1])
 
 
-def _of_record(name: str) -> Callable[[Held], object]:
+def _of_record(name: str) -> Callable[[ReplicaRow], object]:
     return lambda row: None if row.record is None else getattr(row.record, name)
 
 
-def _stamp(row: Held) -> int | None:
+def _stamp(row: ReplicaRow) -> int | None:
     stamp: int = -1 if row.record is None else row.record.timestamp_ms
     return None if stamp < 0 else stamp
 
@@ -238,14 +238,14 @@ def violations_table(recorded: Run, time: str) -> pd.DataFrame:
     from sim.diagnose.explain.signature import all_since
 
     since = all_since(recorded.events, recorded.violations, recorded.rules)
-    rows = list(map(Found, recorded.violations, since))
+    rows = list(map(ViolationRow, recorded.violations, since))
     return _frame((Column(time, "int64", "", attrgetter("found.at")), *VIOLATIONS), rows)
 
 
 def replicas_table(recorded: Run) -> pd.DataFrame:
     """Makes the table of `REPLICAS`."""
     history = recorded.history
-    return _frame(REPLICAS, [Held(history, view) for view in history.replicas.values()])
+    return _frame(REPLICAS, [ReplicaRow(history, view) for view in history.replicas.values()])
 
 
 def records_table(recorded: Run) -> pd.DataFrame:
@@ -253,7 +253,8 @@ def records_table(recorded: Run) -> pd.DataFrame:
     history = recorded.history
     views = history.replicas.values()
     table = _frame(
-        RECORDS, [Held(history, view, *slot) for view in views for slot in _slots(history, view)]
+        RECORDS,
+        [ReplicaRow(history, view, *slot) for view in views for slot in _slots(history, view)],
     )
     table["kind"] = table["kind"].cat.set_categories(list(KINDS))
     return table

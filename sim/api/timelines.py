@@ -15,7 +15,7 @@ from sim.simulate.run import Run
 
 if TYPE_CHECKING:
     from sim.check import Violation
-    from sim.diagnose.draw import Case
+    from sim.diagnose.draw import DrawnCase
 
 SUFFIXES = (".html", ".svg", ".png", ".txt")
 """Endings of files that a timeline can be saved as."""
@@ -95,11 +95,11 @@ class Timeline:
             command=self.command,
         )
 
-    def as_case(self) -> Case:
+    def as_case(self) -> DrawnCase:
         """The case that is drawn."""
-        from sim.diagnose.draw import Case
+        from sim.diagnose.draw import DrawnCase
 
-        found = Case.of(self.recorded, self.violation, name=self.name, missed=self.missed)
+        found = DrawnCase.of(self.recorded, self.violation, name=self.name, missed=self.missed)
         return replace(found, events=self.recorded.events) if self.moments else found
 
     def save(self, path: str | Path) -> Path:

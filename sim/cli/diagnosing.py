@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from sim.api.runs import Run
     from sim.api.timelines import Timeline
     from sim.check import Violation
-    from sim.diagnose.shrink.smallest import Case, SmallestExample
+    from sim.diagnose.shrink.smallest import ShrinkCase, SmallestExample
     from sim.diagnose.what_if.heals import Healings, NearMiss
     from sim.diagnose.what_if.no_return import NoReturn, Point
     from sim.study.explore.witness import Shortest
@@ -236,14 +236,14 @@ def shrink(
         shortest: Also search all schedules of the result's small world for a shorter story, for the
             same time again.
     """
-    from sim.diagnose.shrink.engine import Budget
+    from sim.diagnose.shrink.engine import ShrinkBudget
     from sim.files.atomic import replace_text
 
     out = None if output is None else _checked_output(output, file)
     case = _case_to_shrink(file, run_id, invariant)
     if out is not None and out.is_dir():
         out = out / f"{case.id}.yaml"
-    budget = Budget(within)
+    budget = ShrinkBudget(within)
     with StatusLine(lines_every_s=LINE_EVERY_S) as line:
 
         def report(improved: bool) -> None:
@@ -268,15 +268,17 @@ def shrink(
     return EXIT_INTERRUPTED if found.interrupted else 0
 
 
-def _case_to_shrink(file: Path, run_id: int | None, invariant: str | None) -> Case:
+def _case_to_shrink(file: Path, run_id: int | None, invariant: str | None) -> ShrinkCase:
     """The run to shrink, with the command that shrinks it again."""
-    from sim.diagnose.shrink.smallest import Case
+    from sim.diagnose.shrink.smallest import ShrinkCase
 
     words: list[object] = [file, *([] if run_id is None else [run_id])]
     words += ["--invariant", invariant] if invariant else []
     command = f"replog shrink {command_line([*words, *plugin_arguments()])}"
     content: Any = run_at(file, run_id).scenario.content
-    return Case(content, invariant, command=command, where=None if file.is_dir() else str(file))
+    return ShrinkCase(
+        content, invariant, command=command, where=None if file.is_dir() else str(file)
+    )
 
 
 def _files_beside(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -318,7 +320,7 @@ def _beside(out: Path, what: str) -> Path:
 
 
 def _document(
-    case: Case,
+    case: ShrinkCase,
     found: SmallestExample,
     near: NearMiss | None,
     searched: Shortest | None,
@@ -356,7 +358,7 @@ def _document(
 
 
 def _lines(
-    document: dict[str, Any], case: Case, found: SmallestExample, within: float
+    document: dict[str, Any], case: ShrinkCase, found: SmallestExample, within: float
 ) -> Iterator[str]:
     """Lines about the result; some are empty."""
     yield document["output"] or ""

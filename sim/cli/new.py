@@ -15,7 +15,7 @@ from sim.files.shipped import origin
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-class Kind(NamedTuple):
+class Template(NamedTuple):
     """A kind of file.
 
     Attributes:
@@ -30,12 +30,12 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "story": Kind("story.yaml", "replog run FILE"),
-    "scenario": Kind("scenario.yaml", "replog run FILE"),
-    "log": Kind("log.yaml", "replog clean FILE"),
-    "plan": Kind("plan.yaml", "replog sweep FILE --out DIR"),
-    "explore": Kind("explore.yaml", "replog explore FILE"),
-    "workflow": Kind("workflow.yml", "git add FILE", has_schema=False),
+    "story": Template("story.yaml", "replog run FILE"),
+    "scenario": Template("scenario.yaml", "replog run FILE"),
+    "log": Template("log.yaml", "replog clean FILE"),
+    "plan": Template("plan.yaml", "replog sweep FILE --out DIR"),
+    "explore": Template("explore.yaml", "replog explore FILE"),
+    "workflow": Template("workflow.yml", "git add FILE", has_schema=False),
 }
 """Kinds of files by name."""
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
-class Shown:
+class EscapedStream:
     """A stream that escapes what a terminal would not show as text.
 
     Args:
@@ -46,7 +46,7 @@ class Shown:
     @property
     def beneath(self) -> TextIO:
         """This stream without escaping."""
-        return cast("TextIO", Shown(self._stream, as_is=True, may_fail=self._may_fail))
+        return cast("TextIO", EscapedStream(self._stream, as_is=True, may_fail=self._may_fail))
 
     def write(self, text: str) -> int:
         """Writes a text. Raises OSError as the stream does, unless it may fail."""
@@ -80,19 +80,19 @@ class Shown:
 
 def beneath(stream: TextIO) -> TextIO:
     """A stream without escaping, for lines that are redrawn, whose texts are Replog's own."""
-    return stream.beneath if isinstance(stream, Shown) else stream
+    return stream.beneath if isinstance(stream, EscapedStream) else stream
 
 
 @contextmanager
 def shown_streams() -> Iterator[None]:
-    """Wraps stdout and stderr in a `Shown` for the block; a stream that was closed fails."""
+    """Wraps stdout and stderr in an `EscapedStream` for the block; a closed stream fails."""
     _open_what_is_closed()
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.stdout = cast("TextIO", Shown(before[0]))
-    sys.stderr = cast("TextIO", Shown(before[1], may_fail=True))
+    sys.stdout = cast("TextIO", EscapedStream(before[0]))
+    sys.stderr = cast("TextIO", EscapedStream(before[1], may_fail=True))
     try:
         yield
     finally:

@@ -42,7 +42,7 @@ from sim.simulate.story.fields import PERIOD, REPLICA, REPLICAS
 from sim.simulate.story.format import LAG, TOP
 from sim.simulate.story.ops import OPS
 from sim.simulate.story.steps import COMMON, DOES, NOTHING
-from sim.study.explore.plan import Plan as PlanOfSearch
+from sim.study.explore.plan import SearchPlan as PlanOfSearch
 from sim.study.sweep.plan import Plan
 from sim.study.sweep.plan_matrix import EXCLUDE, LABEL, MATRIX
 

@@ -31,9 +31,9 @@ from sim.files.shipped import check_extra
 
 if TYPE_CHECKING:
     from sim.study.causes import Cause, Causes
-    from sim.study.explore.answers import Answer, Progress
+    from sim.study.explore.answers import Progress, SearchAnswer
     from sim.study.explore.levels import Engine
-    from sim.study.explore.plan import Plan
+    from sim.study.explore.plan import SearchPlan
     from sim.study.matrix import Matrix
 
 
@@ -315,12 +315,12 @@ def _engine(on: On, keep: Path | None) -> Iterator[Engine | None]:
         yield engine
 
 
-def _is_done(answer: Mapping[str, Any], plan: Plan) -> bool:
+def _is_done(answer: Mapping[str, Any], plan: SearchPlan) -> bool:
     """True where a search is complete, or reached the depth that the plan asks for."""
     return bool(answer["exhausted"] or answer["depth"] == plan.depth)
 
 
-def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]]:
+def _begun(out: Path | None, plan: SearchPlan, *, resume: bool) -> list[dict[str, Any]]:
     """The results that the folder has; creates it if there is none."""
     if out is None:
         if resume:
@@ -347,7 +347,7 @@ def _begun(out: Path | None, plan: Plan, *, resume: bool) -> list[dict[str, Any]
     return found
 
 
-def _document(plan: Plan, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _document(plan: SearchPlan, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     from sim.version import made_by
 
     return {
@@ -359,7 +359,7 @@ def _document(plan: Plan, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _write(
-    out: Path, plan: Plan, found: Sequence[dict[str, Any]], answers: Iterable[Answer]
+    out: Path, plan: SearchPlan, found: Sequence[dict[str, Any]], answers: Iterable[SearchAnswer]
 ) -> None:
     from sim.files.atomic import replace_text
     from sim.files.foreign import json_text
@@ -396,7 +396,7 @@ def _tell_level(bounds: Bounds, name: str, at: Progress) -> None:
         print(f"{name}: depth {at.depth}: {states}; {used}", file=sys.stderr, flush=True)
 
 
-def _show_found(plan: Plan, found: Sequence[dict[str, Any]]) -> None:
+def _show_found(plan: SearchPlan, found: Sequence[dict[str, Any]]) -> None:
     from sim.study.explore.page import note_on, untouched
 
     rows = [

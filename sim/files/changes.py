@@ -35,7 +35,7 @@ _NAMES_SHOWN = 20
 Headers = tuple[tuple[str, bytes], ...]
 
 
-class Change(NamedTuple):
+class TraceChange(NamedTuple):
     """A change of one key.
 
     Attributes:
@@ -53,7 +53,7 @@ class Change(NamedTuple):
     headers: Headers = ()
 
 
-def read_changes(path: Path) -> Iterator[Change]:
+def read_changes(path: Path) -> Iterator[TraceChange]:
     """The changes in a file, in order. The file is opened and its columns are checked at once.
 
     Raises:
@@ -74,7 +74,7 @@ def read_changes(path: Path) -> Iterator[Change]:
     raise BadInput(f"{path}: is neither a Parquet file nor named .csv")
 
 
-def _parquet_changes(path: Path) -> Iterator[Change]:
+def _parquet_changes(path: Path) -> Iterator[TraceChange]:
     import pyarrow.parquet as pq
 
     with _clear_errors(path):
@@ -88,7 +88,7 @@ def _parquet_changes(path: Path) -> Iterator[Change]:
     return _changes(path, batches, names, dict.fromkeys(names, _as_it_is) | {"headers": _headers})
 
 
-def _csv_changes(path: Path) -> Iterator[Change]:
+def _csv_changes(path: Path) -> Iterator[TraceChange]:
     import pyarrow as pa
     from pyarrow import csv
 
@@ -129,7 +129,7 @@ _Parse = Callable[[Any], Any]
 
 def _changes(
     path: Path, batches: Any, names: Sequence[str], parsers: dict[str, _Parse]
-) -> Iterator[Change]:
+) -> Iterator[TraceChange]:
     """The changes in `batches`, whose columns are `names`."""
     done = 0
     while True:
@@ -144,7 +144,7 @@ def _changes(
         if done > ROWS.most:
             raise BadInput(f"{path}: {ROWS.too_many(done, 'rows')}")
         yield from map(
-            Change,
+            TraceChange,
             columns["key"],
             columns["value"],
             columns["timestamp_ms"],

@@ -14,7 +14,7 @@ TRACE_FORMAT = "replog-trace/1"
 PROVEN_FORMAT = "replog-proven/2"
 
 
-class Kind(NamedTuple):
+class FormatKind(NamedTuple):
     """A kind of file.
 
     Attributes:
@@ -27,19 +27,22 @@ class Kind(NamedTuple):
 
 
 NOT_RUN = {
-    PLAN_FORMAT: Kind("sweep plan", "sweep"),
-    EXPLORE_FORMAT: Kind("search plan", "explore"),
-    TRACE_FORMAT: Kind("trace", "certify"),
+    PLAN_FORMAT: FormatKind("sweep plan", "sweep"),
+    EXPLORE_FORMAT: FormatKind("search plan", "explore"),
+    TRACE_FORMAT: FormatKind("trace", "certify"),
 }
 """Kinds of files that may be in a folder of scenarios."""
-_SCENARIOS = {STORY_FORMAT: Kind("story", "run"), SCENARIO_FORMAT: Kind("timed scenario", "run")}
+_SCENARIOS = {
+    STORY_FORMAT: FormatKind("story", "run"),
+    SCENARIO_FORMAT: FormatKind("timed scenario", "run"),
+}
 
 
-def kind_of(top: Mapping[str, Any]) -> Kind | None:
+def kind_of(top: Mapping[str, Any]) -> FormatKind | None:
     """The kind of a file with these fields; None for a file that Replog does not know."""
     found = str(top.get("format"))
     if found == LOG_FORMAT:
-        return Kind("log file", "eligible" if "logs" in top else "clean")
+        return FormatKind("log file", "eligible" if "logs" in top else "clean")
     return NOT_RUN.get(found, _SCENARIOS.get(found))
 
 

@@ -116,7 +116,7 @@ def budget_in(text: str) -> Budget:
     return Budget(name, limit)
 
 
-class Finding(NamedTuple):
+class GateFinding(NamedTuple):
     """The comparison of one gate with the runs of one rule set in one environment.
 
     Attributes:
@@ -202,7 +202,7 @@ class Verdict(NamedTuple):
     """
 
     folder: SweepFolder
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
 
     @property
     def outcome(self) -> Outcome:
@@ -210,11 +210,11 @@ class Verdict(NamedTuple):
         return max((one.outcome for one in self.findings), key=ORDER.index, default="passed")
 
     @property
-    def failed(self) -> list[Finding]:
+    def failed(self) -> list[GateFinding]:
         """The findings that did not pass."""
         return [one for one in self.findings if one.outcome == "failed"]
 
-    def shown_by(self, one: Finding) -> str | None:
+    def shown_by(self, one: GateFinding) -> str | None:
         """The command that does a run again that shows a finding; None without one."""
         return None if one.shows is None else self.folder.replay_command(one.shows)
 
@@ -286,7 +286,7 @@ def judge(folder: SweepFolder, gates: Gates) -> Verdict:
 
 def _counted(
     folder: SweepFolder, gates: Gates, name: str, limit: float | None
-) -> Iterator[Finding]:
+) -> Iterator[GateFinding]:
     """Counts what a gate limits, in each environment under each rule set that is judged."""
     gate = f"fail-on {name}" if limit is None else f"budget {name}={wording.share(limit)}"
     others = {ANY: ("verdict", "violated"), ABOUT: ("about", ANY)}
@@ -301,4 +301,6 @@ def _counted(
             judged = sum(counts["verdict"][one]["runs"] for one in ("holds", "violated"))
             seen = counts[measure].get(key, {"runs": 0, "first_run": None})
             violated = min(seen["runs"], judged)
-            yield Finding(gate, entry["label"], named, violated, judged, seen["first_run"], limit)
+            yield GateFinding(
+                gate, entry["label"], named, violated, judged, seen["first_run"], limit
+            )

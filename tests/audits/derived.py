@@ -44,7 +44,7 @@ from typing import Final, NamedTuple
 
 from sim.protocol import events as on
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log
-from sim.protocol.log.producers import MAX_SEQUENCE, Producer
+from sim.protocol.log.producers import MAX_SEQUENCE, ProducerEntry
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules.rules import Rules
 
@@ -336,7 +336,9 @@ class _Look:
                 self._compare_newest(producer_id, producer, None)
                 self._compare_open(producer_id, producer.open_since, Shown())
 
-    def _compare_newest(self, producer_id: int, producer: Producer, data: Batch | None) -> None:
+    def _compare_newest(
+        self, producer_id: int, producer: ProducerEntry, data: Batch | None
+    ) -> None:
         if data is not None and data.producer_epoch != producer.epoch:
             data = None
         end = -1 if data is None else data.last_offset

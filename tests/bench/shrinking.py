@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from sim.diagnose.shrink.engine import Budget
-from sim.diagnose.shrink.smallest import Case
+from sim.diagnose.shrink.engine import ShrinkBudget
+from sim.diagnose.shrink.smallest import ShrinkCase
 from sim.files.atomic import replacing
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.rules.spec import shown
@@ -94,13 +94,13 @@ class Judged(NamedTuple):
 def measured(path: Path, folder: Path, seed: int, noise: int) -> Row:
     """Hide one story and shrink it again."""
     story = load_story(path)
-    alone = Case(story)
+    alone = ShrinkCase(story)
     invariant = alone.invariant
-    alone_steps = alone.shrink(Budget()).steps or 0
+    alone_steps = alone.shrink(ShrinkBudget()).steps or 0
     hidden = hide(story, invariant, seed=seed, noise=noise).story
-    budget = Budget()
+    budget = ShrinkBudget()
     begun = time.process_time()
-    case = Case(hidden, invariant)
+    case = ShrinkCase(hidden, invariant)
     found = case.shrink(budget)
     seconds = time.process_time() - begun
     cause, known = ("; ".join(one.signature.mechanism) for one in (case, alone))

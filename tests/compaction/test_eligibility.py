@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from sim.protocol.compaction.eligibility import (
+    CleanLimit,
     EligibilityConfig,
     FirstDirty,
-    Limit,
     bound_of,
     eligibility,
     first_dirty,
@@ -164,17 +164,23 @@ def test_a_checkpoint_outside_the_log_is_reset_to_the_log_start(
 @pytest.mark.parametrize(
     ("dirty", "stable", "lag", "limit", "limited_to", "offset", "effective"),
     [
-        (0, 20, 0, Limit.ACTIVE_SEGMENT, 20, 20, 20),
-        (0, 19, 0, Limit.STABLE_OFFSET, 19, 19, 10),
-        (0, 99, 100, Limit.MIN_LAG, 10, 10, 10),
-        (0, 9, 100, Limit.STABLE_OFFSET, 9, 9, 0),
-        (0, 10, 100, Limit.MIN_LAG, 10, 10, 10),
+        (0, 20, 0, CleanLimit.ACTIVE_SEGMENT, 20, 20, 20),
+        (0, 19, 0, CleanLimit.STABLE_OFFSET, 19, 19, 10),
+        (0, 99, 100, CleanLimit.MIN_LAG, 10, 10, 10),
+        (0, 9, 100, CleanLimit.STABLE_OFFSET, 9, 9, 0),
+        (0, 10, 100, CleanLimit.MIN_LAG, 10, 10, 10),
         # Never below the first dirty one; rounded down to a segment it may be.
-        (15, 5, 0, Limit.STABLE_OFFSET, 5, 15, 10),
+        (15, 5, 0, CleanLimit.STABLE_OFFSET, 5, 15, 10),
     ],
 )
 def test_the_lowest_limit_binds(
-    dirty: int, stable: int, lag: int, limit: Limit, limited_to: int, offset: int, effective: int
+    dirty: int,
+    stable: int,
+    lag: int,
+    limit: CleanLimit,
+    limited_to: int,
+    offset: int,
+    effective: int,
 ) -> None:
     found = bound_of(
         log(1, 1, times=(0, 500)),

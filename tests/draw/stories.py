@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from sim.diagnose.draw import Case
+from sim.diagnose.draw import DrawnCase
 from sim.files.reading import document_in
 from sim.protocol.events import Appended
 from sim.protocol.rules import Rules, rules_from
@@ -35,43 +35,43 @@ def story(path: str) -> Run:
     return run_story(load_story(SCENARIOS / path))
 
 
-def case(path: str, invariant: str | None = None) -> Case:
+def case(path: str, invariant: str | None = None) -> DrawnCase:
     """A story to be drawn at its first violation, or the first of an invariant, or at its end."""
     run = story(path)
     found = [each for each in run.violations if invariant in (None, each.invariant)]
     first = found[0] if found else None
-    return Case(run.events, first, run.rules, run.labels, violations=run.violations)
+    return DrawnCase(run.events, first, run.rules, run.labels, violations=run.violations)
 
 
 @cache
-def four_replicas() -> Case:
+def four_replicas() -> DrawnCase:
     """Four replicas, of which one copies so much at once that the sentence is long."""
     names = ["r1", "r2", "r3", "r4"]
     appends = "".join(f"  - append r1 key-{number} value-{number}\n" for number in range(9))
     text = f"format: replog-story/1\nreplicas: [{', '.join(names)}]\nsteps:\n  - elect r1 1\n"
     steps = appends + "".join(f"  - fetch {name} r1\n" for name in names[1:]) + "  - elect r4 2\n"
     run = run_story(story_in(document_in(text + steps, Path("four.yaml")), default_id="four"))
-    return Case(run.events, None, run.rules, run.labels)
+    return DrawnCase(run.events, None, run.rules, run.labels)
 
 
-def red() -> Iterator[tuple[str, Case]]:
+def red() -> Iterator[tuple[str, DrawnCase]]:
     """Every story of the repository that violates something."""
     found = ((path, case(path)) for path in STORIES)
     return ((path, drawn) for path, drawn in found if drawn.violation is not None)
 
 
-def holding(key: str, value: str) -> Case:
+def holding(key: str, value: str) -> DrawnCase:
     """A log with a single record of a key and a value that no story may have."""
     events = story(LOST_TAIL).events
     place = next(n for n, (_, each) in enumerate(events) if isinstance(each, Appended))
     at, first = events[place]
     assert isinstance(first, Appended)
     batch = replace(first.batch, records=(replace(first.batch.records[0], key=key, value=value),))
-    return Case([*events[:place], (at, replace(first, batch=batch))])
+    return DrawnCase([*events[:place], (at, replace(first, batch=batch))])
 
 
 @cache
-def big_run() -> Case:
+def big_run() -> DrawnCase:
     """A random run of more than 3,000 events, as a sweep has them, with violations at its end."""
     values = {"preset": "kafka-4.0", "strategy": "header", "delete_retention_ms": "500"}
     rules: Rules = rules_from(values | {"fix": "none", "map_range": "full"}, where="test")
@@ -79,4 +79,4 @@ def big_run() -> Case:
     scenario = generate(59, mix).with_rules(rules)
     run = run_scenario(scenario, keep_events=True)
     events = run.events
-    return Case(events, run.violations[0], scenario.rules, violations=run.violations, skews={})
+    return DrawnCase(events, run.violations[0], scenario.rules, violations=run.violations, skews={})

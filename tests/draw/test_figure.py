@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from rich.cells import cell_len
 
-from sim.diagnose.draw import Case, figure_html, png, strip, svg
+from sim.diagnose.draw import DrawnCase, figure_html, png, strip, svg
 from sim.diagnose.draw.figure import figure, window
 from sim.diagnose.draw.looks import LOOKS
 from sim.diagnose.draw.scene import Scene
@@ -44,10 +44,10 @@ def signs(document: str) -> Counter[str]:
     return found
 
 
-def versioned(strategy: str) -> Case:
+def versioned(strategy: str) -> DrawnCase:
     """A record whose version its strategy compares."""
     run = run_steps("elect 1 1\nappend 1 a A hdr=9 ts=40", rules={"strategy": strategy})
-    return Case(run.events, None, run.rules)
+    return DrawnCase(run.events, None, run.rules)
 
 
 def test_the_legend_names_each_sign_that_there_is_and_no_other() -> None:
@@ -66,7 +66,7 @@ def test_the_legend_names_each_sign_that_there_is_and_no_other() -> None:
         (case(LOST_MARKER), "tx 1: transaction of producer 1"),
     ],
 )
-def test_what_is_noted_in_cells_is_said(drawn: Case, note: str) -> None:
+def test_what_is_noted_in_cells_is_said(drawn: DrawnCase, note: str) -> None:
     assert note in texts(svg(drawn))
 
 
@@ -106,10 +106,10 @@ def test_the_column_that_decided_is_there_however_far_away(
     violation = known._replace(
         replica="r1", offset=45, key=None, position=len(run.events) - 1, evidence=()
     )
-    drawn = Case(run.events, violation, run.rules)
+    drawn = DrawnCase(run.events, violation, run.rules)
     told = drawn.explained(violation)
     fact = told.facts[0]._replace(position=written[decided])
-    monkeypatch.setattr(Case, "explained", lambda *_: replace(told, facts=(fact,)))
+    monkeypatch.setattr(DrawnCase, "explained", lambda *_: replace(told, facts=(fact,)))
 
     head, *_ = strip(drawn, 80).splitlines()
     assert {"45", str(decided), "…"} <= set(head.split())
@@ -284,7 +284,9 @@ def test_the_violated_offset_is_there_however_long_the_log() -> None:
     violation = case(LOST_TAIL, "no-offset-reuse").violation
     assert violation is not None
 
-    lines = strip(Case(run.events, violation._replace(at=99, offset=17, position=-1))).splitlines()
+    lines = strip(
+        DrawnCase(run.events, violation._replace(at=99, offset=17, position=-1))
+    ).splitlines()
 
     assert lines[0].split()[:2] == ["offset", "…"]
     pointed = next(line for line in lines if "▲" in line).index("▲")
@@ -301,4 +303,4 @@ def test_keys_can_neither_break_the_lines_nor_move_the_cursor() -> None:
 
 def test_what_there_is_least_of() -> None:
     assert strip(case(LOST_TAIL), ascii_only=True).isascii()
-    assert strip(Case([])).split() == ["offset"]
+    assert strip(DrawnCase([])).split() == ["offset"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from sim.diagnose.draw.cells import Cells, Kind
+from sim.diagnose.draw.cells import CellKind, Cells
 from sim.diagnose.draw.frames import Lane, Logs
 from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.events import Cleaned, Event, Truncated
@@ -39,7 +39,7 @@ def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
             told = seen(lane)
             assert (*told[:4], list(told[4])) == (view.up, start, *marks, held), path
             below = lane.spots[:start]
-            assert all(one.kind is Kind.BELOW and one.reason for one in below), path
+            assert all(one.kind is CellKind.BELOW and one.reason for one in below), path
             assert not any(one.reason and one.reason.winner is not None for one in below), path
 
 
@@ -66,7 +66,7 @@ def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str)
 def seen(lane: Lane) -> tuple[Any, ...]:
     """A lane as a log of a trace: who has what, with the delete horizon of its batch."""
     spots = enumerate(lane.spots)
-    held = {at: one[1::2] for at, one in spots if one.uid or one.kind is Kind.EMPTY}
+    held = {at: one[1::2] for at, one in spots if one.uid or one.kind is CellKind.EMPTY}
     return lane.up, lane.log_start_offset, lane.log_end_offset, lane.high_watermark, held
 
 
@@ -95,24 +95,24 @@ CUT = "elect 1 1\nappend 1 a A\nappend 1 b B\nelect 2 2\nappend 2 c C\nfollow 1 
 @pytest.mark.parametrize(
     ("run", "until", "replica", "offset", "kind", "reason"),
     [
-        (LOST_TAIL, Cleaned, "r1", 3, Kind.HOLE, "superseded by 0"),
-        (LOST_TAIL, Cleaned, "r1", 2, Kind.RECORD, None),
-        (LOST_TAIL, Cleaned, "r1", 4, Kind.BEYOND, None),
-        (EXPIRED, Cleaned, "r1", 3, Kind.HOLE, "tombstone removed"),
-        (EXPIRED_EMPTY_BATCH, Cleaned, "r1", 3, Kind.EMPTY, "tombstone removed"),
-        (LOST_MARKER, Cleaned, "r1", 1, Kind.HOLE, "marker removed"),
-        (LOST_MARKER, None, "r3", 1, Kind.HOLE, "not copied from r1: marker removed"),
-        (SNAPSHOT, None, "r1", 2, Kind.BELOW, "in a snapshot"),
-        (SNAPSHOT, None, "r3", 2, Kind.BELOW, "in snapshot (5, 1)"),
-        (WITHOUT_SNAPSHOT, None, "1", 0, Kind.BELOW, "in no snapshot of it"),
-        (WITHOUT_SNAPSHOT, None, "1", 2, Kind.RECORD, None),
-        (CUT, Truncated, "1", 0, Kind.BEYOND, "truncated"),
-        (CUT, None, "1", 0, Kind.RECORD, None),
-        (CUT, None, "1", 1, Kind.BEYOND, "truncated"),
+        (LOST_TAIL, Cleaned, "r1", 3, CellKind.HOLE, "superseded by 0"),
+        (LOST_TAIL, Cleaned, "r1", 2, CellKind.RECORD, None),
+        (LOST_TAIL, Cleaned, "r1", 4, CellKind.BEYOND, None),
+        (EXPIRED, Cleaned, "r1", 3, CellKind.HOLE, "tombstone removed"),
+        (EXPIRED_EMPTY_BATCH, Cleaned, "r1", 3, CellKind.EMPTY, "tombstone removed"),
+        (LOST_MARKER, Cleaned, "r1", 1, CellKind.HOLE, "marker removed"),
+        (LOST_MARKER, None, "r3", 1, CellKind.HOLE, "not copied from r1: marker removed"),
+        (SNAPSHOT, None, "r1", 2, CellKind.BELOW, "in a snapshot"),
+        (SNAPSHOT, None, "r3", 2, CellKind.BELOW, "in snapshot (5, 1)"),
+        (WITHOUT_SNAPSHOT, None, "1", 0, CellKind.BELOW, "in no snapshot of it"),
+        (WITHOUT_SNAPSHOT, None, "1", 2, CellKind.RECORD, None),
+        (CUT, Truncated, "1", 0, CellKind.BEYOND, "truncated"),
+        (CUT, None, "1", 0, CellKind.RECORD, None),
+        (CUT, None, "1", 1, CellKind.BEYOND, "truncated"),
     ],
 )
 def test_an_offset_without_a_record_says_why(
-    run: str, until: type[Event], replica: str, offset: int, kind: Kind, reason: str | None
+    run: str, until: type[Event], replica: str, offset: int, kind: CellKind, reason: str | None
 ) -> None:
     done = run_steps(run) if "\n" in run else story(run)
     spot = replayed(done, until)[replica].at(offset)

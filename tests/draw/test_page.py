@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import sim.diagnose.draw.page as page_module
-from sim.diagnose.draw import Case, html, png
+from sim.diagnose.draw import DrawnCase, html, png
 from sim.diagnose.draw.looks import LOOKS, NOTES
 from sim.diagnose.draw.page import LINE_MAX, PAGE_BYTES_MAX
 from sim.diagnose.draw.scene import Scene
@@ -39,7 +39,7 @@ def painted(content: dict[str, Any], until: int) -> dict[tuple[str, int], list[s
     return {place: cell for place, cell in cells.items() if any(cell[1:])}
 
 
-def held(drawn: Case) -> dict[tuple[str, int], list[str]]:
+def held(drawn: DrawnCase) -> dict[tuple[str, int], list[str]]:
     """The same as the static grid has it."""
     scene = Scene(drawn)
     names = ["committed", *[lane.name for lane in scene.frame.lanes]]
@@ -51,7 +51,7 @@ def held(drawn: Case) -> dict[tuple[str, int], list[str]]:
     }
 
 
-def early(drawn: Case) -> Case:
+def early(drawn: DrawnCase) -> DrawnCase:
     """The same with a violation that was shown soon, and the others after it."""
     assert drawn.violation is not None
     first = drawn.violation._replace(at=drawn.events[60][0], offset=0, key=None, position=60)
@@ -142,7 +142,7 @@ def test_a_run_of_thousands_of_events_stays_below_a_megabyte() -> None:
 
 @pytest.mark.parametrize(("which", "changed"), [("earlier", lambda drawn: drawn), ("later", early)])
 def test_what_does_not_fit_is_left_out_and_said(
-    which: str, changed: Callable[[Case], Case], monkeypatch: pytest.MonkeyPatch
+    which: str, changed: Callable[[DrawnCase], DrawnCase], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = changed(big_run())
     monkeypatch.setattr(page_module, "PAGE_BYTES_MAX", 250_000)
@@ -170,4 +170,4 @@ def test_what_is_not_installed_is_named_with_its_remedy(
     monkeypatch.delitem(sys.modules, "sim.diagnose.draw.raster", raising=False)
 
     with pytest.raises(BadInput, match=f"{missing}: {re.escape(install('report'))}"):
-        what(Case(story(LOST_TAIL).events))
+        what(DrawnCase(story(LOST_TAIL).events))

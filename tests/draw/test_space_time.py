@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.diagnose.draw import Case
+from sim.diagnose.draw import DrawnCase
 from sim.diagnose.draw.scene import Scene
 from sim.diagnose.draw.shapes import Rect, Text
 from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime
@@ -25,7 +25,7 @@ def seen(*events: Event, shown: int = 0) -> set[str]:
     """What a diagram has, which shows events from one of them on: `look lane row -> lane row`."""
     timed = list(enumerate([*ADDED, *events]))
     positions = range(len(ADDED) + shown, len(timed))
-    shapes = SpaceTime(Scene(Case(timed)), positions, (), sentences=False).picture().shapes
+    shapes = SpaceTime(Scene(DrawnCase(timed)), positions, (), sentences=False).picture().shapes
     lanes = {one.x: one.text for one in shapes if isinstance(one, Text) and one.anchor == "middle"}
     found = set()
     for shape in shapes:

@@ -9,7 +9,7 @@ import pytest
 from sim.check import Violation
 from sim.check.checker import known_invariants
 from sim.check.registry import INVARIANTS
-from sim.diagnose.explain import Explanation, explanation
+from sim.diagnose.explain import ExplanationText, explanation
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.questions import QUESTIONS
 from sim.protocol.events import (
@@ -91,7 +91,7 @@ def test_every_event_of_random_runs_has_a_sentence_of_its_own() -> None:
     assert len(kinds) > 20
 
 
-def told(story: str, invariant: str) -> Explanation:
+def told(story: str, invariant: str) -> ExplanationText:
     """The explanation of a violated invariant of a story, named by the first words of its id."""
     (path,) = (ROOT / "scenarios").rglob(f"{story}_*.yaml")
     loaded = load_story(path)
@@ -100,7 +100,7 @@ def told(story: str, invariant: str) -> Explanation:
     return explanation(run.events, found, rules=loaded.rules)
 
 
-def timed(scenario: Scenario, invariant: str) -> Explanation:
+def timed(scenario: Scenario, invariant: str) -> ExplanationText:
     """The explanation of a violated invariant of a run in simulated time."""
     run = run_scenario(scenario, keep_events=True)
     found = next(each for each in run.violations if each.invariant == invariant)

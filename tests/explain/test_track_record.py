@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from sim.diagnose.explain import Explanation, explanation
+from sim.diagnose.explain import ExplanationText, explanation
 from sim.diagnose.explain.signature import Signature, signature_of
 from sim.files.formats import STORY_FORMAT
 from sim.simulate.run.stories import run_story
@@ -25,7 +25,7 @@ GENERAL = ("write", "read")
 
 
 @cache
-def told() -> list[tuple[str, Signature, Explanation]]:
+def told() -> list[tuple[str, Signature, ExplanationText]]:
     """Of each story: its id, and why it broke each invariant first, in each of its families."""
     found = []
     for path in scenario_files(SCENARIOS):

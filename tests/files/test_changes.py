@@ -13,7 +13,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.files import changes as reader
-from sim.files.changes import Change, read_changes
+from sim.files.changes import TraceChange, read_changes
 from sim.files.limits import ROW_GROUP, ROWS, TEXT
 
 
@@ -40,15 +40,15 @@ def test_the_columns_of_a_parquet_file_may_come_in_any_order(tmp_path: Path) -> 
     )
 
     assert list(read_changes(file)) == [
-        Change("a", "v", 5, 7),
-        Change("b", None, 3, None),
+        TraceChange("a", "v", 5, 7),
+        TraceChange("b", None, 3, None),
     ]
 
 
 def test_optional_columns_may_be_missing(tmp_path: Path) -> None:
     file = parquet(tmp_path, key=["a"], value=["v"], timestamp_ms=[5])
 
-    assert list(read_changes(file)) == [Change("a", "v", 5)]
+    assert list(read_changes(file)) == [TraceChange("a", "v", 5)]
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_an_empty_field_of_a_csv_file_is_a_tombstone_and_a_quoted_one_is_not(
     )
 
     assert list(read_changes(file)) == [
-        Change("a", None, 5, 12, (("h", b"x"), ("h", b"y"))),
-        Change("007", "", -6),
+        TraceChange("a", None, 5, 12, (("h", b"x"), ("h", b"y"))),
+        TraceChange("007", "", -6),
     ]
 
 

@@ -16,7 +16,7 @@ import markdown as renderer
 import pytest
 
 from sim.check import Violation
-from sim.diagnose.draw import Case, html, png, svg
+from sim.diagnose.draw import DrawnCase, html, png, svg
 from sim.diagnose.failures import Red, RunFailure
 from sim.diagnose.failures.failure import index_page
 from sim.diagnose.failures.folder import readme
@@ -321,14 +321,14 @@ def test_a_story_reads_back_to_the_same_and_is_drawn(tmp_path: Path) -> None:
             ]
 
             events, labels = run_story(story).events, {1: text}
-            drawn = svg(Case(events, labels=labels), title=text, note=text, captions={2: text})
+            drawn = svg(DrawnCase(events, labels=labels), title=text, note=text, captions={2: text})
             root = ET.fromstring(drawn.encode())  # noqa: S314 - drawn just now
             assert {element.tag.partition("}")[2] for element in root.iter()} <= {
                 *("svg", "style", "rect", "path", "text", "tspan", "title")
             }
             seen("\n".join(root.itertext()))
             found, plain = (
-                Page(html(Case(events, None, None, labels, one, one), title=one, command=one))
+                Page(html(DrawnCase(events, None, None, labels, one, one), title=one, command=one))
                 for one in (text, "x")
             )
             assert [tag for tag in found.tags if tag != "tspan"] == [
@@ -339,4 +339,4 @@ def test_a_story_reads_back_to_the_same_and_is_drawn(tmp_path: Path) -> None:
 
 def test_a_picture_shows_every_text() -> None:
     # Warnings are errors here: matplotlib warns of letters that its font has not.
-    assert png(Case(()), title=" ".join(ALL.values())).startswith(b"\x89PNG")
+    assert png(DrawnCase(()), title=" ".join(ALL.values())).startswith(b"\x89PNG")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sim.check.families import LOG_DIVERGENCE, READERS
-from sim.study.gates import LEVEL, Budget, Finding, Gates, judge
+from sim.study.gates import LEVEL, Budget, GateFinding, Gates, judge
 from sim.study.report.sweep_folder import SweepFolder
 from tests.gates.planted import folder
 
@@ -68,7 +68,7 @@ COUNTS = st.integers(1, 3_000).flatmap(lambda n: st.tuples(st.integers(0, n), st
 
 @given(counts=COUNTS, limit=st.floats(0.001, 0.999))
 def test_limits_and_tests_are_those_of_scipy(counts: tuple[int, int], limit: float) -> None:
-    found = Finding("budget", "one", "", *counts, None, limit)
+    found = GateFinding("budget", "one", "", *counts, None, limit)
     less, greater = (
         stats.binomtest(*counts, limit, alternative=way) for way in ("less", "greater")
     )

@@ -7,7 +7,7 @@ import pytest
 from sim.errors import BadInput
 from sim.study.report import add_alternative, decision_of, grids_of, read_folder
 from sim.study.report.claims import contradictions, verdict_of
-from sim.study.report.grid import RUNS, SEARCH, STORY, Decision
+from sim.study.report.grid import RUNS, SEARCH, STORY, ReportDecision
 from sim.study.sweep.plan import load_plan
 from sim.study.sweep.runner import run_sweep
 
@@ -20,7 +20,7 @@ def test_a_further_fix_is_searched_run_and_put_into_the_grid(tmp_path: Path) -> 
     run_sweep(plan, out=tmp_path / "swept", count=2, engine="process")
     folder = read_folder(tmp_path / "swept")
     fixes = decision_of(folder.plan, "fixes")
-    small = Decision(fixes.name, fixes.alternatives, ["majority"], STORIES)
+    small = ReportDecision(fixes.name, fixes.alternatives, ["majority"], STORIES)
     said: list[str] = []
 
     out = add_alternative(folder, small, "gap_fetch", teller=said.append)
@@ -44,6 +44,6 @@ def test_a_value_that_the_rule_does_not_have_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(BadInput, match="--alternative"):
         add_alternative(folder, decision_of(folder.plan, None), "gap_fetches")
-    several = Decision("", {"a": {"fix": "none", "strategy": "offset"}})
+    several = ReportDecision("", {"a": {"fix": "none", "strategy": "offset"}})
     with pytest.raises(BadInput, match="about fix, strategy, not one rule"):
         add_alternative(folder, several, "gap_fetch")

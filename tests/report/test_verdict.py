@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from sim.study.report.claims import Claim, Sentence, contradictions, verdict_of
-from sim.study.report.grid import RUNS, SEARCH, STORY, Decision, Finding, Grid, Unit
+from sim.study.report.grid import RUNS, SEARCH, STORY, Finding, Grid, ReportDecision, Unit
 from sim.study.report.hazards import HAZARDS
 
 TWICE, LOST, BACK = (
@@ -50,7 +50,7 @@ def grid(*findings: Sequence[Finding], apart: Mapping[tuple[str, str, str], int]
         for other in FIXES
         if other != fix
     }
-    return Grid(Decision("fixes", {fix: {"fix": fix} for fix in FIXES}), found, alone)
+    return Grid(ReportDecision("fixes", {fix: {"fix": fix} for fix in FIXES}), found, alone)
 
 
 def texts(of: Grid) -> list[str]:
@@ -150,7 +150,9 @@ def test_a_search_that_says_otherwise_is_told(moves: tuple[int | None, ...]) -> 
 
 
 def test_one_alternative_has_no_verdict() -> None:
-    alone = Grid(Decision("", {"none": {}}), [Finding(TWICE, "none", PLAIN, True, runs=1)], {})
+    alone = Grid(
+        ReportDecision("", {"none": {}}), [Finding(TWICE, "none", PLAIN, True, runs=1)], {}
+    )
 
     assert verdict_of(alone) == []
 
@@ -159,7 +161,7 @@ def test_no_order_of_the_alternatives_hides_one() -> None:
     """Symmetric: with the fixes in the other order the same is said of each."""
     found = [searched(TWICE, SMALL, 9, 13, None), searched(BACK, LARGE, None, None, 8)]
     turned = Grid(
-        Decision("fixes", {fix: {"fix": fix} for fix in ("none", "empty", "leo")}),
+        ReportDecision("fixes", {fix: {"fix": fix} for fix in ("none", "empty", "leo")}),
         [one for each in found for one in each],
         {},
     )

@@ -20,7 +20,7 @@ from sim.bounds import Bounds
 from sim.cli import main
 from sim.study.explore.answers import answers_of
 from sim.study.explore.levels import Reached
-from sim.study.explore.plan import Plan
+from sim.study.explore.plan import SearchPlan
 from sim.study.explore.search import Level, Search, Searched
 from sim.study.explore.spark import beginning, breaks_of, expand_blocks, expanded
 from sim.study.explore.world import Budgets
@@ -94,7 +94,7 @@ def test_spark_searches_as_one_process_does(
     """A worker dies, and the search is stopped; the command goes on with it."""
     from sim.study.explore import spark as on_spark
 
-    plan = Plan.model_validate(PLAN)
+    plan = SearchPlan.model_validate(PLAN)
     (expected,) = answers_of(plan, ("rules", ""))
     assert expected.witnesses
     searched = Searched(plan.world_of(), tuple(rules for _, rules in plan.searched()))
@@ -131,7 +131,7 @@ def test_spark_searches_as_one_process_does(
 
 
 def test_an_engine_that_is_given_is_what_searches() -> None:
-    plan = Plan.model_validate(PLAN)
+    plan = SearchPlan.model_validate(PLAN)
     levels = [Level(0, 1, 0)]
 
     (answer,) = answers_of(plan, ("rules", ""), engine=lambda *_: iter([Reached(levels[0], {}, 0)]))
@@ -141,7 +141,7 @@ def test_an_engine_that_is_given_is_what_searches() -> None:
 
 def test_a_bound_of_time_holds_within_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was found before is an answer."""
-    plan, step = Plan.model_validate(PLAN), Search.step
+    plan, step = SearchPlan.model_validate(PLAN), Search.step
     (whole,) = answers_of(plan, ("rules", ""))
 
     def endless_at_three(self: Search) -> Level:

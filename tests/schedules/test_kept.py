@@ -8,7 +8,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.study.explore import levels
-from sim.study.explore.levels import Kept
+from sim.study.explore.levels import KeptLevels
 from sim.study.explore.search import Result, Search, Searched
 from sim.study.explore.tables import Seen
 from sim.study.explore.witness import schedule_of
@@ -26,7 +26,7 @@ def stopped(searched: Searched, folder: Path, depth: int) -> None:
     """Search, and keep each level, until that of a depth is there."""
     search = searched.search()
     for _level in search.levels(depth):
-        Kept(folder, searched).write(search)
+        KeptLevels(folder, searched).write(search)
 
 
 @pytest.mark.parametrize("searched", [ONE, BOTH])
@@ -39,7 +39,7 @@ def test_a_search_goes_on_where_it_was_stopped(
     stopped(searched, tmp_path, depth)
 
     again = searched.search()
-    Kept(tmp_path, searched).take_up(again)
+    KeptLevels(tmp_path, searched).take_up(again)
     assert len(again.result.levels) == depth + 1
     again.run()
 
@@ -55,7 +55,7 @@ def test_levels_that_other_code_made_are_of_another_search(
     monkeypatch.setattr(levels, "made_by", lambda: "another")
 
     again = ONE.search()
-    Kept(tmp_path, ONE).take_up(again)
+    KeptLevels(tmp_path, ONE).take_up(again)
     assert again.result.levels == []
 
 
@@ -65,7 +65,7 @@ def test_a_level_that_is_damaged_is_one_line(tmp_path: Path) -> None:
     file.write_bytes(file.read_bytes()[:-200])
 
     with pytest.raises(BadInput, match=r"001\.npz: cannot be gone on with: .*begin anew"):
-        Kept(tmp_path, ONE).take_up(ONE.search())
+        KeptLevels(tmp_path, ONE).take_up(ONE.search())
 
 
 def test_states_on_disk_are_known_as_those_in_memory_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.check import Violation
-from sim.diagnose.shrink.engine import Budget, Kind, Pass, Reducer, Shown, chunks, without
+from sim.diagnose.shrink.engine import (
+    Pass,
+    Reducer,
+    ShownTarget,
+    ShrinkBudget,
+    ShrinkKind,
+    chunks,
+    without,
+)
 
 List = tuple[int, ...]
 SAME = Violation("made-up", 0, None, None, None, "Nothing.")
 
 
-def lower(shown: Shown[List]) -> Iterator[List]:
+def lower(shown: ShownTarget[List]) -> Iterator[List]:
     for index, item in enumerate(shown.value):
         yield (*shown.value[:index], max(0, item - 1), *shown.value[index + 1 :])
 
@@ -33,20 +41,20 @@ class Lists(Reducer[List]):
         passes: tuple[Pass[List], ...] = (CHUNKS, Pass(lower)),
     ) -> None:
         self.needed, self.tried = needed, list[List]()
-        kind = Kind(passes, size=lambda shown: (len(shown.value), shown.value), key=tuple)
-        super().__init__(Shown(value, SAME, ()), kind, self.shown_by)
+        kind = ShrinkKind(passes, size=lambda shown: (len(shown.value), shown.value), key=tuple)
+        super().__init__(ShownTarget(value, SAME, ()), kind, self.shown_by)
 
-    def shown_by(self, value: List) -> Shown[List] | None:
+    def shown_by(self, value: List) -> ShownTarget[List] | None:
         self.tried.append(value)
         found = self.needed <= {*value} and any(item >= 40 for item in value)
-        return Shown(value, SAME, ()) if found else None
+        return ShownTarget(value, SAME, ()) if found else None
 
 
 @given(st.sets(st.integers(0, 39), max_size=6))
 def test_what_is_needed_stays_and_nothing_else(needed: set[int]) -> None:
     lists = Lists(tuple(range(80)), needed)
 
-    assert lists.run(Budget())
+    assert lists.run(ShrinkBudget())
     assert lists.best.value == (*sorted(needed), 40)
     assert len({*lists.tried}) == len(lists.tried)
 
@@ -54,27 +62,27 @@ def test_what_is_needed_stays_and_nothing_else(needed: set[int]) -> None:
 def test_three_of_a_thousand_are_found_in_less_than_a_hundred_tries() -> None:
     lists = Lists(tuple(range(1000)), {3, 500, 997}, passes=(CHUNKS,))
 
-    assert lists.run(Budget(tries=100))
+    assert lists.run(ShrinkBudget(tries=100))
     assert lists.best.value == (3, 500, 997)
 
 
 @given(st.integers(1, 60))
 def test_cut_short_anywhere_it_goes_on_as_if_it_had_not_been(cut: int) -> None:
     whole, first = (Lists(tuple(range(60)), {7, 19}) for _ in range(2))
-    whole.run(Budget())
+    whole.run(ShrinkBudget())
     heard: list[bool] = []
-    budget = Budget(tries=2 * cut)
+    budget = ShrinkBudget(tries=2 * cut)
 
     assert first.run(budget, share=0.5, report=heard.append) == (len(whole.tried) < cut)
     assert budget.tries == len(first.tried) == len(heard) == min(cut, len(whole.tried))
 
-    assert first.run(Budget())
+    assert first.run(ShrinkBudget())
     assert first.best.value == whole.best.value
 
 
 def test_a_budget_of_time_cuts_and_can_be_given_again() -> None:
     ticks = iter(range(1000))
-    lists, budget = Lists(tuple(range(100)), {7}), Budget(4, clock=lambda: next(ticks))
+    lists, budget = Lists(tuple(range(100)), {7}), ShrinkBudget(4, clock=lambda: next(ticks))
 
     assert not lists.run(budget)
     assert budget.tries == 3

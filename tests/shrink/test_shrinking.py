@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.diagnose.shrink.engine import Budget, Reducer
+from sim.diagnose.shrink.engine import Reducer, ShrinkBudget
 from sim.diagnose.shrink.scenarios import parts_of, with_parts, without_replica
 from sim.diagnose.shrink.stories import key_of, step_of, with_steps, without_steps
 from sim.diagnose.shrink.target import Target, target_of
@@ -44,7 +44,7 @@ def begun(value: Any, invariant: str | None) -> tuple[Target[Any], Reducer[Any]]
 def shrunk(name: str) -> tuple[Target[Any], Any]:
     value, invariant, _ = CASES[name]
     target, reducer = begun(value, invariant)
-    assert reducer.run(Budget())
+    assert reducer.run(ShrinkBudget())
     return target, reducer.best
 
 
@@ -72,7 +72,7 @@ def test_no_part_can_go_and_shrinking_again_changes_nothing(name: str) -> None:
     assert [less for less in fewer(best.value) if target.shown_by(less) is not None] == []
     again, reducer = begun(best.value, target.invariant)
     assert again.signature == target.signature
-    assert reducer.run(Budget())
+    assert reducer.run(ShrinkBudget())
     assert key(reducer.best.value) == key(best.value)
 
 
@@ -97,7 +97,7 @@ def test_hidden_anyhow_the_same_is_left_for_the_same_cause(name: str, seed: int)
 
     first, second = (begun(hidden, target.invariant)[1] for _ in range(2))
     for reducer in (first, second):
-        assert reducer.run(Budget())
+        assert reducer.run(ShrinkBudget())
 
     assert target.found_in(first.best.value) == first.best
     assert len(first.best.value.steps) < len(hidden.steps)
@@ -108,7 +108,7 @@ def test_a_lost_tail_among_hundreds_of_steps_is_found_in_six_as_well() -> None:
     hidden = hide(LOST_TAIL, "log-matching", seed=1, noise=500).story
     _, reducer = begun(hidden, "log-matching")
 
-    assert reducer.run(Budget())
+    assert reducer.run(ShrinkBudget())
     assert (len(hidden.steps) > 500, len(reducer.best.value.steps)) == (True, 6)
 
 
@@ -137,7 +137,7 @@ def test_another_cause_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     target, shown, _ = target_of(FAILING, "tombstone-safety")
     reducer = target.reducer(shown.value)
-    reducer.run(Budget(tries=15))
+    reducer.run(ShrinkBudget(tries=15))
 
     assert 50 < len(reducer.best.events) < len(shown.events)
 

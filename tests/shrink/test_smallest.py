@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from sim.diagnose.explain.signature import signature_of
-from sim.diagnose.shrink.engine import Budget
+from sim.diagnose.shrink.engine import ShrinkBudget
 from sim.diagnose.shrink.from_run import story_from_run
-from sim.diagnose.shrink.smallest import NO_STORY, Case, smallest_example
+from sim.diagnose.shrink.smallest import NO_STORY, ShrinkCase, smallest_example
 from sim.diagnose.shrink.stories import key_of
 from sim.diagnose.shrink.target import illegal_steps, target_of
 from sim.diagnose.shrink.writing import near_miss_file, story_text
@@ -53,8 +53,8 @@ def test_a_budget_in_tries_gives_the_same_witness_every_time() -> None:
 def test_a_near_miss_heals_what_was_shrunk_or_says_that_it_does_not(
     name: str, invariant: str, here: str, offered: str, heals: bool
 ) -> None:
-    case = Case(story(name), invariant, command="replog shrink x")
-    case.shrink(Budget())
+    case = ShrinkCase(story(name), invariant, command="replog shrink x")
+    case.shrink(ShrinkBudget())
     alone, near = near_miss_of(case.best.value, invariant), case.near_miss()
 
     assert alone is not None

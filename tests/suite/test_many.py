@@ -31,7 +31,7 @@ def test_what_a_run_raises_is_the_result_of_that_file(
     verdict: str,
     reason: str,
 ) -> None:
-    def load(path: Path) -> cases.Case:
+    def load(path: Path) -> cases.SuiteCase:
         if path.name == "b.yaml":
             raise raised
         return loaded(path)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
-from sim.check.certify.logs import Cluster, Replica, Slot, fates, fold, offsets
+from sim.check.certify.logs import RebuiltCluster, RebuiltReplica, Slot, fates, fold, offsets
 from sim.check.certify.reading import Refused, Row, Trace
 
 Where = tuple[str, int | None]
 """A replica, and an offset if there is one."""
-Law = Callable[["Judge", Replica, Row], Iterable[Where]]
+Law = Callable[["Judge", RebuiltReplica, Row], Iterable[Where]]
 JUDGED: list[str] = []
 LAWS: dict[tuple[str, bool], list[tuple[str, Law]]] = defaultdict(list)
 """By event, and whether before its effect: the invariants that may be broken, and their laws."""
@@ -32,7 +32,7 @@ def law(*events: str, before: bool = False) -> Callable[[Law], Law]:
     return register
 
 
-class Judge(Cluster):
+class Judge(RebuiltCluster):
     """A cluster rebuilt from events, and what laws remember between events."""
 
     def __init__(self, trace: Trace) -> None:
@@ -45,15 +45,15 @@ class Judge(Cluster):
         self.contents: dict[tuple[int, int], set[int]] = {}
         self.unproved: list[tuple[str, int, set[int]]] = []
 
-    def others(self, replica: Replica) -> list[Replica]:
+    def others(self, replica: RebuiltReplica) -> list[RebuiltReplica]:
         """All replicas but one, down ones included."""
         return [one for one in self.replicas.values() if one is not replica]
 
-    def live(self) -> list[Replica]:
+    def live(self) -> list[RebuiltReplica]:
         """All replicas that are up."""
         return [one for one in self.replicas.values() if one.up]
 
-    def apart(self, one: Replica, other: Replica) -> list[int]:
+    def apart(self, one: RebuiltReplica, other: RebuiltReplica) -> list[int]:
         """Offsets at which two logs hold different records."""
         both = (o for o in self.rewritten if o in one.log and o in other.log)
         return sorted(o for o in both if one.log[o] is not other.log[o])
@@ -62,7 +62,7 @@ class Judge(Cluster):
         """True if a committed and decided record beats a slot."""
         return slot.key in self.bests[way] and self.bests[way][slot.key].beats(slot, way)
 
-    def excused(self, slot: Slot, leader: Replica) -> bool:
+    def excused(self, slot: Slot, leader: RebuiltReplica) -> bool:
         """True if a slot may be absent: no data, deleted, aborted, or beaten in H or the leader."""
         beaten = any(self.beaten(slot, way) for way in range(len(slot.ranks)))
         if slot.key is None or slot.deletes or beaten or self.fate.get(slot.uid) == "ABORT":
@@ -70,7 +70,7 @@ class Judge(Cluster):
         fate = fates(leader.log.values())
         return any(s.beats(slot) and fate.get(s.uid) != "ABORT" for s in leader.log.values())
 
-    def lacks(self, replica: Replica, leader: Replica) -> Iterator[int]:
+    def lacks(self, replica: RebuiltReplica, leader: RebuiltReplica) -> Iterator[int]:
         """Offsets of [log start, N) without the committed record, an empty batch, or an excuse."""
         for o, slot in self.committed.items():
             if o >= replica.start and o not in replica.empty and replica.log.get(o) is not slot:
@@ -78,7 +78,7 @@ class Judge(Cluster):
                 if not hole or not self.excused(slot, leader):
                     yield o
 
-    def needs(self, replica: Replica, x: Slot) -> bool:
+    def needs(self, replica: RebuiltReplica, x: Slot) -> bool:
         """True if a log has a value that `x` beats, and no committed, decided tombstone for it."""
         log = [slot for slot in replica.below(replica.end) if slot.key == x.key]
         fate = fates(log) | self.fate
@@ -103,7 +103,7 @@ class Judge(Cluster):
         return any(sum(o not in gone for gone in lacking) < needed for o in taken_too)
 
 
-def removed(one: Replica, row: Row) -> list[Slot]:
+def removed(one: RebuiltReplica, row: Row) -> list[Slot]:
     """The records that a pass takes away; raises Refused when they are not there."""
     offsets = [removal["offset"] for removal in row["removals"]]
     if not one.log.keys() >= {*offsets}:
@@ -117,20 +117,20 @@ def state(best: dict[str, Slot]) -> set[tuple[str, int]]:
 
 
 @law("LeaderElected")
-def election_safety(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def election_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At most one replica leads an epoch."""
     if judge.leaders.setdefault(row["epoch"], one.name) != one.name:
         yield one.name, None
 
 
 @law("LeaderElected")
-def leader_completeness(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def leader_completeness(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """A new leader lacks nothing of [log start, N)."""
     return [(one.name, o) for o in judge.lacks(one, one)]
 
 
 @law("Appended", "Copied", "Pushed")
-def log_matching(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def log_matching(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """Logs that differ at an offset do so in different epochs, and share nothing above it."""
     for other in judge.others(one):
         for o in judge.apart(one, other):
@@ -140,7 +140,7 @@ def log_matching(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 
 @law("Appended", "Copied", "Pushed", "HighWatermarkMoved")
-def slot_agreement(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def slot_agreement(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """Logs do not differ below both high watermarks."""
     for other in judge.others(one):
         low = min(one.high_watermark, other.high_watermark)
@@ -148,14 +148,14 @@ def slot_agreement(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
 
 
 @law("Appended", "Copied", "Pushed")
-def record_offset_uniqueness(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def record_offset_uniqueness(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """A record is at one offset, wherever it is."""
     first = judge.offsets.setdefault
     return [(one.name, s.offset) for s in judge.placed if first(s.uid, s.offset) != s.offset]
 
 
 @law("Appended")
-def offset_epoch_uniqueness(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def offset_epoch_uniqueness(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """An (offset, epoch) is given once."""
     for slot in judge.placed:
         if judge.written.setdefault((slot.offset, slot.epoch), slot.uid) != slot.uid:
@@ -163,20 +163,20 @@ def offset_epoch_uniqueness(judge: Judge, one: Replica, row: Row) -> Iterator[Wh
 
 
 @law("Appended")
-def no_offset_reuse(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def no_offset_reuse(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """No offset below N is given again; in a timed run an old leader's appends are void."""
     counts = one.name == judge.leader or judge.header["kind"] == "story"
     return [(one.name, s.offset) for s in judge.placed if counts and s.offset < judge.end]
 
 
 @law("HighWatermarkMoved")
-def state_machine_safety(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def state_machine_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """No offset is committed with two records."""
     return [(one.name, slot.offset) for slot in judge.again]
 
 
 @law("HighWatermarkMoved", "IsrChanged")
-def committed_replicated(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def committed_replicated(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """Each in-sync replica, or a majority of the voters, lacks nothing below N."""
     if one.name != judge.leader or not (row.get("leading") or row.get("joined")):
         return []
@@ -189,7 +189,7 @@ def committed_replicated(judge: Judge, one: Replica, row: Row) -> Iterable[Where
 
 
 @law("Quiesced")
-def committed_never_lost(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def committed_never_lost(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At rest the leader holds each committed record, or its absence is excused."""
     for o, slot in judge.committed.items():
         gone = o >= one.start and o not in judge.twice and one.log.get(o) is not slot
@@ -198,38 +198,38 @@ def committed_never_lost(judge: Judge, one: Replica, row: Row) -> Iterator[Where
 
 
 @law("Truncated", before=True)
-def no_truncation_below_hw(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def no_truncation_below_hw(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """Target >= high watermark."""
     return [(one.name, row["target"])] if row["target"] < one.high_watermark else []
 
 
 @law("Truncated", before=True)
-def truncation_below_log_start(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def truncation_below_log_start(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """Target >= log start."""
     return [(one.name, row["target"])] if row["target"] < one.start else []
 
 
 @law("HighWatermarkMoved", "Truncated", "ReplicaCrashed", "ReplicaRestarted", "Cleaned")
-def hw_within_log(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def hw_within_log(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """High watermark <= log end."""
     return [(one.name, one.high_watermark)] if one.high_watermark > one.end else []
 
 
 @law("PositionRecorded")
-def follower_position_sound(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def follower_position_sound(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """Recorded position <= log end of the follower."""
     follower = judge.replicas.get(row["follower"], one)
     return [(follower.name, row["position"])] if row["position"] > follower.end else []
 
 
 @law("Quiesced")
-def replica_convergence(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def replica_convergence(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """At rest no live log differs from the leader's where both have a record."""
     return [(other.name, o) for other in judge.live() for o in judge.apart(one, other)]
 
 
 @law("Quiesced")
-def hole_justified(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def hole_justified(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At rest what H and the leader have at a hole of [log start, log end) is excused."""
     for other in judge.replicas.values():
         held = {*other.log, *other.empty}
@@ -241,7 +241,7 @@ def hole_justified(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 
 @law("Cleaned", before=True)
-def compaction_bound(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def compaction_bound(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """Removed records, and the records there that beat them, are below the high watermark."""
     best = fold(slot for slot in one.log.values() if slot.offset < row["upper_bound"])
     fate = fates(one.log.values())
@@ -253,7 +253,7 @@ def compaction_bound(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 
 @law("Cleaned", before=True)
-def tombstone_safety(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def tombstone_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """A tombstone X that nothing in H beats stays while another log needs it.
 
     That is one that ends at or below X and holds a value that X beats and no tombstone there does.
@@ -266,7 +266,7 @@ def tombstone_safety(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 
 @law("Quiesced")
-def no_resurrection(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def no_resurrection(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At rest no log that ends above a winning tombstone X of H folds to a value that X beats."""
     for other in judge.live():
         for key, value in fold(other.below(other.high_watermark)).items():
@@ -276,7 +276,7 @@ def no_resurrection(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 
 @law("Quiesced")
-def materialized_state_equivalence(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def materialized_state_equivalence(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At rest live logs with the full high watermark fold to what H does, but for what expired."""
     for other in judge.live():
         if other.high_watermark >= judge.end and not judge.twice:
@@ -287,7 +287,7 @@ def materialized_state_equivalence(judge: Judge, one: Replica, row: Row) -> Iter
 
 
 @law("Consumed")
-def consumer_no_skip(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def consumer_no_skip(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """A position passes no decided value, beaten by nothing there or in H, that was not given.
 
     H tells the fate of transactions; where several records were committed the log alone decides.
@@ -308,7 +308,7 @@ def consumer_no_skip(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 
 @law("Consumed")
-def consumer_tombstone_visibility(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def consumer_tombstone_visibility(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """A consumer that passes a winning tombstone X of H was given X, or a later record of the key.
 
     That counts if it was given a record that X beats, not longer ago than the retention.
@@ -323,7 +323,7 @@ def consumer_tombstone_visibility(judge: Judge, one: Replica, row: Row) -> Itera
 
 
 @law("Cleaned", before=True)
-def txn_marker_safety(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def txn_marker_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """A marker stays while another log ends at or below it and has data of its transaction."""
     for marker in removed(one, row):
         if marker.producer is not None and marker.control:
@@ -337,7 +337,7 @@ def txn_marker_safety(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 
 @law("Quiesced")
-def txn_isolation(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def txn_isolation(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At rest a committed record of a transaction has by its log the fate it has in H."""
     for other in judge.live():
         fate = fates(other.log.values())
@@ -347,7 +347,7 @@ def txn_isolation(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 
 @law("Quiesced")
-def lso_progress(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def lso_progress(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At rest no log has a transaction open that H decides."""
     for other in judge.live():
         undecided = judge.fate.keys() - fates(other.log.values()).keys()
@@ -355,13 +355,13 @@ def lso_progress(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 
 @law("SnapshotTaken")
-def snapshot_bound(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def snapshot_bound(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """End <= high watermark."""
     return [(one.name, row["end_offset"])] if row["end_offset"] > one.high_watermark else []
 
 
 @law("SnapshotTaken", "SnapshotInstalled", "HighWatermarkMoved")
-def snapshot_consistency(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def snapshot_consistency(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """Snapshots of an id are equal, and equal the fold of H below their end, once N is there."""
     if row["event"] != "HighWatermarkMoved":
         name = (row["end_offset"], row["epoch"])
@@ -378,14 +378,14 @@ def snapshot_consistency(judge: Judge, one: Replica, row: Row) -> Iterator[Where
 
 
 @law("PrefixDeleted")
-def snapshot_at_log_start(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
+def snapshot_at_log_start(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """Log start > 0: a snapshot ends there."""
     if one.start not in {0, *(end for end, _ in one.snapshots)}:
         yield one.name, one.start
 
 
 @law("PrefixDeleted", "SnapshotOffered")
-def prefix_deletion_safety(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def prefix_deletion_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
     """Log start <= high watermark and a snapshot's end; who is below it is offered a snapshot."""
     bound = min(one.high_watermark, max([end for end, _ in one.snapshots], default=-1))
     offered = row["event"] == "SnapshotOffered"

@@ -65,7 +65,7 @@ def offsets(start: int, end: int, *known: Collection[int]) -> Iterable[int]:
     return sorted({o for some in known for o in some if start <= o < end})
 
 
-class Replica:
+class RebuiltReplica:
     """The disk of one replica: log, lineage, offsets of empty batches, snapshots by id."""
 
     def __init__(self, name: str) -> None:
@@ -94,7 +94,7 @@ class Replica:
         return [*(based[-1] if based else ()), *(s for s in self.log.values() if s.offset < end)]
 
 
-class Cluster:
+class RebuiltCluster:
     """All replicas, the leader of the newest epoch, and H: the first committed record by offset."""
 
     def __init__(self, trace: Trace) -> None:
@@ -103,7 +103,7 @@ class Cluster:
         self._ranks = [ranking(strategy) for strategy in strategies]
         self._first: dict[int, Slot] = {}
         self._slots: dict[tuple[int, int], Slot] = {}
-        self.replicas: dict[str, Replica] = {}
+        self.replicas: dict[str, RebuiltReplica] = {}
         self.isr: list[str] = []
         self.voters: list[str] = []
         self.committed: dict[int, Slot] = {}
@@ -137,7 +137,7 @@ class Cluster:
         self.placed, self.again = [], []
         match row["event"]:
             case "ReplicaAdded":
-                self.replicas[row["replica"]] = Replica(row["replica"])
+                self.replicas[row["replica"]] = RebuiltReplica(row["replica"])
             case "ReplicaRemoved":
                 del self.replicas[row["replica"]]
             case "LeaderElected" if row["epoch"] >= self.epoch:
@@ -174,14 +174,14 @@ class Cluster:
         replica.empty |= {batch["last_offset"] for batch in batches if not batch["records"]}
         replica.end = end
 
-    def _move(self, replica: Replica, row: Row) -> None:
+    def _move(self, replica: RebuiltReplica, row: Row) -> None:
         """Moves a high watermark; that of the newest epoch's leader commits records."""
         known, replica.high_watermark = replica.high_watermark, row["high_watermark"]
         if not row["leading"] or replica.name != self.leader:
             return
         self._commit(replica, known)
 
-    def _commit(self, replica: Replica, known: int) -> None:
+    def _commit(self, replica: RebuiltReplica, known: int) -> None:
         """Commits the records from an offset up to the leader's high watermark."""
         for slot in map(
             replica.lineage.get, offsets(known, replica.high_watermark, replica.lineage)
@@ -194,7 +194,7 @@ class Cluster:
         self.bests = [fold(self.committed.values(), way) for way in range(len(self._ranks))]
 
 
-def _change(replica: Replica, row: Row, slot_of: Callable[[Row], Slot]) -> None:
+def _change(replica: RebuiltReplica, row: Row, slot_of: Callable[[Row], Slot]) -> None:
     """Applies an event to the disk of one replica."""
     match row["event"]:
         case "ReplicaCrashed" | "ReplicaRestarted":

@@ -6,5 +6,5 @@ only the base install.
 
 from sim.diagnose.draw.figure import figure_html, png, svg
 from sim.diagnose.draw.page import html
-from sim.diagnose.draw.scene import Case
+from sim.diagnose.draw.scene import DrawnCase
 from sim.diagnose.draw.strip import strip

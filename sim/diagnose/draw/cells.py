@@ -15,7 +15,7 @@ from sim.protocol.events import Event
 from sim.protocol.log.record import Control
 
 
-class Kind(StrEnum):
+class CellKind(StrEnum):
     """The kinds of contents of an offset."""
 
     RECORD = "a record"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
     """Used for the committed history only."""
 
 
-class Reason(NamedTuple):
+class CellReason(NamedTuple):
     """The reason why an offset holds no record.
 
     Attributes:
@@ -64,46 +64,48 @@ class Spot(NamedTuple):
         horizon_ms: Delete horizon of the record's batch; None without one.
     """
 
-    kind: Kind
+    kind: CellKind
     uid: int = 0
-    reason: Reason | None = None
+    reason: CellReason | None = None
     horizon_ms: int | None = None
 
 
-NOT_THERE: Final = Spot(Kind.BEYOND)
-NOT_COMMITTED: Final = Spot(Kind.NOT_COMMITTED)
-NEVER_HAD: Final = Reason("never had a record here")
+NOT_THERE: Final = Spot(CellKind.BEYOND)
+NOT_COMMITTED: Final = Spot(CellKind.NOT_COMMITTED)
+NEVER_HAD: Final = CellReason("never had a record here")
 _REMOVED = {
-    "tombstone": Reason("tombstone removed", "tomb", "tombstone", "removed"),
-    "aborted": Reason("aborted, so removed", "abort", "aborted", "removed"),
-    "marker": Reason("marker removed", "mark", "marker", "removed"),
-    "no key": Reason("no key, so removed", "", "no key", "removed"),
-    "unmapped": Reason("removed, though not in the cleaner's map"),
+    "tombstone": CellReason("tombstone removed", "tomb", "tombstone", "removed"),
+    "aborted": CellReason("aborted, so removed", "abort", "aborted", "removed"),
+    "marker": CellReason("marker removed", "mark", "marker", "removed"),
+    "no key": CellReason("no key, so removed", "", "no key", "removed"),
+    "unmapped": CellReason("removed, though not in the cleaner's map"),
 }
-_LOST = {Kind.BEYOND: Reason("lost in a crash", "lost", "lost")}
-_LOST_BETWEEN = Reason("lost in a crash between two files", "lost", "lost", "in a crash")
-_CUT_WITH_BATCH = Reason("truncated with the rest of its batch", "cut", "truncated", "with batch")
+_LOST = {CellKind.BEYOND: CellReason("lost in a crash", "lost", "lost")}
+_LOST_BETWEEN = CellReason("lost in a crash between two files", "lost", "lost", "in a crash")
+_CUT_WITH_BATCH = CellReason(
+    "truncated with the rest of its batch", "cut", "truncated", "with batch"
+)
 _NOT_COPIED = "not copied from"
 
-_LEFT_BY: Mapping[type[Event], Mapping[Kind, Reason]] = {
+_LEFT_BY: Mapping[type[Event], Mapping[CellKind, CellReason]] = {
     on.Truncated: {
-        Kind.BEYOND: Reason("truncated", "cut", "truncated"),
-        Kind.HOLE: _CUT_WITH_BATCH,
-        Kind.EMPTY: _CUT_WITH_BATCH,
+        CellKind.BEYOND: CellReason("truncated", "cut", "truncated"),
+        CellKind.HOLE: _CUT_WITH_BATCH,
+        CellKind.EMPTY: _CUT_WITH_BATCH,
     },
     on.ReplicaCrashed: _LOST,
     on.ReplicaRestarted: _LOST,
-    on.SegmentsLost: {Kind.HOLE: _LOST_BETWEEN, Kind.EMPTY: _LOST_BETWEEN},
+    on.SegmentsLost: {CellKind.HOLE: _LOST_BETWEEN, CellKind.EMPTY: _LOST_BETWEEN},
     on.LogStartedAfresh: {
-        Kind.BEYOND: Reason("dropped: the leader's log starts later", "drop", "dropped"),
-        Kind.BELOW: Reason("the leader's log starts later", "", "deleted"),
+        CellKind.BEYOND: CellReason("dropped: the leader's log starts later", "drop", "dropped"),
+        CellKind.BELOW: CellReason("the leader's log starts later", "", "deleted"),
     },
-    on.Cleaned: {Kind.BEYOND: Reason("the log end fell with a cleaning pass")},
+    on.Cleaned: {CellKind.BEYOND: CellReason("the log end fell with a cleaning pass")},
 }
 """Class of an event -> the reason it leaves for no record, by the kind of the content."""
 
 
-def left_by(event: Event, kind: Kind, snapshot: tuple[int, int] | None) -> Reason | None:
+def left_by(event: Event, kind: CellKind, snapshot: tuple[int, int] | None) -> CellReason | None:
     """The reason that an event leaves for an offset without a record; None if it leaves none.
 
     Args:
@@ -111,26 +113,26 @@ def left_by(event: Event, kind: Kind, snapshot: tuple[int, int] | None) -> Reaso
         kind: Kind of the content after it.
         snapshot: End offset and epoch of the replica's newest snapshot; None without one.
     """
-    if kind is Kind.BELOW:
+    if kind is CellKind.BELOW:
         match event:
             case on.SnapshotInstalled(_, end, epoch) | on.LogEmptied(_, end, epoch):
-                return Reason(f"in snapshot ({end}, {epoch})", "snap", "snapshot")
+                return CellReason(f"in snapshot ({end}, {epoch})", "snap", "snapshot")
             case on.PrefixDeleted(_, start):
                 covered = snapshot is not None and snapshot[0] >= start
-                missing = Reason("in no snapshot of it", "deleted", "deleted")
-                return Reason("in a snapshot", "snap", "snapshot") if covered else missing
+                missing = CellReason("in no snapshot of it", "deleted", "deleted")
+                return CellReason("in a snapshot", "snap", "snapshot") if covered else missing
             case on.LogStartMoved():
-                return Reason(event.cause, "", "deleted")
-    if kind is Kind.BEYOND:
+                return CellReason(event.cause, "", "deleted")
+    if kind is CellKind.BEYOND:
         match event:
             case on.SnapshotInstalled(_, end, epoch) | on.LogEmptied(_, end, epoch):
-                return Reason(f"dropped for snapshot ({end}, {epoch})", "drop", "dropped")
+                return CellReason(f"dropped for snapshot ({end}, {epoch})", "drop", "dropped")
             case on.ReplicaWiped(_, reason):
-                return Reason(f"wiped: {reason}", "wiped", "wiped")
+                return CellReason(f"wiped: {reason}", "wiped", "wiped")
     return _LEFT_BY.get(type(event), {}).get(kind)
 
 
-def removal_of(event: on.Cleaned, offset: int, known: Reason | None) -> Reason | None:
+def removal_of(event: on.Cleaned, offset: int, known: CellReason | None) -> CellReason | None:
     """The reason why a cleaning pass removed a record or an empty batch; None if it did not.
 
     Args:
@@ -141,17 +143,19 @@ def removal_of(event: on.Cleaned, offset: int, known: Reason | None) -> Reason |
     found = None
     for gone in event.removals:
         if gone.offset == offset:
-            won, found = gone.winner_offset, _REMOVED.get(gone.reason) or Reason(gone.reason)
+            won, found = gone.winner_offset, _REMOVED.get(gone.reason) or CellReason(gone.reason)
             if won is not None:
-                found = Reason(f"superseded by {won}", f">{won}", "superseded", f"by {won}", won)
+                found = CellReason(
+                    f"superseded by {won}", f">{won}", "superseded", f"by {won}", won
+                )
     if offset in event.dropped:
         before = found or known
         why = f": {before.words}" if before else ""
-        found = Reason(f"the empty batch went{why}", "gone", "empty batch", "removed")
+        found = CellReason(f"the empty batch went{why}", "gone", "empty batch", "removed")
     return found
 
 
-def not_copied(leader: str, reason: Reason | None) -> Reason:
+def not_copied(leader: str, reason: CellReason | None) -> CellReason:
     """The reason of a follower for no record where its leader had none to copy.
 
     Args:
@@ -159,11 +163,11 @@ def not_copied(leader: str, reason: Reason | None) -> Reason:
         reason: Reason why that log held no record there; None if unknown.
     """
     if reason is None:
-        return Reason(f"{_NOT_COPIED} {leader}", "gap", "gap")
+        return CellReason(f"{_NOT_COPIED} {leader}", "gap", "gap")
     if reason.words.startswith(_NOT_COPIED):
         return reason
     words = f"{_NOT_COPIED} {leader}: {reason.words}"
-    return Reason(words, reason.short, "gap", reason.brief, reason.winner)
+    return CellReason(words, reason.short, "gap", reason.brief, reason.winner)
 
 
 # How contents are shown.
@@ -203,7 +207,7 @@ class Cell(NamedTuple):
     line: str
 
 
-NOTHING = Cell("beyond", "", "", str(Kind.BEYOND), "", "")
+NOTHING = Cell("beyond", "", "", str(CellKind.BEYOND), "", "")
 
 
 class Cells:
@@ -248,18 +252,18 @@ class Cells:
         if known is not None and known.batch.transactional:
             producer = known.batch.producer_id
             more += f", transaction of producer {producer}"
-            small += "" if spot.kind is Kind.MARKER else f" tx {producer}"
+            small += "" if spot.kind is CellKind.MARKER else f" tx {producer}"
         if spot.horizon_ms is not None:
             small += f" h{spot.horizon_ms}"
             more += f", delete horizon {spot.horizon_ms} ms"
         if wrong:
             look, small, line = "wrong", f"≠ {small.strip()}", f"{line} !"
             more += ": not what was committed"
-        elif spot.kind is not Kind.MARKER:
+        elif spot.kind is not CellKind.MARKER:
             # Keys get their colours in the order in which they were written.
             key = self.key(spot.uid)
             colour = next((n for n, each in enumerate(self._keys) if each == key), 0) % KEY_COLOURS
-            look = f"{'d' if spot.kind is Kind.TOMBSTONE else 'k'}{colour}"
+            look = f"{'d' if spot.kind is CellKind.TOMBSTONE else 'k'}{colour}"
         return Cell(look, name, small.strip(), words, more, line)
 
     def _named(self, uid: int, known: Written) -> str:
@@ -295,19 +299,19 @@ class Cells:
 def _missing(spot: Spot) -> Cell:
     """The cell of an offset without a record, with the reason."""
     kind, reason = spot.kind, spot.reason
-    if kind is Kind.HOLE:
+    if kind is CellKind.HOLE:
         reason = reason or NEVER_HAD
     words, brief, short = str(kind), "", ""
     if reason is not None:
         words, brief, short = printable(f"{kind} ({reason.words})"), reason.brief, reason.short
     look = kind.name.lower()
-    if kind is Kind.EMPTY:
+    if kind is CellKind.EMPTY:
         return Cell(look, "empty", brief, words, "", f"(empty {short})" if short else "(empty)")
-    if kind is Kind.HOLE:
+    if kind is CellKind.HOLE:
         assert reason is not None
         return Cell(look, reason.upper or "hole", reason.lower, words, "", f"╌╌{short}")
-    if kind is Kind.NOT_COMMITTED:
+    if kind is CellKind.NOT_COMMITTED:
         return Cell("beyond", "", "", words, "", "·")
-    if kind is Kind.BELOW:
+    if kind is CellKind.BELOW:
         brief, short = brief or "deleted", short or "deleted"
     return Cell(look, "", brief, words, "", f"·{short}" if short else "")

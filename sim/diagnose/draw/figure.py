@@ -12,7 +12,7 @@ from typing import NamedTuple, TypedDict, Unpack
 from sim.diagnose.draw.cells import Cell, printable
 from sim.diagnose.draw.frames import Frame, Lane
 from sim.diagnose.draw.looks import letter_width
-from sim.diagnose.draw.scene import Case, Room, Scene, has_a_place
+from sim.diagnose.draw.scene import DrawnCase, Room, Scene, has_a_place
 from sim.diagnose.draw.shapes import (
     Path,
     Picture,
@@ -59,7 +59,7 @@ class Options(TypedDict, total=False):
     everything: bool
 
 
-def svg(case: Case, **options: Unpack[Options]) -> str:
+def svg(case: DrawnCase, **options: Unpack[Options]) -> str:
     """Draws a run as an SVG file: the logs at the violation, and what led to it.
 
     The same run gives the same bytes.
@@ -74,12 +74,12 @@ def svg(case: Case, **options: Unpack[Options]) -> str:
     return svg_of(figure(case, **options), alternative=_alternative(case, options))
 
 
-def figure_html(case: Case, **options: Unpack[Options]) -> str:
+def figure_html(case: DrawnCase, **options: Unpack[Options]) -> str:
     """Draws the same picture as a piece of HTML without a script, for notebooks, light and dark."""
     return snippet_of(figure(case, **options), alternative=_alternative(case, options))
 
 
-def png(case: Case, **options: Unpack[Options]) -> bytes:
+def png(case: DrawnCase, **options: Unpack[Options]) -> bytes:
     """Draws the same picture as a PNG file, at twice the size; needs the extra `report`.
 
     Raises:
@@ -92,19 +92,19 @@ def png(case: Case, **options: Unpack[Options]) -> bytes:
     return png_of(figure(case, **options))
 
 
-def _alternative(case: Case, options: Options) -> str:
+def _alternative(case: DrawnCase, options: Options) -> str:
     what = printable(options.get("title", "")) or "The logs of all replicas"
     return what if case.violation is None else f"{what}. {case.violation.sentence}"
 
 
-def figure(case: Case, **options: Unpack[Options]) -> Picture:
+def figure(case: DrawnCase, **options: Unpack[Options]) -> Picture:
     """Draws a run as shapes; for the arguments see `svg`."""
     violation, unit, captions = case.violation, options.get("unit", ""), options.get("captions")
     if captions:
         top = _paragraph(options.get("title", ""), "th")
         return joined([*top, *_moments(case, captions, unit)])
     scene = Scene(case)
-    grid = Grid(scene, [scene.frame], room=_WIDTH).picture(scene.frame)
+    grid = OffsetGrid(scene, [scene.frame], room=_WIDTH).picture(scene.frame)
     shown = scene.shown(everything=options.get("everything", False))
     chosen = window(len(shown), place_of(scene.position, shown), ROWS_MAX)
     violated = [] if violation is None else [scene.position]
@@ -123,7 +123,7 @@ def figure(case: Case, **options: Unpack[Options]) -> Picture:
     )
 
 
-def _moments(case: Case, captions: Mapping[int, str], unit: str) -> list[Picture]:
+def _moments(case: DrawnCase, captions: Mapping[int, str], unit: str) -> list[Picture]:
     """Draws the logs at the end of chosen moments side by side, without a violation."""
     events = case.events
     first, last = (max(events[0][0], 1), events[-1][0]) if events else (1, 0)
@@ -133,7 +133,7 @@ def _moments(case: Case, captions: Mapping[int, str], unit: str) -> list[Picture
     positions = [bisect_right(events, moment, key=itemgetter(0)) - 1 for moment in captions]
     scene = Scene(replace(case, violation=None), case.violation, position=positions[-1])
     frames = [scene.case.logs.frame(position) for position in positions]
-    grid = Grid(scene, frames, room=_PANEL)
+    grid = OffsetGrid(scene, frames, room=_PANEL)
     numbered = [
         f"{number}. {text}" if text else f"{unit or 'at'} {at}"
         for number, (at, text) in enumerate(captions.items(), start=1)
@@ -210,7 +210,7 @@ class _Column(NamedTuple):
         return self.x + self.width / 2
 
 
-class Grid:
+class OffsetGrid:
     """Draws frames of one run, all with the same columns.
 
     Args:

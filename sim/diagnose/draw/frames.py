@@ -16,14 +16,14 @@ from sim.check.facts import EMPTY, HOLE
 from sim.diagnose.draw.cells import (
     NOT_COMMITTED,
     NOT_THERE,
-    Kind,
-    Reason,
+    CellKind,
+    CellReason,
     Spot,
     left_by,
     not_copied,
     removal_of,
 )
-from sim.diagnose.explain.past import Became, Change, Past, Recorded
+from sim.diagnose.explain.past import Became, LogChange, Past, Recorded
 from sim.protocol import events as on
 from sim.protocol.events import Event
 from sim.protocol.log.record import Control
@@ -220,42 +220,42 @@ class Logs(Past):
             since = [each.at_ms for each in given if each.position >= changes[0].position]
             return Spot(self._kind(slot), slot, None, since[-1] if since else None)
         if offset >= lane.log_end_offset:
-            kind = Kind.BEYOND
+            kind = CellKind.BEYOND
         elif offset < lane.log_start_offset:
-            kind = Kind.BELOW
+            kind = CellKind.BELOW
         else:
-            kind = Kind.EMPTY if slot == EMPTY else Kind.HOLE
+            kind = CellKind.EMPTY if slot == EMPTY else CellKind.HOLE
         reason = self._reason(lane.name, offset, kind, changes)
-        return NOT_THERE if kind is Kind.BEYOND and reason is None else Spot(kind, 0, reason)
+        return NOT_THERE if kind is CellKind.BEYOND and reason is None else Spot(kind, 0, reason)
 
-    def _kind(self, uid: int) -> Kind:
+    def _kind(self, uid: int) -> CellKind:
         """The kind of the content of an offset with a record."""
         known = self.folded.written.get(uid)
         if known is None or known.batch.control is not None:
-            return Kind.MARKER
-        return Kind.TOMBSTONE if known.tombstone else Kind.RECORD
+            return CellKind.MARKER
+        return CellKind.TOMBSTONE if known.tombstone else CellKind.RECORD
 
     def _reason(
-        self, name: str, offset: int, kind: Kind, changes: Sequence[Change]
-    ) -> Reason | None:
+        self, name: str, offset: int, kind: CellKind, changes: Sequence[LogChange]
+    ) -> CellReason | None:
         """The reason why an offset holds no record, by its changes, the newest first; else None.
 
         A copy has the reason of the log that it was copied from.
         """
-        if not changes or (kind is Kind.BEYOND and changes[0].became is Became.NEVER):
+        if not changes or (kind is CellKind.BEYOND and changes[0].became is Became.NEVER):
             return None
         position, _, _, step = changes[0]
         event, before = step.event, [each for each in changes if each.position < position]
         left = left_by(event, kind, self.newest_snapshot(name, position))
-        if left is not None or kind is Kind.BEYOND:
-            return left or Reason("gone")
-        if kind is not Kind.BELOW and isinstance(event, on.Copied | on.GapLearned):
+        if left is not None or kind is CellKind.BEYOND:
+            return left or CellReason("gone")
+        if kind is not CellKind.BELOW and isinstance(event, on.Copied | on.GapLearned):
             source = self._state(event.leader, position)
             lane = source.lane if source is not None else None
             reason = self._spot(lane, offset, position).reason if lane is not None else None
-            return reason if kind is Kind.EMPTY else not_copied(event.leader, reason)
+            return reason if kind is CellKind.EMPTY else not_copied(event.leader, reason)
         known = self._reason(name, offset, kind, before)
-        if kind is not Kind.BELOW and isinstance(event, on.Cleaned):
+        if kind is not CellKind.BELOW and isinstance(event, on.Cleaned):
             return removal_of(event, offset, known) or known
         return known
 

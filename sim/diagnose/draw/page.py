@@ -18,10 +18,10 @@ from sim.diagnose.draw.cells import NOT_COMMITTED, NOT_THERE, NOTHING, Cell, Spo
 from sim.diagnose.draw.figure import left_out_in_words, place_of, window
 from sim.diagnose.draw.frames import Frame, replicas_of
 from sim.diagnose.draw.looks import LOOKS, NOTES, both, css, meant, variables
-from sim.diagnose.draw.scene import Case, Scene, has_a_place, position_of
+from sim.diagnose.draw.scene import DrawnCase, Scene, has_a_place, position_of
 from sim.diagnose.draw.shapes import inline_of, sample
 from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
-from sim.diagnose.explain import Explanation
+from sim.diagnose.explain import ExplanationText
 from sim.errors import BadInput
 from sim.files.foreign import json_text, shown
 from sim.files.shipped import check_extra
@@ -40,11 +40,11 @@ _TURNS = (on.LeaderElected, on.ReplicaCrashed, on.ReplicaRestarted, on.FaultInje
 
 
 def html(
-    case: Case,
+    case: DrawnCase,
     *,
     title: str = "",
     unit: str = "",
-    against: Case | None = None,
+    against: DrawnCase | None = None,
     explanation: Sequence[str] | None = None,
     everything: bool = False,
     command: str = "",
@@ -101,7 +101,7 @@ def html(
     raise BadInput(f"{title}: even one moment of its logs takes more than {PAGE_BYTES_MAX:,} bytes")
 
 
-def _whole(case: Case) -> Case:
+def _whole(case: DrawnCase) -> DrawnCase:
     """Adds the violation of a case to its violations, if it is not one of them."""
     own = () if case.violation is None else (case.violation,)
     there = case.violation in case.violations
@@ -158,9 +158,9 @@ class Film:
 
     def __init__(
         self,
-        case: Case,
+        case: DrawnCase,
         like: Violation | None,
-        explained: Mapping[int, Explanation],
+        explained: Mapping[int, ExplanationText],
         *,
         everything: bool,
         most: int | None,
@@ -307,7 +307,7 @@ def _beside(spots: Sequence[Spot], committed: Sequence[Spot]) -> Iterable[tuple[
     return zip(spots, chain(committed, repeat(NOT_COMMITTED)), strict=False)
 
 
-def explained(case: Case) -> dict[int, Explanation]:
+def explained(case: DrawnCase) -> dict[int, ExplanationText]:
     """Index -> explanation of the violation to open at, and of the first one of each invariant."""
     names = [each.invariant for each in case.violations]
     own = [] if case.violation is None else [case.violations.index(case.violation)]

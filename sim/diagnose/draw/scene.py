@@ -12,7 +12,7 @@ from sim.check import Violation
 from sim.check.violation import RecordSeen
 from sim.diagnose.draw.cells import Cell, Cells
 from sim.diagnose.draw.frames import Frame, Lane, Logs
-from sim.diagnose.explain import Explanation, explanation
+from sim.diagnose.explain import ExplanationText, explanation
 from sim.diagnose.explain.case import judged_at
 from sim.diagnose.explain.past import Recorded
 from sim.protocol.events.sentences import About
@@ -28,7 +28,7 @@ _OF_EACH = 2
 
 
 @dataclass(frozen=True)
-class Case:
+class DrawnCase:
     """A run and the violation to draw.
 
     Attributes:
@@ -54,7 +54,7 @@ class Case:
     missed: Sequence[str] = ()
 
     @classmethod
-    def of(cls, run: Run, violation: Violation | None = None, **more: Any) -> Case:
+    def of(cls, run: Run, violation: Violation | None = None, **more: Any) -> DrawnCase:
         """The case of a run at a violation, or at the end of the run, before a timed one settled.
 
         Args:
@@ -79,10 +79,10 @@ class Case:
         return Logs(self.events, self.rules)
 
     @cached_property
-    def _explanations(self) -> dict[Violation, Explanation]:
+    def _explanations(self) -> dict[Violation, ExplanationText]:
         return {}
 
-    def explained(self, violation: Violation) -> Explanation:
+    def explained(self, violation: Violation) -> ExplanationText:
         """The explanation of a violation; computed once."""
         known = self._explanations
         if violation not in known:
@@ -160,7 +160,7 @@ class Scene:
     """
 
     def __init__(
-        self, case: Case, like: Violation | None = None, *, position: int | None = None
+        self, case: DrawnCase, like: Violation | None = None, *, position: int | None = None
     ) -> None:
         """Selects the view.
 
@@ -183,7 +183,7 @@ class Scene:
         return self.case.logs.frame(self.position)
 
     @cached_property
-    def explanation(self) -> Explanation | None:
+    def explanation(self) -> ExplanationText | None:
         """The explanation of the violation; None without one."""
         return None if self.case.violation is None else self.case.explained(self.case.violation)
 

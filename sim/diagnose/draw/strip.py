@@ -14,7 +14,7 @@ from rich.cells import cell_len, set_cell_size
 from sim.check import Violation
 from sim.diagnose.draw.cells import printable
 from sim.diagnose.draw.frames import Lane
-from sim.diagnose.draw.scene import Case, Room, Scene, has_a_place
+from sim.diagnose.draw.scene import DrawnCase, Room, Scene, has_a_place
 from sim.diagnose.explain.case import listed
 
 NARROWEST = 40
@@ -34,7 +34,7 @@ _LEGEND = {
 }
 
 
-def strip(case: Case, width: int = 100, *, ascii_only: bool = False) -> str:
+def strip(case: DrawnCase, width: int = 100, *, ascii_only: bool = False) -> str:
     """Draws the logs of all replicas at a violation as a text of about a dozen lines.
 
     There is a column per offset: `A=d v1` is a record with the version that decides, `del A` a

@@ -37,7 +37,7 @@ MESSAGES: Final[dict[type, tuple[str, str]]] = {
 """Class of an event by which a message arrived -> its fields with the sender and the receiver."""
 
 
-class Node(NamedTuple):
+class CausalNode(NamedTuple):
     """An event that led to a violation, by itself or as the last one that changed an offset.
 
     Attributes:
@@ -197,9 +197,9 @@ def as_dot(graph: nx.DiGraph) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _causes(past: Past, violation: Violation) -> dict[Node, list[Node]]:
+def _causes(past: Past, violation: Violation) -> dict[CausalNode, list[CausalNode]]:
     """Each event of the graph, and each offset it is followed at, with the nodes behind it."""
-    shown = Node(past.end - 1)
+    shown = CausalNode(past.end - 1)
     found = {shown: [*_looked_at(past, violation), *_behind(past, shown)]}
     to_do = [*found[shown]]
     while to_do:
@@ -210,21 +210,21 @@ def _causes(past: Past, violation: Violation) -> dict[Node, list[Node]]:
     return found
 
 
-def _events(*positions: int | None) -> Iterator[Node]:
+def _events(*positions: int | None) -> Iterator[CausalNode]:
     """Yields the nodes of positions that are not None."""
-    return (Node(position) for position in positions if position is not None)
+    return (CausalNode(position) for position in positions if position is not None)
 
 
 def _held(
     past: Past, replica: str, offset: int, before: int, *, copied: bool = False
-) -> Iterator[Node]:
+) -> Iterator[CausalNode]:
     """Yields the node of the last event that changed an offset of a log before a position."""
     position = past.slot(replica, offset, before)
     if position is not None:
-        yield Node(position, offset, copied)
+        yield CausalNode(position, offset, copied)
 
 
-def _looked_at(past: Past, violation: Violation) -> Iterator[Node]:
+def _looked_at(past: Past, violation: Violation) -> Iterator[CausalNode]:
     """Yields the nodes of the log contents and the commits that the invariant judged."""
     for offset in _offsets(past, violation):
         for replica in past.replicas:
@@ -232,7 +232,7 @@ def _looked_at(past: Past, violation: Violation) -> Iterator[Node]:
         yield from _kept_away(past, offset, past.end)
         commit = past.first_commit(offset)
         if commit is not None:
-            yield from (Node(commit), *_kept_away(past, offset, commit))
+            yield from (CausalNode(commit), *_kept_away(past, offset, commit))
     if violation.replica is not None:
         yield from _events(
             past.last(*STARTS, replica=violation.replica),
@@ -260,7 +260,7 @@ def _offsets(past: Past, violation: Violation) -> set[int]:
     return found
 
 
-def _behind(past: Past, node: Node) -> Iterator[Node]:
+def _behind(past: Past, node: CausalNode) -> Iterator[CausalNode]:
     """Yields the causes of an event, or of its change of an offset."""
     position, offset, _ = node
     event = past.event(position)
@@ -271,7 +271,7 @@ def _behind(past: Past, node: Node) -> Iterator[Node]:
         elif isinstance(event, on.Acknowledged):
             yield from _held(past, event.replica, event.first_offset, position)
         return
-    yield Node(position)
+    yield CausalNode(position)
     yield from _held(past, event.replica, offset, position)
     if isinstance(event, on.Copied | on.GapLearned | on.Pushed):
         yield from _held(past, event.leader, offset, position, copied=True)
@@ -280,7 +280,7 @@ def _behind(past: Past, node: Node) -> Iterator[Node]:
             yield from _behind_removal(past, position, removal)
 
 
-def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[Node]:
+def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[CausalNode]:
     """Yields the causes of a removal: the winner, or the horizon and bound that allowed it."""
     replica, known = past.event(position).replica, past.written.get(removal.uid)
     if removal.winner_offset is not None:
@@ -297,11 +297,11 @@ def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[Nod
                 yield from _held(past, replica, control.offset, position)
 
 
-def _kept_away(past: Past, offset: int, before: int) -> Iterator[Node]:
+def _kept_away(past: Past, offset: int, before: int) -> Iterator[CausalNode]:
     """Yields the lasting faults of replicas that never had an offset."""
     for replica in past.replicas:
         if past.slot(replica, offset, before) is None:
             kinds = (on.FaultInjected, on.FaultEnded)
             last = past.last(*kinds, before=before, replica=replica)
             if last is not None and isinstance(past.event(last), on.FaultInjected):
-                yield Node(last)
+                yield CausalNode(last)

@@ -22,7 +22,7 @@ from sim.diagnose.explain.case import (
     listed,
     mechanisms_of,
 )
-from sim.diagnose.explain.past import END, Became, Step
+from sim.diagnose.explain.past import END, Became, LogStep
 from sim.diagnose.explain.removed import removal_at, removed
 from sim.protocol import events as on
 
@@ -102,7 +102,7 @@ def lacks(
     return case.answered[asked]
 
 
-def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None) -> Facts:
+def _taken(case: Case, became: Became, step: LogStep, offset: int, uid: int | None) -> Facts:
     """Explains the event by which a log lost an offset."""
     at, replica = step.position, step.event.replica
     match became:
@@ -132,7 +132,7 @@ def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None)
     return [lost]
 
 
-def cleaned(case: Case, step: Step, offset: int) -> Facts:
+def cleaned(case: Case, step: LogStep, offset: int) -> Facts:
     """Explains why a pass removed a record, and why its winner is gone, if it is."""
     removal = removal_at(step.event, offset)
     assert removal is not None
@@ -201,7 +201,7 @@ def end_fell(case: Case, source: str, start: int, before: int = END) -> Facts:
 # Another record is there.
 
 
-def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
+def _other(case: Case, step: LogStep, offset: int, uid: int | None) -> Facts:
     """Explains why a replica wrote another record than the one that belongs at an offset."""
     replica, at = step.event.replica, step.position
     other = case.uid_at(replica, offset, at + 1)
@@ -465,7 +465,7 @@ def led_twice(case: Case) -> Facts:
 # Truncations.
 
 
-def _cut(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
+def _cut(case: Case, step: LogStep, offset: int, uid: int | None) -> Facts:
     """Explains a truncation: its leader lacked the record, or the follower was mistaken."""
     event, at, leader = step.event, step.position, case.leader_at(step.position)
     facts: Facts = []
@@ -494,7 +494,7 @@ def _cut(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
     return [*facts, Fact("position" if target == mark else "epoch", text, at, mechanism)]
 
 
-def _why_mistaken(case: Case, step: Step) -> str:
+def _why_mistaken(case: Case, step: LogStep) -> str:
     """The mechanism by which a follower truncated what its leader has."""
     if step.event.target == step.event.high_watermark:
         return of.CUT_TO_HW

@@ -50,7 +50,7 @@ class Became(Enum):
     NEVER = "the log never reached it"
 
 
-class Step(NamedTuple):
+class LogStep(NamedTuple):
     """An event that changed a log.
 
     Attributes:
@@ -68,7 +68,7 @@ class Step(NamedTuple):
     start: int
 
 
-class Change(NamedTuple):
+class LogChange(NamedTuple):
     """A change of one offset of a log.
 
     Attributes:
@@ -81,15 +81,15 @@ class Change(NamedTuple):
     position: int
     became: Became
     slot: int
-    step: Step
+    step: LogStep
 
 
-class Fate(NamedTuple):
+class OffsetFate(NamedTuple):
     """The fate of an offset on a replica, with the change that decided it; None without one."""
 
     became: Became
     replica: str
-    step: Step | None
+    step: LogStep | None
 
 
 class Horizon(NamedTuple):
@@ -118,12 +118,14 @@ class Past:
         self.events = events
         self.end = 0
         self.rules = rules or Rules()
-        self.steps: dict[str, list[Step]] = {}
+        self.steps: dict[str, list[LogStep]] = {}
         self.appended_at: dict[int, int] = {}
         self.folded = ClusterHistory(self.rules)
         self._histories: dict[int, ClusterHistory] = {}
         self._of_kind: dict[type, list[int]] = defaultdict(list)
-        self._changes: dict[str, dict[int, list[Change]]] = defaultdict(lambda: defaultdict(list))
+        self._changes: dict[str, dict[int, list[LogChange]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         self._horizons: dict[str, dict[int, list[Horizon]]] = defaultdict(lambda: defaultdict(list))
         self._marks: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._commits: list[tuple[int, int]] = []
@@ -182,18 +184,18 @@ class Past:
                 if event.batch.control is not None:
                     self._controls.append(record.uid)
         if type(event) in _CHANGES:
-            step = Step(position, event, before, len(view.slots), start)
+            step = LogStep(position, event, before, len(view.slots), start)
             self.steps.setdefault(name, []).append(step)
             changes, horizons = self._changes[name], self._horizons[name]
             for offset, became in self._changed(step):
-                changes[offset].append(Change(position, became, view.uid_at(offset), step))
+                changes[offset].append(LogChange(position, became, view.uid_at(offset), step))
             given = event.horizons if isinstance(event, on.Cleaned) else ()
             copied = [(each.base_offset, each.delete_horizon_ms) for each in batches_of(event)]
             for base, at_ms in (*given, *copied):
                 if at_ms is not None:
                     horizons[base].append(Horizon(at_ms, position))
 
-    def _changed(self, step: Step) -> Iterator[tuple[int, Became]]:
+    def _changed(self, step: LogStep) -> Iterator[tuple[int, Became]]:
         """Changes of offsets by an event; of one offset the last counts."""
         event = step.event
         if isinstance(event, _WRITES):
@@ -267,7 +269,7 @@ class Past:
         """Names of replicas, in order of appearance."""
         return [name for name, steps in self.steps.items() if steps[0].position < self.end]
 
-    def steps_before(self, replica: str, before: int) -> list[Step]:
+    def steps_before(self, replica: str, before: int) -> list[LogStep]:
         """Changes of a log before a position, newest first."""
         steps = self.steps.get(replica, [])
         index = bisect_left(steps, min(before, self.end), key=attrgetter("position"))
@@ -285,7 +287,7 @@ class Past:
         index = bisect_left(marks, (min(before, self.end), -1))
         return marks[index - 1][1] if index else 0
 
-    def _changes_of(self, replica: str, offset: int, before: int) -> list[Change]:
+    def _changes_of(self, replica: str, offset: int, before: int) -> list[LogChange]:
         """Changes of an offset of a log before a position, newest first."""
         changes = self._changes[replica].get(offset, [])
         index = bisect_left(changes, min(before, self.end), key=itemgetter(0))
@@ -305,7 +307,7 @@ class Past:
                 return max(uid, 0) or None
         return None
 
-    def fate(self, replica: str, offset: int, uid: int | None, before: int = END) -> Fate:
+    def fate(self, replica: str, offset: int, uid: int | None, before: int = END) -> OffsetFate:
         """The fate of an offset on a replica before a position.
 
         `uid` is the record that belongs there; None if any record will do.
@@ -317,10 +319,10 @@ class Past:
                     continue
             if became is not Became.EMPTIED:
                 other = became is Became.HELD and uid not in (None, held)
-                return Fate(Became.OTHER if other else became, replica, step)
-        return Fate(Became.NEVER, replica, None)
+                return OffsetFate(Became.OTHER if other else became, replica, step)
+        return OffsetFate(Became.NEVER, replica, None)
 
-    def origin(self, replica: str, offset: int, uid: int | None, before: int = END) -> Fate:
+    def origin(self, replica: str, offset: int, uid: int | None, before: int = END) -> OffsetFate:
         """The fate of an offset in the log that it was copied from, and so on."""
         fate = self.fate(replica, offset, uid, before)
         if fate.became is not Became.NOT_AT_SOURCE or fate.step is None:
@@ -393,23 +395,23 @@ def batches_of(event: Event) -> Sequence[Batch]:
     return (event.batch,) if isinstance(event, (on.Appended, on.Pushed)) else ()
 
 
-def _tail(step: Step) -> range:
+def _tail(step: LogStep) -> range:
     """Offsets above a log end that an event lowered."""
     return range(step.after, step.before)
 
 
-def _all(step: Step) -> range:
+def _all(step: LogStep) -> range:
     """All offsets of a log, before and after."""
     return range(max(step.before, step.after))
 
 
-def _cut(step: Step) -> range:
+def _cut(step: LogStep) -> range:
     """Offsets that a truncation removed: a batch may lie across its target."""
     target, lowest = step.event.target, step.event.lowest
     return range(target if lowest is None else min(lowest, target), step.before)
 
 
-def _expired(step: Step) -> range:
+def _expired(step: LogStep) -> range:
     """Offsets below a log start that an event raised."""
     return range(step.start, step.event.log_start_offset)
 
@@ -418,7 +420,7 @@ _ANEW: Final = (on.ReplicaAdded, on.ReplicaWiped, on.LogEmptied, on.LogStartedAf
 _COPIES: Final = (on.Copied, on.GapLearned)
 _WRITES: Final = (on.Appended, on.Pushed, *_COPIES)
 _LEFT_HOLES: Final = (Became.CLEANED, Became.EMPTIED, Became.SEGMENTS_LOST, Became.EXPIRED)
-_TOOK: Final[dict[type, tuple[Became, Callable[[Step], Collection[int]]]]] = {
+_TOOK: Final[dict[type, tuple[Became, Callable[[LogStep], Collection[int]]]]] = {
     on.Cleaned: (Became.END_LOWERED, _tail),
     on.SegmentsLost: (Became.SEGMENTS_LOST, lambda step: step.event.offsets),
     on.LogStartMoved: (Became.EXPIRED, _expired),

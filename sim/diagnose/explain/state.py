@@ -18,7 +18,7 @@ from sim.diagnose.explain.case import (
     mechanisms_of,
 )
 from sim.diagnose.explain.fate import cleaned, lacks, two_records_at, without
-from sim.diagnose.explain.past import END, Became, Step
+from sim.diagnose.explain.past import END, Became, LogStep
 from sim.diagnose.explain.removed import removal_at, removed, span, why_needed
 from sim.protocol import events as on
 from sim.protocol.log.record import Control
@@ -169,7 +169,7 @@ def undeleted(case: Case, replica: str, value: int, deciding: int, before: int =
 
 
 def _elsewhere(
-    case: Case, replica: str, value: int, deciding: int, step: Step, facts: Facts
+    case: Case, replica: str, value: int, deciding: int, step: LogStep, facts: Facts
 ) -> Facts:
     """Explains a removal in another log: why this one still needed the record, or has the value."""
     offset, value_at, at = case.written[deciding].offset, case.written[value].offset, step.position
@@ -188,7 +188,7 @@ def _elsewhere(
     return [*first_also(facts, needed), *more]
 
 
-def _left(case: Case, replica: str, value: int, deciding: int, step: Step) -> Fact:
+def _left(case: Case, replica: str, value: int, deciding: int, step: LogStep) -> Fact:
     """The fact that the pass that removed a tombstone, or a marker, left the value behind."""
     also: list[str] = []
     if case.written[deciding].batch.control is None:
@@ -210,7 +210,7 @@ def some_aborted(case: Case, uids: list[int]) -> bool:
     return any(b.control is Control.ABORT and b.producer_id in producers for b in ends)
 
 
-def _late(case: Case, replica: str, value: int, delete: int, step: Step, went: Facts) -> Facts:
+def _late(case: Case, replica: str, value: int, delete: int, step: LogStep, went: Facts) -> Facts:
     """Explains why a value that came after a delete and loses to it survives the delete."""
     position, late = case.appended_at[value], case.written[value].offset
     if position > step.position:

@@ -27,7 +27,7 @@ RECORDS_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class ExplanationText:
     """The explanation of a violation.
 
     Attributes:
@@ -99,7 +99,7 @@ def explanation(
     rules: Rules | None = None,
     skews: Mapping[str, int] | None = None,
     past: Past | None = None,
-) -> Explanation:
+) -> ExplanationText:
     """Explains a violation.
 
     Args:
@@ -115,7 +115,7 @@ def explanation(
     once: dict[tuple[str, int | None], Fact] = {}
     for fact in deciding(case):  # two questions may have found the same fact
         once.setdefault((fact.text, fact.position), fact)
-    return Explanation(
+    return ExplanationText(
         violation,
         tuple(fact._replace(text=_shown(fact.text)) for fact in once.values()),
         tuple(map(_shown, _truth(case))),

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from sim.check import Violation
 from sim.check.violation import unexpected
-from sim.diagnose.draw import Case, html, strip, svg
+from sim.diagnose.draw import DrawnCase, html, strip, svg
 from sim.diagnose.draw.looks import variables
 from sim.diagnose.explain.signature import signature_of
 from sim.files import markdown
@@ -226,9 +226,9 @@ class RunFailure(_Failure):
         return f"{self.violation.invariant} at {when}: {self.violation.sentence}"
 
     @cached_property
-    def case(self) -> Case:
+    def case(self) -> DrawnCase:
         """The run and its violation, folded once for the pictures and the explanation."""
-        return Case.of(self.run, self.violation, missed=self.not_as_expected)
+        return DrawnCase.of(self.run, self.violation, missed=self.not_as_expected)
 
     @cached_property
     def cause(self) -> str:

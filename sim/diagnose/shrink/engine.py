@@ -25,7 +25,7 @@ V = TypeVar("V")
 Item = TypeVar("Item")
 
 
-class Shown(NamedTuple, Generic[V]):
+class ShownTarget(NamedTuple, Generic[V]):
     """A value that shows the target of a shrink, and its run.
 
     Attributes:
@@ -47,11 +47,11 @@ class Pass(NamedTuple, Generic[V]):
         made: Smaller values that an edit makes.
     """
 
-    edits: Callable[[Shown[V]], Iterable[Any]]
-    made: Callable[[Shown[V], Any], Iterable[V]] = lambda _, value: (value,)
+    edits: Callable[[ShownTarget[V]], Iterable[Any]]
+    made: Callable[[ShownTarget[V], Any], Iterable[V]] = lambda _, value: (value,)
 
 
-class Place(NamedTuple):
+class ShrinkPlace(NamedTuple):
     """The state of a shrink.
 
     Attributes:
@@ -65,10 +65,10 @@ class Place(NamedTuple):
     changed: bool = False
 
 
-BEGINNING: Final = Place()
+BEGINNING: Final = ShrinkPlace()
 
 
-class Budget:
+class ShrinkBudget:
     """A limit of seconds and runs for one shrink, or several in a row.
 
     Attributes:
@@ -99,7 +99,7 @@ class Budget:
         return self.tries >= self._most_tries * share or spent_s >= self._most_s * share
 
 
-class Kind(NamedTuple, Generic[V]):
+class ShrinkKind(NamedTuple, Generic[V]):
     """The passes, size and identity of values that are shrunk in the same way.
 
     Attributes:
@@ -109,7 +109,7 @@ class Kind(NamedTuple, Generic[V]):
     """
 
     passes: Sequence[Pass[V]]
-    size: Callable[[Shown[V]], Iterable[Any]]
+    size: Callable[[ShownTarget[V]], Iterable[Any]]
     key: Callable[[V], Hashable]
 
 
@@ -123,9 +123,9 @@ class Reducer(Generic[V]):
 
     def __init__(
         self,
-        best: Shown[V],
-        kind: Kind[V],
-        shows: Callable[[V], Shown[V] | None],
+        best: ShownTarget[V],
+        kind: ShrinkKind[V],
+        shows: Callable[[V], ShownTarget[V] | None],
     ) -> None:
         """Starts with nothing tried.
 
@@ -141,7 +141,11 @@ class Reducer(Generic[V]):
         self._seen = {kind.key(best.value)}
 
     def run(
-        self, budget: Budget, *, share: float = 1.0, report: Callable[[bool], None] = lambda _: None
+        self,
+        budget: ShrinkBudget,
+        *,
+        share: float = 1.0,
+        report: Callable[[bool], None] = lambda _: None,
     ) -> bool:
         """Shrinks until a round finds nothing; False if the share of the budget is spent before.
 
@@ -169,25 +173,25 @@ class Reducer(Generic[V]):
         number, position, changed = self.place
         is_last = number + 1 == len(self._kind.passes)
         if position:
-            self.place = Place(number, 0, changed)
+            self.place = ShrinkPlace(number, 0, changed)
         else:
-            self.place = BEGINNING if is_last else Place(number + 1, 0, changed)
+            self.place = BEGINNING if is_last else ShrinkPlace(number + 1, 0, changed)
         return is_last and not changed
 
-    def _proposals(self) -> Iterator[tuple[Place, V]]:
+    def _proposals(self) -> Iterator[tuple[ShrinkPlace, V]]:
         """Yields the proposals of the current pass, with their places."""
         number, since, _ = self.place
         edits, made = self._kind.passes[number]
         for position, edit in islice(enumerate(edits(self.best)), since, None):
             for value in made(self.best, edit):
-                yield Place(number, position, changed=True), value
+                yield ShrinkPlace(number, position, changed=True), value
 
     def _is_new(self, value: V) -> bool:
         before = len(self._seen)
         self._seen.add(self._kind.key(value))
         return len(self._seen) > before
 
-    def _keep(self, value: V, place: Place) -> bool:
+    def _keep(self, value: V, place: ShrinkPlace) -> bool:
         """Makes a value the best if it is smaller and shows the target."""
         shown, size = self._shows(value), self._kind.size
         if shown is None or [*size(shown)] >= [*size(self.best)]:

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.signature import Signature
-from sim.diagnose.shrink.engine import Shown
+from sim.diagnose.shrink.engine import ShownTarget
 from sim.diagnose.shrink.scenarios import ROLES
 from sim.diagnose.shrink.stories import OFFSETS, with_steps
 from sim.diagnose.shrink.target import ELECTIONS, Target, illegal_steps, rules_of, watched
@@ -57,8 +57,8 @@ def why_no_story(signature: Signature) -> str | None:
 
 
 def story_from_run(
-    shown: Shown[Scenario], signature: Signature
-) -> tuple[Target[Story], Shown[Story], str] | None:
+    shown: ShownTarget[Scenario], signature: Signature
+) -> tuple[Target[Story], ShownTarget[Story], str] | None:
     """Converts a timed run to a story that violates the same invariant for the same cause.
 
     Args:
@@ -85,7 +85,7 @@ def story_from_run(
     return None
 
 
-def _beginning(shown: Shown[Scenario], rules: Rules) -> Story:
+def _beginning(shown: ShownTarget[Scenario], rules: Rules) -> Story:
     """The start of the story: the replicas before the first election, its voters, and the rules.
 
     Under `tombstone_mark: null_value` deletes are marked explicitly instead.
@@ -135,7 +135,7 @@ class Conversion:
         rules: Rules of the run.
     """
 
-    def __init__(self, driver: StoryDriver, shown: Shown[Scenario], *, exact: bool) -> None:
+    def __init__(self, driver: StoryDriver, shown: ShownTarget[Scenario], *, exact: bool) -> None:
         """Starts a story without steps.
 
         Args:
@@ -413,7 +413,7 @@ class Conversion:
         self.step("consume", consumer=name, replica=replica.name, upto=upto, isolation=isolation)
 
 
-def _amid_passes(shown: Shown[Scenario]) -> dict[tuple[int, str], str]:
+def _amid_passes(shown: ShownTarget[Scenario]) -> dict[tuple[int, str], str]:
     """(time, replica) of each crash during a cleaning pass -> its moment, as its fault has it.
 
     Such a fault waits for the next pass of its replica. A number of file operations becomes the

@@ -12,7 +12,15 @@ from functools import partial
 from itertools import pairwise, product
 from typing import Any, NamedTuple, TypeAlias
 
-from sim.diagnose.shrink.engine import Kind, Pass, Shown, chunks, plainer, put_at, without
+from sim.diagnose.shrink.engine import (
+    Pass,
+    ShownTarget,
+    ShrinkKind,
+    chunks,
+    plainer,
+    put_at,
+    without,
+)
 from sim.protocol.rules import Rules
 from sim.simulate.faults import Fault
 from sim.simulate.faults.kinds import Partition
@@ -38,7 +46,7 @@ ROLES = ("leader", "follower")
 Value: TypeAlias = Send | EndTransaction | Fault | Change | Consumer
 
 
-class Part(NamedTuple):
+class ScenarioPart(NamedTuple):
     """A part of a scenario that can be left out.
 
     Attributes:
@@ -54,7 +62,7 @@ class Part(NamedTuple):
         """Time of the part in ms; 0 for a consumer."""
         return 0 if isinstance(self.value, Consumer) else self.value.at_ms
 
-    def moved(self, to: Callable[[int], int]) -> Part:
+    def moved(self, to: Callable[[int], int]) -> ScenarioPart:
         """Moves the part to another time, with the timestamp of a send and the end of a fault."""
         value = self.value
         if isinstance(value, Consumer):
@@ -62,24 +70,24 @@ class Part(NamedTuple):
         at_ms = to(value.at_ms)
         if isinstance(value, Send):
             stamp = max(0, value.timestamp_ms + at_ms - value.at_ms)
-            return Part(value._replace(at_ms=at_ms, timestamp_ms=stamp), self.headers)
+            return ScenarioPart(value._replace(at_ms=at_ms, timestamp_ms=stamp), self.headers)
         if isinstance(value, Fault) and value.duration_ms:
             lasts_ms = max(1, to(value.at_ms + value.duration_ms) - at_ms)
-            return Part(replace(value, at_ms=at_ms, duration_ms=lasts_ms))
-        return Part(replace(value, at_ms=at_ms))
+            return ScenarioPart(replace(value, at_ms=at_ms, duration_ms=lasts_ms))
+        return ScenarioPart(replace(value, at_ms=at_ms))
 
 
-def parts_of(scenario: Scenario) -> list[Part]:
+def parts_of(scenario: Scenario) -> list[ScenarioPart]:
     """The parts of a scenario in order of time, consumers first."""
     headers = dict(scenario.applications.headers)
-    sends = [Part(s, headers.get(i, ())) for i, s in enumerate(scenario.workload.sends)]
+    sends = [ScenarioPart(s, headers.get(i, ())) for i, s in enumerate(scenario.workload.sends)]
     lists = (scenario.workload.ends, scenario.faults, scenario.changes)
-    others = [Part(value) for values in lists for value in values]
+    others = [ScenarioPart(value) for values in lists for value in values]
     timed = sorted(sends + others, key=lambda part: part.at_ms)
-    return [Part(consumer) for consumer in scenario.consumers] + timed
+    return [ScenarioPart(consumer) for consumer in scenario.consumers] + timed
 
 
-def with_parts(scenario: Scenario, parts: Iterable[Part]) -> Scenario:
+def with_parts(scenario: Scenario, parts: Iterable[ScenarioPart]) -> Scenario:
     """Replaces the parts of a scenario; those that depend on an absent one are left out."""
     before_end = [part for part in parts if part.at_ms < scenario.duration_ms]
     kept = list(_together(scenario, sorted(before_end, key=lambda part: part.at_ms)))
@@ -99,7 +107,7 @@ def with_parts(scenario: Scenario, parts: Iterable[Part]) -> Scenario:
     )
 
 
-def _together(scenario: Scenario, parts: Iterable[Part]) -> Iterator[Part]:
+def _together(scenario: Scenario, parts: Iterable[ScenarioPart]) -> Iterator[ScenarioPart]:
     """Yields the parts whose replicas, consumers and transactions exist at their time."""
     there: set[Any] = {replica.name for replica in scenario.replicas}
     there |= {None, EVERY_REPLICA, *ROLES}
@@ -122,7 +130,7 @@ def _together(scenario: Scenario, parts: Iterable[Part]) -> Iterator[Part]:
                 there.add(fault.target)
                 if isinstance(fault, Partition):
                     fault = replace(fault, peers=peers)
-                yield Part(fault)
+                yield ScenarioPart(fault)
                 continue
         yield part
 
@@ -168,7 +176,7 @@ def by_default(scenario: Scenario) -> Scenario:
     )
 
 
-def size_of(shown: Shown[Scenario]) -> Iterator[Any]:
+def size_of(shown: ShownTarget[Scenario]) -> Iterator[Any]:
     """Yields the size of a scenario: events, parts, deviations from defaults, digits of times."""
     scenario, parts = shown.value, parts_of(shown.value)
     yield len(shown.events)
@@ -198,7 +206,7 @@ _STEPS_MS = (1000, 100, 10)
 FAST = Network((1, 1))
 
 
-def shorter(shown: Shown[Scenario]) -> Iterator[Scenario]:
+def shorter(shown: ShownTarget[Scenario]) -> Iterator[Scenario]:
     """Yields scenarios that end at the violation, after the last part, or at half the time."""
     scenario, whole = shown.value, parts_of(shown.value)
     last = max((part.at_ms for part in whole), default=0) + 1
@@ -207,28 +215,28 @@ def shorter(shown: Shown[Scenario]) -> Iterator[Scenario]:
             yield with_parts(replace(scenario, duration_ms=duration_ms), whole)
 
 
-def _part_chunks(shown: Shown[Scenario]) -> Iterator[range]:
+def _part_chunks(shown: ShownTarget[Scenario]) -> Iterator[range]:
     return chunks(len(parts_of(shown.value)))
 
 
-def _dropped(shown: Shown[Scenario], left_out: range) -> Iterator[Scenario]:
+def _dropped(shown: ShownTarget[Scenario], left_out: range) -> Iterator[Scenario]:
     yield with_parts(shown.value, without(parts_of(shown.value), *left_out))
 
 
-def _dropped_eagerly(shown: Shown[Scenario], left_out: range) -> Iterator[Scenario]:
+def _dropped_eagerly(shown: ShownTarget[Scenario], left_out: range) -> Iterator[Scenario]:
     """Yields scenarios without some parts, whose cleaner runs as often as it may."""
     topic = replace(shown.value.topic, segment_bytes=1, min_cleanable_dirty_ratio=0.0)
     yield from (replace(fewer, topic=topic) for fewer in _dropped(shown, left_out))
 
 
-def fewer_replicas(shown: Shown[Scenario]) -> Iterator[Scenario]:
+def fewer_replicas(shown: ShownTarget[Scenario]) -> Iterator[Scenario]:
     """Yields scenarios without one replica."""
     replicas = shown.value.replicas
     for replica in reversed(replicas) if len(replicas) > 1 else ():
         yield without_replica(shown.value, replica.name)
 
 
-def default_settings(shown: Shown[Scenario]) -> Iterator[Scenario]:
+def default_settings(shown: ShownTarget[Scenario]) -> Iterator[Scenario]:
     """Yields scenarios with more defaults, a fast network, or a replica that never cleans.
 
     A cleaner that is slower by default may need a run of twice the length.
@@ -256,7 +264,7 @@ def _times(scenario: Scenario) -> list[int]:
     return sorted({part.at_ms for part in few} | {0, scenario.duration_ms})
 
 
-def earlier(shown: Shown[Scenario]) -> Iterator[Scenario]:
+def earlier(shown: ShownTarget[Scenario]) -> Iterator[Scenario]:
     """Yields scenarios with one pause shortened to 1 ms, or to half."""
     for before, after in pairwise(_times(shown.value)):
         for left_ms in (1, (after - before) // 2):
@@ -268,7 +276,7 @@ def _sooner(since_ms: int, gain_ms: int, time_ms: int) -> int:
     return time_ms - gain_ms if time_ms >= since_ms else time_ms
 
 
-def round_times(shown: Shown[Scenario]) -> Iterator[Scenario]:
+def round_times(shown: ShownTarget[Scenario]) -> Iterator[Scenario]:
     """Yields scenarios with all times, then each time, rounded to 1000, 100 or 10 ms."""
     for step_ms in _STEPS_MS:
         yield _retimed(shown.value, partial(_rounded, step_ms, None))
@@ -282,7 +290,7 @@ def _rounded(step_ms: int, only_ms: int | None, time_ms: int) -> int:
     return (time_ms + step_ms // 2) // step_ms * step_ms
 
 
-SCENARIOS = Kind(
+SCENARIOS = ShrinkKind(
     (
         Pass(shorter),
         Pass(_part_chunks, _dropped_eagerly),

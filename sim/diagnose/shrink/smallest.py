@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from sim.diagnose.explain.signature import Signature
-from sim.diagnose.shrink.engine import Budget, Shown
+from sim.diagnose.shrink.engine import ShownTarget, ShrinkBudget
 from sim.diagnose.shrink.from_run import story_from_run, why_no_story
 from sim.diagnose.shrink.target import Target, target_of
 from sim.diagnose.shrink.writing import file_of, near_miss_file
@@ -72,7 +72,7 @@ class SmallestExample(NamedTuple):
         return f"as a story, made of {self.made_of}" if self.made_of else ""
 
 
-class Case:
+class ShrinkCase:
     """A story, or a run in simulated time, that is to be shrunk.
 
     Attributes:
@@ -106,7 +106,7 @@ class Case:
             BadInput: The value violates nothing, or not this invariant.
         """
         self._target: Target[Any]
-        self._shown: Shown[Any]
+        self._shown: ShownTarget[Any]
         self._target, self._shown, self._events_before = target_of(value, invariant, where=where)
         self.value, self.invariant = value, self._target.invariant
         self.signature = self._target.signature
@@ -125,7 +125,7 @@ class Case:
         """The unit of the current size: `steps` or `events`."""
         return "steps" if isinstance(self._shown.value, Story) else "events"
 
-    def _becomes_story(self, shown: Shown[Scenario]) -> bool:
+    def _becomes_story(self, shown: ShownTarget[Scenario]) -> bool:
         """Looks for a story that shows the same as a scenario, to be shrunk in its place."""
         found = None if why_no_story(self.signature) else story_from_run(shown, self.signature)
         if found is not None:
@@ -134,7 +134,7 @@ class Case:
 
     def shrink(
         self,
-        budget: Budget,
+        budget: ShrinkBudget,
         *,
         report: Callable[[bool], None] = lambda _: None,
         hasty: bool = False,
@@ -170,7 +170,7 @@ class Case:
             self._made_of,
         )
 
-    def _run(self, budget: Budget, report: Callable[[bool], None], *, hasty: bool) -> bool:
+    def _run(self, budget: ShrinkBudget, report: Callable[[bool], None], *, hasty: bool) -> bool:
         complete = False
         for share in (FIRST_SHARE, 1.0) if hasty else (1.0,):
             complete = self._reducer.run(budget, share=share, report=report)
@@ -185,7 +185,7 @@ class Case:
         return complete
 
     @property
-    def best(self) -> Shown[Any]:
+    def best(self) -> ShownTarget[Any]:
         """The smallest value that `shrink` has found."""
         return self._reducer.best
 
@@ -245,5 +245,5 @@ def smallest_example(
     Raises:
         BadInput: The value violates nothing, or not this invariant.
     """
-    budget = Budget(within_s, tries)
-    return Case(value, invariant, source=source).shrink(budget, hasty=True)
+    budget = ShrinkBudget(within_s, tries)
+    return ShrinkCase(value, invariant, source=source).shrink(budget, hasty=True)

@@ -13,7 +13,15 @@ from functools import partial
 from itertools import combinations, permutations
 from typing import Any, Final, TypeAlias
 
-from sim.diagnose.shrink.engine import Kind, Pass, Shown, chunks, plainer, put_at, without
+from sim.diagnose.shrink.engine import (
+    Pass,
+    ShownTarget,
+    ShrinkKind,
+    chunks,
+    plainer,
+    put_at,
+    without,
+)
 from sim.protocol.events import Appended, Event, Pushed
 from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS
 from sim.simulate.story.expect import StoryExpect
@@ -82,7 +90,7 @@ def key_of(story: Story) -> Hashable:
     return story.replicas, story.isr, story.voters, story.rules, lag_max_ms, *_said(story)
 
 
-def size_of(shown: Shown[Story]) -> Iterator[Any]:
+def size_of(shown: ShownTarget[Story]) -> Iterator[Any]:
     """Yields the size of a story, the most important number first."""
     story = shown.value
     values = [value for step in story.steps for value in step.fields.values()]
@@ -159,7 +167,7 @@ def offsets_written(events: Iterable[tuple[int, Event]], steps: int) -> list[lis
     return written
 
 
-def without_steps(shown: Shown[Story], left_out: Collection[int]) -> Iterator[Story]:
+def without_steps(shown: ShownTarget[Story], left_out: Collection[int]) -> Iterator[Story]:
     """Yields the story without some steps, by index.
 
     If the other steps name offsets, there are two ways to leave out an append: first with the
@@ -229,7 +237,7 @@ NUMBERED = ("epoch", "epochs", "pid")
 """Fields whose numbers are names: they change in all steps at once, and epochs keep their order."""
 
 
-def drop_replicas(shown: Shown[Story]) -> Iterator[Story]:
+def drop_replicas(shown: ShownTarget[Story]) -> Iterator[Story]:
     """Yields stories without one replica and the steps that name it."""
     story = shown.value
     for name in reversed(story.replicas) if len(story.replicas) > 1 else ():
@@ -237,7 +245,7 @@ def drop_replicas(shown: Shown[Story]) -> Iterator[Story]:
         yield with_steps(story, story.steps, replicas=others)
 
 
-def drop_and_swap(shown: Shown[Story]) -> Iterator[Story]:
+def drop_and_swap(shown: ShownTarget[Story]) -> Iterator[Story]:
     """Yields stories without one step and with two replicas, or two keys, swapped after it.
 
     This removes an election whose winner did only what the leader before could have done.
@@ -253,7 +261,7 @@ def drop_and_swap(shown: Shown[Story]) -> Iterator[Story]:
 # Passes that let one step, or the start of the story, do the work of several steps.
 
 
-def begin_with(shown: Shown[Story]) -> Iterator[Story]:
+def begin_with(shown: ShownTarget[Story]) -> Iterator[Story]:
     """Yields stories that start with the result of a step: an in-sync set, a replica.
 
     A leader that is alone in the in-sync set commits without a further step.
@@ -273,7 +281,7 @@ def begin_with(shown: Shown[Story]) -> Iterator[Story]:
             yield with_steps(story, rest, replicas=replicas)
 
 
-def fewer_names(shown: Shown[Story]) -> Iterator[Story]:
+def fewer_names(shown: ShownTarget[Story]) -> Iterator[Story]:
     """Yields stories with two keys, consumers, producers or replicas merged into one.
 
     Fetches of a merged replica from itself are left out.
@@ -287,7 +295,7 @@ def fewer_names(shown: Shown[Story]) -> Iterator[Story]:
             yield with_steps(merged, apart)
 
 
-def merge(shown: Shown[Story]) -> Iterator[Story]:
+def merge(shown: ShownTarget[Story]) -> Iterator[Story]:
     """Yields stories where one step does more, as `sync` for `fetch`, and another is left out."""
     story, steps, count = shown.value, shown.value.steps, len(shown.value.steps)
     far = NEAREST if count > MERGES_UP_TO else count
@@ -317,14 +325,14 @@ def _wider(step: Step) -> Iterator[Step]:
 # Passes that make the steps plainer.
 
 
-def plain_start(shown: Shown[Story]) -> Iterator[Story]:
+def plain_start(shown: ShownTarget[Story]) -> Iterator[Story]:
     """Yields stories with default rules and timers, and all replicas in sync and voting."""
     story, everybody = shown.value, shown.value.replicas
     default = replace(story, rules=STORY_DEFAULTS, isr=everybody, voters=everybody)
     yield from plainer(story, replace(default, replica_lag_max_ms=REPLICA_LAG_MAX_MS))
 
 
-def plain_fields(shown: Shown[Story]) -> Iterator[Story]:
+def plain_fields(shown: ShownTarget[Story]) -> Iterator[Story]:
     """Yields stories with one optional field or listed name less, or one number lower."""
     for index, step in enumerate(shown.value.steps):
         for field, value in step.fields.items():
@@ -359,7 +367,7 @@ def _may_go(step: Step, field: str) -> bool:
     return field not in (("marker", "pid") if "marker" in step.fields else ("label", "key"))
 
 
-def plain_order(shown: Shown[Story]) -> Iterator[Story]:
+def plain_order(shown: ShownTarget[Story]) -> Iterator[Story]:
     """Yields stories with plain names in the order of first use, and epochs in their own order."""
     story = shown.value
     used = names_of(story)
@@ -384,14 +392,14 @@ def _plain(kind: str, names: list[Any]) -> dict[Any, Any]:
     return dict(zip(names, plain_names(kind, len(names)), strict=True))
 
 
-def _stretches(shown: Shown[Story]) -> Iterator[range]:
+def _stretches(shown: ShownTarget[Story]) -> Iterator[range]:
     """Yields ranges of steps in a row at any place; chunks have fixed places."""
     count = len(shown.value.steps)
     for size in range(min(STRETCH, count), 2, -1):
         yield from (range(end - size, end) for end in range(count, size - 1, -1))
 
 
-STORIES = Kind(
+STORIES = ShrinkKind(
     (
         Pass(drop_replicas),
         Pass(lambda shown: chunks(len(shown.value.steps)), without_steps),

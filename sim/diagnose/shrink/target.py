@@ -18,7 +18,7 @@ from sim.check.checker import known_invariants, story_invariants
 from sim.check.facts import ReplicaView
 from sim.diagnose.explain.past import Recorded
 from sim.diagnose.explain.signature import Signature, signature_of
-from sim.diagnose.shrink.engine import Kind, Reducer, Shown
+from sim.diagnose.shrink.engine import Reducer, ShownTarget, ShrinkKind
 from sim.diagnose.shrink.scenarios import SCENARIOS
 from sim.diagnose.shrink.stories import STORIES, with_steps
 from sim.errors import BadInput
@@ -191,7 +191,7 @@ class Target(Generic[V]):
     allowed: frozenset[str] = frozenset()
     from_run: bool = False
 
-    def found_in(self, value: V, moments: Moments | None = None) -> Shown[V] | None:
+    def found_in(self, value: V, moments: Moments | None = None) -> ShownTarget[V] | None:
         """Finds the first violation with this signature; None without one.
 
         Args:
@@ -209,10 +209,10 @@ class Target(Generic[V]):
                         past, violation, rules
                     )
                     if same and (not self.from_run or illegal_steps(past, rules) <= self.allowed):
-                        return Shown(value, violation, past)
+                        return ShownTarget(value, violation, past)
         return None
 
-    def shown_by(self, value: V) -> Shown[V] | None:
+    def shown_by(self, value: V) -> ShownTarget[V] | None:
         """Runs a value: the story up to the step that shows the target, or the scenario; else None.
 
         A value that the simulator refuses, or that no file can express, does not count.
@@ -237,7 +237,7 @@ class Target(Generic[V]):
         shown = self.shown_by(value)
         if shown is None:
             raise BadInput(f"{value.id}: does not show what is shrunk: {self.invariant}")
-        kind: Kind[Any] = STORIES if isinstance(value, Story) else SCENARIOS
+        kind: ShrinkKind[Any] = STORIES if isinstance(value, Story) else SCENARIOS
         return Reducer(shown, kind, self.shown_by)
 
 
@@ -254,7 +254,7 @@ def _up_to(value: Any, violation: Violation) -> Any:
 
 def target_of(
     value: V, invariant: str | None = None, *, where: str | None = None
-) -> tuple[Target[V], Shown[V], int]:
+) -> tuple[Target[V], ShownTarget[V], int]:
     """Finds the target of a shrink, the value as it shows it, and the number of events of the run.
 
     Args:
@@ -287,4 +287,4 @@ def target_of(
     target: Target[V] = Target(
         violation.invariant, signature_of(past, violation, rules), frozenset(allowed)
     )
-    return target, Shown(_up_to(value, violation), violation, past), len(events)
+    return target, ShownTarget(_up_to(value, violation), violation, past), len(events)

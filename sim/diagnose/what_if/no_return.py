@@ -38,19 +38,19 @@ LEVEL = 0.05
 _HALVINGS = 40
 
 
-class Interval(NamedTuple):
+class ShareInterval(NamedTuple):
     """The ends of a confidence interval of a share, at confidence 1 - `LEVEL`."""
 
     low: float
     high: float
 
 
-def clopper_pearson(events: int, tries: int) -> Interval:
+def clopper_pearson(events: int, tries: int) -> ShareInterval:
     """The exact interval of a share (Clopper and Pearson 1934), two-sided.
 
     Needs 0 <= `events` <= `tries`, and `tries` above 0.
     """
-    return Interval(_low_end(events, tries), 1.0 - _low_end(tries - events, tries))
+    return ShareInterval(_low_end(events, tries), 1.0 - _low_end(tries - events, tries))
 
 
 def _low_end(events: int, tries: int) -> float:
@@ -138,7 +138,7 @@ class Point(NamedTuple):
     sentence: str
     tries: int
     violated: int
-    interval: Interval
+    interval: ShareInterval
 
 
 class NoReturn(NamedTuple):
@@ -184,7 +184,7 @@ def point_of_no_return(
         for at_ms in (-1, *sorted(futures.outcomes)):
             outcomes.setdefault(at_ms, futures.tried(at_ms))
     points = {at_ms: _point(events, last[at_ms], outcomes[at_ms]) for at_ms in sorted(outcomes)}
-    points[max(last)] = points[max(last)]._replace(interval=Interval(1.0, 1.0))
+    points[max(last)] = points[max(last)]._replace(interval=ShareInterval(1.0, 1.0))
     return NoReturn(tuple(points.values()), points[first], complete)
 
 

@@ -72,7 +72,7 @@ def first_dirty(
     return FirstDirty(checkpoint, force_update=False)
 
 
-class Limit(Enum):
+class CleanLimit(Enum):
     """The limits that may stop a cleaner."""
 
     ACTIVE_SEGMENT = "active segment"
@@ -81,7 +81,7 @@ class Limit(Enum):
 
 
 # Looking up a member by its name costs as much as a call, and a cleaner looks often.
-_ACTIVE_SEGMENT, _MIN_LAG, _STABLE_OFFSET = Limit
+_ACTIVE_SEGMENT, _MIN_LAG, _STABLE_OFFSET = CleanLimit
 
 
 class Bound(NamedTuple):
@@ -97,7 +97,7 @@ class Bound(NamedTuple):
 
     offset: int
     effective: int
-    limit: Limit
+    limit: CleanLimit
     limited_to: int
 
 

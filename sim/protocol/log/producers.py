@@ -69,7 +69,7 @@ class LastRecord(Struct, frozen=True, gc=False):
 
 
 @dataclass(slots=True)
-class Producer:
+class ProducerEntry:
     """The state of one producer id in a log.
 
     Attributes:
@@ -95,9 +95,9 @@ class SnapshotEntry(Struct, frozen=True, gc=False):
 
     Attributes:
         epoch: Newest epoch of the producer.
-        last_timestamp_ms: See `Producer`.
+        last_timestamp_ms: See `ProducerEntry`.
         newest: Newest data batch of this epoch; None without one.
-        open_since: See `Producer`.
+        open_since: See `ProducerEntry`.
     """
 
     epoch: int
@@ -116,7 +116,7 @@ class ProducerStates:
             readers: their marker was not below the high watermark yet.
     """
 
-    producers: dict[int, Producer] = field(default_factory=dict)
+    producers: dict[int, ProducerEntry] = field(default_factory=dict)
     ended: list[tuple[int, int]] = field(default_factory=list)
 
     def note(self, batch: Batch) -> AbortedTransaction | None:
@@ -132,10 +132,10 @@ class ProducerStates:
         producer = self.producers.get(producer_id)
         if control is not None and not batch.records:
             if producer is None:
-                self.producers[producer_id] = Producer(NO_EPOCH, -1)
+                self.producers[producer_id] = ProducerEntry(NO_EPOCH, -1)
             return None
         if producer is None:
-            producer = self.producers[producer_id] = Producer(
+            producer = self.producers[producer_id] = ProducerEntry(
                 batch.producer_epoch, batch.timestamp_ms
             )
         elif producer.epoch != batch.producer_epoch:
@@ -153,7 +153,7 @@ class ProducerStates:
         return None
 
     def _end(
-        self, producer_id: int, producer: Producer, marker: Batch
+        self, producer_id: int, producer: ProducerEntry, marker: Batch
     ) -> AbortedTransaction | None:
         first, producer.open_since = producer.open_since, None
         if first is None:
@@ -274,7 +274,7 @@ class ProducerStates:
         """The producer states that a snapshot holds (ProducerStateManager.readSnapshot)."""
         states = cls()
         for producer_id, entry in snapshot.items():
-            producer = Producer(entry.epoch, entry.last_timestamp_ms)
+            producer = ProducerEntry(entry.epoch, entry.last_timestamp_ms)
             if entry.newest is not None:
                 producer.batches.append(entry.newest)
             producer.open_since = entry.open_since

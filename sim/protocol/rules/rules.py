@@ -19,7 +19,7 @@ from sim.protocol.rules.election import ElectionRules
 from sim.protocol.rules.replication import ReplicationRules
 from sim.protocol.rules.snapshots import SnapshotRules
 from sim.protocol.rules.spec import RuleSpec, RuleValue, rules_of, shown
-from sim.protocol.rules.storage import StorageRules, TopicSettings
+from sim.protocol.rules.storage import StorageRules, TopicRules
 
 __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "listed", "shown"]
 
@@ -34,7 +34,7 @@ class Rules(NamedTuple):
     snapshots: SnapshotRules = SnapshotRules()
     reading: ReadingRules = ReadingRules()
     coordinator: CoordinatorRules = CoordinatorRules()
-    topic: TopicSettings = TopicSettings()
+    topic: TopicRules = TopicRules()
 
     @classmethod
     def of(cls, **values: RuleValue) -> Rules:

@@ -110,7 +110,7 @@ class StorageRules(NamedTuple):
     ] = "from_batches"
 
 
-class TopicSettings(NamedTuple):
+class TopicRules(NamedTuple):
     """The settings of the topic that replicas, clients and checks use.
 
     Under Kafka's names they stand in a file's `topic`: `compaction.strategy.header`,

@@ -13,10 +13,10 @@ from math import ceil
 from typing import Any
 
 from sim.protocol.compaction.eligibility import (
+    CleanLimit,
     Eligibility,
     EligibilityConfig,
     FirstDirty,
-    Limit,
     age_from_ms,
     earliest_dirty_ms,
     eligibility,
@@ -170,9 +170,9 @@ class LogEligibility:
     def _relief(self) -> tuple[str, Eligibility]:
         """The change that moves the bound that is the lowest now, and the numbers after it."""
         log, bound, now_ms = self.log, self.found.bound, self.now_ms
-        if bound.limit is Limit.MIN_LAG:
+        if bound.limit is CleanLimit.MIN_LAG:
             return "min.compaction.lag.ms 0", self.at(now_ms, min_compaction_lag_ms=0)
-        if bound.limit is Limit.STABLE_OFFSET:
+        if bound.limit is CleanLimit.STABLE_OFFSET:
             committed = self.at(now_ms, committed=True)
             if bound.limited_to < log.high_watermark:
                 return "the end of that transaction", committed
@@ -234,9 +234,9 @@ class LogEligibility:
     def limit(self) -> str:
         """The limit that keeps cleaning from going further, in words."""
         log, to, limit = self.log, self.found.bound.limited_to, self.found.bound.limit
-        if limit is Limit.ACTIVE_SEGMENT:
+        if limit is CleanLimit.ACTIVE_SEGMENT:
             return f"the active segment, from {to}, is never cleaned"
-        if limit is Limit.MIN_LAG:
+        if limit is CleanLimit.MIN_LAG:
             lag, first = log.config.min_compaction_lag_ms, self.dirty.offset
             young = held_back_by(
                 log.segments, first_dirty_offset=first, lag_ms=lag, now_ms=self.now_ms

@@ -20,7 +20,7 @@ from sim.simulate.logfile.file import FileLines
 from sim.simulate.logfile.rules import rules_at
 
 if TYPE_CHECKING:
-    from sim.simulate.logfile.settings import Level
+    from sim.simulate.logfile.settings import SettingsLevel
 
 RULES = ("lag_estimate",)
 """Rules that may stand in a file with logs to choose from."""
@@ -124,7 +124,7 @@ def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
     wrong = Complaints()
     logs, estimate = {}, rules.cleaner.lag_estimate
     topic, broker = topic_at(None, top.at("topic")), broker_at(None, top.at("broker"))
-    own: list[Level] = []
+    own: list[SettingsLevel] = []
     with wrong:
         topic = topic_at(file.topic, top.at("topic"))
     with wrong:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sim.errors import BadInput
 from sim.protocol.compaction import UnreadableVersion
-from sim.protocol.compaction.eligibility import Limit
+from sim.protocol.compaction.eligibility import CleanLimit
 from sim.protocol.compaction.plan import REASONS, Reason
 from sim.protocol.compaction.strategies import Version
 from sim.protocol.compaction.tombstones import Circumstances, record_horizon
@@ -444,7 +444,9 @@ class _KeyHistory:
             outlook = f" ({decision.outlook})" if decision.outlook else ""
             return f"no pass was run in step {one.number}: the log was {decision.why}{outlook}"
         if tracked.offset >= bound:
-            held = decision is not None and decision.found.bound.limit is not Limit.ACTIVE_SEGMENT
+            held = (
+                decision is not None and decision.found.bound.limit is not CleanLimit.ACTIVE_SEGMENT
+            )
             by = f" ({decision.limit})" if decision is not None and held else ""
             return f"{subject} lies at or above the upper bound {bound} of step {one.number}{by}"
         if nothing and one.plan.map_capacity == 0:

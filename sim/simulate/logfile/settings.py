@@ -47,7 +47,7 @@ _TOPIC, _BROKER = TypeAdapter(TopicSettings), TypeAdapter(BrokerSettings)
 _ASKED = "only a `clean` without bounds asks for it, and no step is one"
 
 
-class Level(NamedTuple):
+class SettingsLevel(NamedTuple):
     """Settings of one object in a file: of a log, of its topic, or of the broker.
 
     Attributes:
@@ -76,7 +76,7 @@ class Level(NamedTuple):
         return [f"{self.place.path}.{alias_of(self.settings, name)}" for name in ordered]
 
 
-def topic_at(value: object, place: Place) -> Level:
+def topic_at(value: object, place: Place) -> SettingsLevel:
     """The settings of a topic at `place`; None stands for an object without settings.
 
     Raises:
@@ -86,16 +86,16 @@ def topic_at(value: object, place: Place) -> Level:
     if "snapshot" in settings.cleanup_policy:
         text = "a log file has no snapshots; allowed: compact, compact,delete, delete"
         place.at("cleanup.policy").fail(text)
-    return Level(settings, place)
+    return SettingsLevel(settings, place)
 
 
-def broker_at(value: object, place: Place) -> Level:
+def broker_at(value: object, place: Place) -> SettingsLevel:
     """The settings of a broker at `place`, as `topic_at` reads those of a topic."""
     settings = BrokerSettings() if value is None else shaped(value, place, _BROKER)
-    return Level(settings, place)
+    return SettingsLevel(settings, place)
 
 
-def config_of(levels: Sequence[Level], estimate: LagEstimate) -> EligibilityConfig:
+def config_of(levels: Sequence[SettingsLevel], estimate: LagEstimate) -> EligibilityConfig:
     """Settings that apply to one log; the first of `levels` that gives a setting counts.
 
     Raises:
@@ -114,7 +114,7 @@ def config_of(levels: Sequence[Level], estimate: LagEstimate) -> EligibilityConf
     return EligibilityConfig(lag_estimate=estimate, **given)
 
 
-def compacts(levels: Iterable[Level]) -> bool:
+def compacts(levels: Iterable[SettingsLevel]) -> bool:
     """True for a log that is compacted; the first of `levels` that gives a policy counts."""
     said = (
         getattr(one.settings, POLICY) for one in levels if POLICY in one.settings.model_fields_set
@@ -131,7 +131,7 @@ class LogSettings(NamedTuple):
         topic: Decisions of the settings that are no rules.
     """
 
-    level: Level
+    level: SettingsLevel
     rules: LogRules
     topic: TopicOfLog
 
@@ -175,7 +175,7 @@ class LogSettings(NamedTuple):
         return tuple(notes)
 
 
-def _rules_by(topic: Level, rules: Mapping[str, object]) -> dict[str, object]:
+def _rules_by(topic: SettingsLevel, rules: Mapping[str, object]) -> dict[str, object]:
     """The rules that a topic's settings give, by their names in log files.
 
     `rules` are those of the file, which the settings may repeat and not contradict.
@@ -198,7 +198,7 @@ def _rules_by(topic: Level, rules: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-def notes_of_choice(levels: Sequence[Level], estimate: LagEstimate) -> tuple[str, ...]:
+def notes_of_choice(levels: Sequence[SettingsLevel], estimate: LagEstimate) -> tuple[str, ...]:
     """Notes about settings that change nothing in a file with logs to choose from.
 
     `segment.ms` counts with `lag_estimate: largest_less_roll` alone.

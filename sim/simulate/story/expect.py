@@ -45,7 +45,7 @@ class StoryExpect(Expectation):
     moments: Mapping[str, Claims] = field(default_factory=dict)
 
 
-class Claim(NamedTuple):
+class StoryClaim(NamedTuple):
     """A kind of claim about a replica.
 
     Attributes:
@@ -60,31 +60,33 @@ class Claim(NamedTuple):
 
 
 CLAIMS = {
-    "log": Claim(
+    "log": StoryClaim(
         list[str],
         "a list of label@offset texts",
         "The records of its log, `label@offset` each.",
     ),
-    "batches": Claim(
+    "batches": StoryClaim(
         list[str],
         "a list of texts, label@offset epoch N each",
         "Its batches, `label@offset epoch N` each.",
     ),
-    "epochs": Claim(
+    "epochs": StoryClaim(
         list[tuple[int, int]], "a list of [epoch, start offset]", "[epoch, start offset] each."
     ),
-    "offsets": Claim(list[int], "a list of integers", "Offsets of its records."),
-    "leo": Claim(int, "an integer", "Log end offset (exclusive)."),
-    "hw": Claim(int, "an integer", "High watermark (exclusive)."),
-    "start": Claim(int, "an integer", "Log start offset."),
-    "lso": Claim(int, "an integer", "Last stable offset (exclusive)."),
-    "committed": Claim(
+    "offsets": StoryClaim(list[int], "a list of integers", "Offsets of its records."),
+    "leo": StoryClaim(int, "an integer", "Log end offset (exclusive)."),
+    "hw": StoryClaim(int, "an integer", "High watermark (exclusive)."),
+    "start": StoryClaim(int, "an integer", "Log start offset."),
+    "lso": StoryClaim(int, "an integer", "Last stable offset (exclusive)."),
+    "committed": StoryClaim(
         list[str],
         "a list of label@offset texts",
         "The records that a consumer of committed records is given, `label@offset` each.",
     ),
-    "state": Claim(dict[str, str | int], "a mapping of keys to labels", "The label each key has."),
-    "up": Claim(bool, "true or false", "Whether it is up."),
+    "state": StoryClaim(
+        dict[str, str | int], "a mapping of keys to labels", "The label each key has."
+    ),
+    "up": StoryClaim(bool, "true or false", "Whether it is up."),
 }
 """The claims that may be made about a replica, by name."""
 

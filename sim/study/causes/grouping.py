@@ -36,7 +36,7 @@ NOT_KNOWN = "not known: no story of the track record has this cause under these 
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class KnownCase:
     """A story, or a scenario, that shows a cause.
 
     Attributes:
@@ -75,7 +75,7 @@ class _Entry(NamedTuple):
     rules: Mapping[str, object]
     deciding: tuple[str, ...]
     rank: tuple[bool, bool, int, str]
-    shown: Shown
+    shown: KnownCase
 
     def shows(self, found: Signature) -> bool:
         """True for a violation with the same cause and marker."""
@@ -101,7 +101,7 @@ class TrackRecord:
         given = None if folder is None else (Path(folder), Path(folder))
         self._folder, self._named = given or _shipped()
 
-    def story_of(self, found: Signature, rules: Rules) -> Shown | None:
+    def story_of(self, found: Signature, rules: Rules) -> KnownCase | None:
         """Finds the story with the cause of a run, or else the scenario; None where none has it.
 
         It has the same values of the rules that make the cause possible. Of several, one that
@@ -154,7 +154,7 @@ def _entries(content: Story | Scenario, path: Path) -> Iterator[_Entry]:
         return
     run = conclusive(run_of(content))
     steps = len(content.steps) if isinstance(content, Story) else None
-    values, shown = run.rules.as_dict(), Shown(path, content.title, steps)
+    values, shown = run.rules.as_dict(), KnownCase(path, content.title, steps)
     size = steps or len(run.events)
     for place, found in first_signatures(run.events, run.violations, run.rules).items():
         rank = (not _is_named(path, found.mechanism), place > 0, size, path.as_posix())
@@ -314,7 +314,7 @@ class Cause:
     invariants: dict[str, int]
     shares: tuple[Share, ...]
     example: Example
-    story: Shown | None
+    story: KnownCase | None
     witness: Witness | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -403,7 +403,7 @@ def causes_of(out: Path | str, *, stories: Path | str | None = None) -> Causes:
     return Causes(out, sum(cause.runs for cause in causes), tuple(causes))
 
 
-def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
+def _known(known: TrackRecord, out: Path, row: Row) -> KnownCase | None:
     """Runs a failing run again and looks up the story with its cause; None where none has it.
 
     None as well when the run has another cause with this version.

@@ -24,7 +24,7 @@ from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.format import Story
 from sim.study.explore.judging import JUDGING_STEPS, QUIESCE, searchable
 from sim.study.explore.levels import Break, Breaks, Engine, Reached, in_this_process
-from sim.study.explore.plan import Plan
+from sim.study.explore.plan import SearchPlan
 from sim.study.explore.search import Level, Searched
 from sim.study.explore.witness import story_of
 from sim.study.explore.world import Move, World
@@ -65,7 +65,7 @@ def tell_nobody(_name: str, _progress: Progress) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class SearchWitness:
     """A shortest schedule after which an invariant is broken.
 
     Attributes:
@@ -93,7 +93,7 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchAnswer:
     """The answer of a search under one rule set, or under two side by side.
 
     Attributes:
@@ -110,7 +110,7 @@ class Answer:
     against: str
     levels: tuple[Level, ...]
     exhausted: bool
-    witnesses: tuple[Witness, ...]
+    witnesses: tuple[SearchWitness, ...]
     seconds: float
     interrupted: bool = False
 
@@ -138,7 +138,7 @@ class Answer:
 
 
 def explore(
-    plan: Plan,
+    plan: SearchPlan,
     *,
     processes: int = 1,
     bounds: Bounds = UP_TO_8_GB,
@@ -146,7 +146,7 @@ def explore(
     done: Collection[Task] = (),
     keep: Path | None = None,
     engine: Engine | None = None,
-) -> Iterator[tuple[Answer, ...]]:
+) -> Iterator[tuple[SearchAnswer, ...]]:
     """Searches every rule set of a plan, then each pair that it compares; yields as they end.
 
     Args:
@@ -172,19 +172,19 @@ def explore(
             yield future.result()
 
 
-def tasks_of(plan: Plan) -> list[Task]:
+def tasks_of(plan: SearchPlan) -> list[Task]:
     """The searches of a plan."""
     return [*[(label, "") for label, _ in plan.searched()], *combinations(plan.compare, 2)]
 
 
 def answers_of(
-    plan: Plan,
+    plan: SearchPlan,
     task: Task,
     bounds: Bounds = UP_TO_8_GB,
     told: Told = tell_nobody,
     keep: Path | None = None,
     engine: Engine | None = None,
-) -> tuple[Answer, ...]:
+) -> tuple[SearchAnswer, ...]:
     """Makes one search: one answer, or two on what breaks in one of two worlds alone."""
     rules = dict(plan.searched())
     labels = [label for label in task if label]
@@ -214,7 +214,7 @@ def answers_of(
     except KeyboardInterrupt:
         interrupted = True
     return tuple(
-        Answer(
+        SearchAnswer(
             label,
             labels[1 - place] if len(labels) > 1 else "",
             tuple(levels),
@@ -233,8 +233,8 @@ def answers_of(
 
 
 def _witnesses(
-    breaks: Breaks, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: Plan
-) -> Iterator[Witness]:
+    breaks: Breaks, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: SearchPlan
+) -> Iterator[SearchWitness]:
     found = {name: one for (world, name), one in breaks.items() if world == place}
     named = [name for name in searchable() if name in found]
     for invariant in named:
@@ -248,7 +248,7 @@ def _witnesses(
         else:
             near = near_miss_of(story, invariant)
             other, healed_by = (near.value, near.change) if near else (None, "")
-        yield Witness(
+        yield SearchWitness(
             invariant,
             sum(step.op not in JUDGING_STEPS for step in story.steps),
             tuple(step.line for step in story.steps),
@@ -312,7 +312,7 @@ def differing(run: Run) -> list[str]:
     return certify(b"".join(trace_lines(run))).differing
 
 
-def as_document(answers: Sequence[Answer]) -> list[dict[str, Any]]:
+def as_document(answers: Sequence[SearchAnswer]) -> list[dict[str, Any]]:
     """Answers as JSON has them."""
     return [
         {

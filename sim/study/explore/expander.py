@@ -21,8 +21,8 @@ from sim.study.explore.parts import LINEAGE, OF_REST, PLACE
 from sim.study.explore.space import ACKNOWLEDGE, ANSWER, ASK, READ, RECEIVE, STEP, Shape, Space
 from sim.study.explore.tables import (
     ODD,
-    Column,
     Derived,
+    GrowingColumn,
     Hashes,
     Known,
     Mask,
@@ -70,7 +70,7 @@ class Outcomes:
         self._n = space.world.replicas
         self._shapes = Numbering()
         self._met = Counter[int]()  # by shape: most states are met with a few of them
-        self._known, self._outcomes = Known(), Column(np.int64, self._n + 4)
+        self._known, self._outcomes = Known(), GrowingColumn(np.int64, self._n + 4)
         self._calls = 0
 
     def of(self, rows: Rows, said: Numbers) -> Numbers:
@@ -150,7 +150,7 @@ REFUSED, NO_RECORDS, HAS_RECORDS = range(3)
 """Kinds of answers that a leader has read."""
 
 
-class Facts(NamedTuple):
+class StateFacts(NamedTuple):
     """The facts that decide which moves are possible in some states; a column is a replica."""
 
     up: Numbers
@@ -216,13 +216,13 @@ class Expander:
             hashes += table.hashes.take(rows[:, one], axis=0) * ODD[one]
         return hashes
 
-    def facts_of(self, rows: Rows) -> Facts:
+    def facts_of(self, rows: Rows) -> StateFacts:
         """The facts that decide which moves are possible."""
         facts = self.space.members.facts.take(rows[:, : self.n], axis=0)
         rests = self.space.rests.facts.take(rows[:, self.n], axis=0)
-        return Facts(facts[:, :, 0], facts[:, :, 1], rests)
+        return StateFacts(facts[:, :, 0], facts[:, :, 1], rests)
 
-    def acting_leader(self, facts: Facts) -> Numbers:
+    def acting_leader(self, facts: StateFacts) -> Numbers:
         """The replica that was elected last, if it is up and leads; NOBODY otherwise."""
         leader: Numbers = facts.rest[:, 0].copy()
         acts = (facts.up != 0) & (facts.leads != 0)
@@ -235,7 +235,7 @@ class Expander:
         effect = self.space.number_of(Effect(move.uses))
         return self._rests_after.of(_columns(rests, effect, NOBODY)) >> BITS
 
-    def possible(self, move: Move, facts: Facts) -> Mask:
+    def possible(self, move: Move, facts: StateFacts) -> Mask:
         """The states in which a move may change something, as a mask."""
         leader, isr = facts.rest[:, 0], facts.rest[:, 1]
         possible: Mask = np.ones(len(leader), np.bool_)

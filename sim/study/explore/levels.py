@@ -22,7 +22,7 @@ import numpy as np
 
 from sim.bounds import BoundReached, uninterrupted
 from sim.errors import BadInput
-from sim.study.explore.search import Found, Level, Parents, Search, Searched
+from sim.study.explore.search import FirstBreak, Level, Parents, Search, Searched
 from sim.study.explore.witness import schedule_of
 from sim.study.explore.world import Move
 from sim.version import made_by
@@ -77,7 +77,7 @@ def in_this_process(
     """The `Engine` of this process. It keeps levels below the folder `keep` until it is done."""
     search = searched.search()
     search.only(invariants)
-    folder = None if keep is None else Kept(keep, (searched, depth, sorted(invariants)))
+    folder = None if keep is None else KeptLevels(keep, (searched, depth, sorted(invariants)))
     if folder is not None:
         folder.take_up(search)
     told: set[tuple[int, str]] = set()
@@ -116,7 +116,7 @@ def name_of(searched: object) -> str:
     return blake2b(repr((searched, made_by())).encode(), digest_size=8).hexdigest()
 
 
-class Kept:
+class KeptLevels:
     """The folder with the levels of one search."""
 
     def __init__(self, folder: Path, searched: object) -> None:
@@ -138,7 +138,7 @@ class Kept:
             except (OSError, ValueError, KeyError, TypeError, IndexError, BadZipFile) as error:
                 why = f"cannot be gone on with: {error}; remove {self._folder} to begin anew"
                 raise BadInput(f"{path}: {why}") from error
-            search.remember({(world, name): Found(*one) for world, name, one in told["found"]})
+            search.remember({(world, name): FirstBreak(*one) for world, name, one in told["found"]})
 
     def write(self, search: Search) -> None:
         """Adds the level that a search has just finished."""

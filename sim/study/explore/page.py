@@ -16,7 +16,7 @@ from sim.files.shipped import check_extra
 from sim.protocol.rules import Rules
 from sim.protocol.rules.rules import shown as rule_shown
 from sim.study.explore.judging import names_of
-from sim.study.explore.plan import Plan
+from sim.study.explore.plan import SearchPlan
 from sim.study.explore.search import Search
 from sim.study.explore.space import Space
 from sim.study.explore.world import Move, World
@@ -63,7 +63,7 @@ def as_proven(documents: Mapping[str, Row]) -> dict[str, Any]:
 def _plan(name: str, written: Row, answers: list[Row]) -> dict[str, Any]:
     """A plan with its answers; rules that differ from the default, `named` those it names."""
     named = {*written["rules"], *[rule for one in written["rule_sets"] for rule in one]}
-    plan = Plan.model_validate(written)
+    plan = SearchPlan.model_validate(written)
     rules = {label: rules.differing_from(Rules()) for label, rules in plan.searched()}
     first, *others = rules.values()
     common = {rule: first[rule] for rule in first if all(_same(rule, first, one) for one in others)}
@@ -139,12 +139,12 @@ def table_of(plan: Row, answers: Sequence[Row]) -> str:
         f"| {broken} |"
         for broken, of in alike.items()
     ]
-    notes = [f"{note_on(one)}\n" for one in untouched(Plan.model_validate(plan), answers)]
+    notes = [f"{note_on(one)}\n" for one in untouched(SearchPlan.model_validate(plan), answers)]
     head = ["| rules | states | longest schedule | breaks, after moves |", "|---|--:|--:|---|"]
     return "\n".join([f"## {plan['title']}", "", world, "", *notes, *head, *rows])
 
 
-def untouched(plan: Plan, answers: Sequence[Row]) -> list[str]:
+def untouched(plan: SearchPlan, answers: Sequence[Row]) -> list[str]:
     """The rules of a plan under whose values all searches are the same, such as `flush`."""
     found = {one["label"]: one for one in answers if not one.get("against")}
     rules = {label: own.as_dict() for label, own in plan.searched() if label in found}
@@ -225,10 +225,6 @@ def main() -> None:
     data.write_text(json_text(as_proven(found), indent=1) + "\n", encoding="utf-8")
 
 
-if __name__ == "__main__":
-    main()
-
-
 STATES_MAX: Final = 50_000
 """Number of states of a graph: with its transitions some 200 MB."""
 
@@ -273,3 +269,7 @@ def _text(mask: int) -> str:
 def _move(world: World, move: Move) -> str:
     fields = [f"{name}={value}" for name, value in move.what]
     return " ".join([move.op, *(world.names[one] for one in move.who), *fields])
+
+
+if __name__ == "__main__":
+    main()

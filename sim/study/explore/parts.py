@@ -19,7 +19,15 @@ from sim.protocol.log.segment import OffsetIndex, Segment
 from sim.protocol.replication import Replica
 from sim.protocol.replication.replica import Leadership, attributes, freeze, maker, renamed
 from sim.protocol.rules import Rules
-from sim.study.explore.tables import Column, Hashes, Known, Memo, Numbering, Numbers, hash_of_text
+from sim.study.explore.tables import (
+    GrowingColumn,
+    Hashes,
+    Known,
+    Memo,
+    Numbering,
+    Numbers,
+    hash_of_text,
+)
 from sim.study.explore.world import Budgets
 
 OF_LOG: Final = attributes(Log)
@@ -72,7 +80,7 @@ class Parts:
         self._all = Numbering()
         self.values: list[Any] = self._all.values
         self.makers: list[Callable[[], Any] | None] = []
-        self.hashes = Column(np.uint64, 2)
+        self.hashes = GrowingColumn(np.uint64, 2)
         self._names = names
         self._images: dict[tuple[int, int, int], int] = {}
         self.naming: list[int] = []
@@ -324,13 +332,13 @@ class Members:
             facts: Function that computes the facts of one.
         """
         self.parts, self._facts_of = parts, facts
-        self._rows = Column(np.int32, len(start[0]))
-        self._hashes = Column(np.uint64, 2)
+        self._rows = GrowingColumn(np.int32, len(start[0]))
+        self._hashes = GrowingColumn(np.uint64, 2)
         self._known = Known()
-        self._facts = Column(np.int32, len(facts(start[0])))
-        self._images = Column(np.int32, orders)
-        self._orbits = Column(np.uint64)
-        self._read: dict[tuple[int, ...], Column] = {}
+        self._facts = GrowingColumn(np.int32, len(facts(start[0])))
+        self._images = GrowingColumn(np.int32, orders)
+        self._orbits = GrowingColumn(np.uint64)
+        self._read: dict[tuple[int, ...], GrowingColumn] = {}
         self._changed = Memo(self._with_changes)
         self._changes = Numbering(())
         for one in start:
@@ -386,7 +394,7 @@ class Members:
 
     def read(self, places: tuple[int, ...]) -> Hashes:
         """A hash of the parts at some places, for each member."""
-        found = self._read.setdefault(places, Column(np.uint64, 2))
+        found = self._read.setdefault(places, GrowingColumn(np.uint64, 2))
         if found.length < len(self):
             rows = self._rows.values[found.length :]
             found.extend(self._hashes_of(rows[:, places]))

@@ -94,7 +94,7 @@ class BudgetsModel(BaseModel):
     """Snapshots that are taken (KIP-630)."""
 
 
-class Plan(BaseModel):
+class SearchPlan(BaseModel):
     """A plan file, `format: replog-explore/1`; unknown fields and wrong types are errors."""
 
     model_config = STRICT
@@ -200,7 +200,7 @@ def beyond(rules: Rules) -> list[str]:
     return found
 
 
-def load_plan(path: Path) -> Plan:
+def load_plan(path: Path) -> SearchPlan:
     """The plan in a file.
 
     Raises:
@@ -209,6 +209,6 @@ def load_plan(path: Path) -> Plan:
     return plan_in(read_document(path))
 
 
-def plan_in(document: Document) -> Plan:
+def plan_in(document: Document) -> SearchPlan:
     """The plan that a document holds. Raises BadInput as `load_plan` does."""
-    return read_plan(document, EXPLORE_FORMAT, Plan)
+    return read_plan(document, EXPLORE_FORMAT, SearchPlan)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sim.protocol.rules import Rules
 from sim.study.explore import judging
-from sim.study.explore.expander import Expander, Facts, Rows
+from sim.study.explore.expander import Expander, Rows, StateFacts
 from sim.study.explore.judging import BIT
 from sim.study.explore.space import Space
 from sim.study.explore.tables import ODD, Hashes, Mask, Numbers, Seen
@@ -42,7 +42,7 @@ class Level(NamedTuple):
 
 
 @dataclass
-class Found:
+class FirstBreak:
     """The place in a search where an invariant breaks first.
 
     Attributes:
@@ -88,7 +88,7 @@ class Result:
     """
 
     levels: list[Level] = field(default_factory=list)
-    found: dict[tuple[int, str], Found] = field(default_factory=dict)
+    found: dict[tuple[int, str], FirstBreak] = field(default_factory=dict)
     exhausted: bool = False
 
     @property
@@ -189,7 +189,7 @@ class Search:
 
     def expand(
         self, rows: Rows
-    ) -> tuple[int, dict[tuple[int, str], Found], tuple[Rows, Hashes, Parents]]:
+    ) -> tuple[int, dict[tuple[int, str], FirstBreak], tuple[Rows, Hashes, Parents]]:
         """Expands any states: number of moves that change something, what breaks, new states."""
         self.rows, self.result = rows, Result()
         self.only(BIT)
@@ -227,7 +227,7 @@ class Search:
         self.result.levels.append(level)
         self.result.exhausted = not len(self.rows)
 
-    def remember(self, found: Mapping[tuple[int, str], Found]) -> None:
+    def remember(self, found: Mapping[tuple[int, str], FirstBreak]) -> None:
         """Leaves out what an earlier search found."""
         self.result.found |= found
         for world, name in found:
@@ -275,14 +275,14 @@ class Search:
                 found.append((after[kept], origins, number, broken[0][kept]))
         return quiet, found
 
-    def _facts_of(self, rows: Rows) -> list[Facts]:
+    def _facts_of(self, rows: Rows) -> list[StateFacts]:
         """The facts that decide which moves are possible in each world."""
         return [
             expander.facts_of(self._block(rows, world))
             for world, expander in enumerate(self.expanders)
         ]
 
-    def _possible(self, move: Move, facts: list[Facts]) -> list[Mask]:
+    def _possible(self, move: Move, facts: list[StateFacts]) -> list[Mask]:
         """In which states a move may do anything in each world."""
         return [
             expander.possible(move, of) if move in placed else np.zeros(len(of.rest), np.bool_)
@@ -329,7 +329,7 @@ class Search:
         everything = self._set_broken(self.rows)
         self._note(
             everything,
-            lambda row, name: Found(depth, row, NO_MOVE, judging.JUDGED_BY.get(name, "")),
+            lambda row, name: FirstBreak(depth, row, NO_MOVE, judging.JUDGED_BY.get(name, "")),
         )
 
     def _set_broken(self, rows: Rows) -> list[Numbers]:
@@ -352,14 +352,15 @@ class Search:
                 for world, expander in enumerate(self.expanders)
             ]
             self._note(
-                rests, lambda row, _: Found(depth, start + int(at[row]), NO_MOVE, judging.QUIESCE)
+                rests,
+                lambda row, _: FirstBreak(depth, start + int(at[row]), NO_MOVE, judging.QUIESCE),
             )
 
     def _note_moves(self, depth: int, everything: list[Numbers], at: Numbers, move: int) -> None:
         """Notes moves from this level that break an invariant for the first time."""
-        self._note(everything, lambda row, _: Found(depth, int(at[row]), move))
+        self._note(everything, lambda row, _: FirstBreak(depth, int(at[row]), move))
 
-    def _note(self, everything: list[Numbers], found: Callable[[int, str], Found]) -> None:
+    def _note(self, everything: list[Numbers], found: Callable[[int, str], FirstBreak]) -> None:
         """Notes the first state that breaks an invariant; of two worlds, in one alone."""
         for world, broken in enumerate(everything):
             alone = broken & ~everything[1 - world] if self._pair else broken

@@ -32,7 +32,7 @@ IN_MEMORY = 1 << 22
 """Number of hashes of states in memory: 400 MB with the room to grow."""
 
 
-class Column:
+class GrowingColumn:
     """A growing array of one type, for what vectors look up by number."""
 
     def __init__(self, kind: Any, width: int = 0) -> None:
@@ -92,7 +92,7 @@ class Derived:
         self, of: Sequence[Any], compute: Callable[[Any], Any], kind: Any, width: int = 0
     ) -> None:
         """Starts without rows; with `width` 0 a row is one value."""
-        self._of, self._compute, self._column = of, compute, Column(kind, width)
+        self._of, self._compute, self._column = of, compute, GrowingColumn(kind, width)
 
     @property
     def values(self) -> Any:
@@ -228,7 +228,7 @@ class Memo:
 
     def __init__(self, compute: Callable[[Numbers], Any]) -> None:
         """Starts without results; `compute` returns a number for each of some rows."""
-        self._compute, self._known, self._values = compute, Known(), Column(np.int64)
+        self._compute, self._known, self._values = compute, Known(), GrowingColumn(np.int64)
 
     def of(self, rows: Numbers) -> Numbers:
         """The number for each row; what was never seen is computed."""

@@ -30,14 +30,14 @@ _SHOWN: Final = itemgetter(
 """The parts of a replica that determine its log for others."""
 
 
-class Held(NamedTuple):
+class HeldLog(NamedTuple):
     """The content of a log; the attributes are those of a view."""
 
     slots: list[int]
     horizons: dict[int, int]
 
 
-_ALL: Final = {*_AS_THEY_ARE, *Held._fields, "lineage", "log_end_offset_before", "snapshots"}
+_ALL: Final = {*_AS_THEY_ARE, *HeldLog._fields, "lineage", "log_end_offset_before", "snapshots"}
 
 
 class Views:
@@ -50,7 +50,7 @@ class Views:
     def __init__(self, parts: Parts) -> None:
         """Starts without any log."""
         self.parts = parts
-        self._held: dict[tuple[int, ...], Held] = {}
+        self._held: dict[tuple[int, ...], HeldLog] = {}
         self._logs = Numbering()
         self.logs: list[ReplicaView] = self._logs.values
         self._logs_of: dict[tuple[int, ...], int] = {}
@@ -70,7 +70,7 @@ class Views:
             self._logs_of[parts] = log
         return [values[member[PLACE["up"]]], values[member[PLACE["leadership"]]], log]
 
-    def held(self, notes: Notes) -> Held:
+    def held(self, notes: Notes) -> HeldLog:
         """The content of a replica's log."""
         key = notes.asked((_SEGMENTS, _END))
         found = self._held.get(key)
@@ -115,7 +115,7 @@ class WatchedView(ReplicaView):
         get = self.notes.get
         if name in _AS_THEY_ARE:
             return get(_AS_THEY_ARE[name])
-        if name in Held._fields:
+        if name in HeldLog._fields:
             return copy(getattr(self._views.held(self.notes), name))
         if name == "lineage":
             return [*get(PLACE[LINEAGE])]
@@ -124,7 +124,7 @@ class WatchedView(ReplicaView):
         return {(key[0], key[1]): one.records for key, one in get(_SNAPSHOTS).items()}
 
 
-def _held(segments: list[Segment], end: int) -> Held:
+def _held(segments: list[Segment], end: int) -> HeldLog:
     slots, horizons = [HOLE] * end, {}
     for batch in [batch for segment in segments for batch in segment.batches]:
         for record in batch.records:
@@ -133,4 +133,4 @@ def _held(segments: list[Segment], end: int) -> Held:
             slots[batch.last_offset] = EMPTY
         if batch.delete_horizon_ms is not None:
             horizons[batch.base_offset] = batch.delete_horizon_ms
-    return Held(slots, horizons)
+    return HeldLog(slots, horizons)

@@ -16,11 +16,11 @@ from sim.simulate.story.steps import line_of
 from sim.study.explore import check_installation
 from sim.study.explore.judging import JUDGED, JUDGING_STEPS
 from sim.study.explore.plan import MOST_REPLICAS, MOST_TIMES, beyond
-from sim.study.explore.search import NO_MOVE, Found, Search, Searched
+from sim.study.explore.search import NO_MOVE, FirstBreak, Search, Searched
 from sim.study.explore.world import USES, Budgets, Move, World, step_of
 
 
-def schedule_of(search: Search, found: Found) -> list[Move]:
+def schedule_of(search: Search, found: FirstBreak) -> list[Move]:
     """The moves from the start to what was found, by the names that replicas have at the start."""
     depth, row, taken = found.depth, found.row, []
     if found.move != NO_MOVE:

@@ -18,7 +18,7 @@ from sim.protocol.rules.rules import check_value
 from sim.study.explore.answers import answers_of, as_document
 from sim.study.explore.page import as_answer
 from sim.study.explore.plan import load_plan
-from sim.study.report.grid import OWN_PROVEN, Decision, proven_plans, rules_searched
+from sim.study.report.grid import OWN_PROVEN, ReportDecision, proven_plans, rules_searched
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.plan import Plan
 from sim.study.sweep.runner import run_sweep
@@ -30,7 +30,7 @@ Teller = Callable[[str], None]
 
 
 def add_alternative(
-    folder: SweepFolder, decision: Decision, value: str, *, teller: Teller = print
+    folder: SweepFolder, decision: ReportDecision, value: str, *, teller: Teller = print
 ) -> Path:
     """Makes the missing searches and runs of one more value of the rule of a decision.
 
@@ -75,7 +75,7 @@ def add_alternative(
     return out
 
 
-def _with_value(folder: SweepFolder, decision: Decision, rule: str, value: str) -> Plan:
+def _with_value(folder: SweepFolder, decision: ReportDecision, rule: str, value: str) -> Plan:
     """The plan of a sweep with one more rule set for each of the first alternative."""
     written: dict[str, Any] = json.loads(json.dumps(folder.plan["plan"]))
     label, *_ = decision.alternatives

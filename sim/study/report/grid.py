@@ -36,7 +36,7 @@ PRESET = "preset"
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ReportDecision:
     """The alternatives of a decision, and the evidence that bears on it.
 
     Attributes:
@@ -66,7 +66,7 @@ class Decision:
         return ", ".join(shown(values[name]) for name in names)
 
 
-def decisions_of(plan: Values) -> tuple[Decision, ...]:
+def decisions_of(plan: Values) -> tuple[ReportDecision, ...]:
     """The decisions that the plan of a sweep names, or else the one that its rule sets are about.
 
     Args:
@@ -79,9 +79,9 @@ def decisions_of(plan: Values) -> tuple[Decision, ...]:
     if not named:
         swept = [name for name in rule_sets[0]["swept"] if name != PRESET]
         whole = swept and _is_whole(rule_sets, swept[0])
-        return (decision_by(plan, swept[0]) if whole else Decision("", _differing(by_label)),)
+        return (decision_by(plan, swept[0]) if whole else ReportDecision("", _differing(by_label)),)
     return tuple(
-        Decision(
+        ReportDecision(
             name,
             _differing(
                 {label: rules_from(own, base=base).as_dict() for label, own in alternatives.items()}
@@ -95,7 +95,7 @@ def decisions_of(plan: Values) -> tuple[Decision, ...]:
     )
 
 
-def decision_of(plan: Values, name: str | None) -> Decision:
+def decision_of(plan: Values, name: str | None) -> ReportDecision:
     """The decision of a name, or the first one.
 
     Raises:
@@ -111,7 +111,7 @@ def decision_of(plan: Values, name: str | None) -> Decision:
     return found
 
 
-def decision_by(plan: Values, rule: str) -> Decision:
+def decision_by(plan: Values, rule: str) -> ReportDecision:
     """The decision between the values of one swept rule.
 
     Raises:
@@ -120,7 +120,7 @@ def decision_by(plan: Values, rule: str) -> Decision:
     swept = [one["swept"] for one in plan["rule_sets"]]
     if rule not in swept[0]:
         raise BadInput(f"this sweep does not vary {rule}; it varies {', '.join(swept[0])}")
-    return Decision("", {shown(one[rule]): {rule: one[rule]} for one in swept})
+    return ReportDecision("", {shown(one[rule]): {rule: one[rule]} for one in swept})
 
 
 def _is_whole(rule_sets: Sequence[Values], rule: str) -> bool:
@@ -226,7 +226,7 @@ class Grid:
         apart: (unit, hazard, alternative, other one) -> cases that met it under the first alone.
     """
 
-    decision: Decision
+    decision: ReportDecision
     findings: Sequence[Finding]
     apart: Mapping[tuple[Unit, str, str, str], int]
 
@@ -292,7 +292,7 @@ def grids_of(folder: SweepFolder, name: str | None = None) -> tuple[Grid, ...]:
     return tuple(grid_of(folder, decision) for decision in named)
 
 
-def grid_of(folder: SweepFolder, decision: Decision) -> Grid:
+def grid_of(folder: SweepFolder, decision: ReportDecision) -> Grid:
     """The grid of one decision: runs, searches and stories. Raises as `grids_of`."""
     apart: dict[tuple[Unit, str, str, str], int] = {}
     findings = [*_searched(folder, decision), *_met(folder, decision, apart), *_shown(decision)]
@@ -317,7 +317,7 @@ def rules_searched(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _searched(folder: SweepFolder, decision: Decision) -> Iterator[Finding]:
+def _searched(folder: SweepFolder, decision: ReportDecision) -> Iterator[Finding]:
     plans = proven_plans(folder.path) if decision.searches else {}
     for name in decision.searches:
         if name not in plans:
@@ -368,7 +368,7 @@ def _hazard_searched(plan: Mapping[str, Any], invariant: str) -> str:
 
 
 def _met(
-    folder: SweepFolder, decision: Decision, apart: dict[tuple[Unit, str, str, str], int]
+    folder: SweepFolder, decision: ReportDecision, apart: dict[tuple[Unit, str, str, str], int]
 ) -> Iterator[Finding]:
     placed = [
         (place, label, decision.beside(one["swept"]))
@@ -398,7 +398,7 @@ def _met(
                         apart[unit, hazard, label, beside_it] = alone
 
 
-def _shown(decision: Decision) -> Iterator[Finding]:
+def _shown(decision: ReportDecision) -> Iterator[Finding]:
     for name in decision.stories:
         path = shipped_path(name)
         if not path.is_file():

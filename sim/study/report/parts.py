@@ -64,7 +64,7 @@ class Code(NamedTuple):
     language: str = ""
 
 
-class Picture(NamedTuple):
+class PagePicture(NamedTuple):
     """A picture as SVG, empty for none; Markdown shows no picture.
 
     Attributes:
@@ -125,7 +125,7 @@ class Section(NamedTuple):
     parts: Sequence[Part]
 
 
-Part = Note | Heading | Table | Code | Picture | Section
+Part = Note | Heading | Table | Code | PagePicture | Section
 
 
 NOT_SEARCHED = "not searched"

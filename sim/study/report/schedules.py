@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sim.diagnose.draw import Case, figure_html
+from sim.diagnose.draw import DrawnCase, figure_html
 from sim.diagnose.explain.case import listed
 from sim.files.document import Document
 from sim.files.formats import STORY_FORMAT
@@ -15,7 +15,7 @@ from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_in
 from sim.study.explore.judging import JUDGING_STEPS
 from sim.study.report.grid import Finding, Grid, proven_plans, rules_searched
-from sim.study.report.parts import Code, Heading, Note, Part, Picture, breaks_of
+from sim.study.report.parts import Code, Heading, Note, PagePicture, Part, breaks_of
 from sim.study.report.sweep_folder import SweepFolder
 
 
@@ -98,7 +98,7 @@ def schedule_parts(folder: SweepFolder, schedules: Sequence[Schedule]) -> Iterat
         run = run_story(story, also_check=(longest.invariant,))
         violation = next(one for one in run.violations if one.invariant == longest.invariant)
         yield Code("\n".join(schedule.steps))
-        yield Picture(figure_html(Case.of(run, violation), unit=run.unit))
+        yield PagePicture(figure_html(DrawnCase.of(run, violation), unit=run.unit))
 
 
 def story_of(plan: Mapping[str, Any], label: str, schedule: list[str]) -> Story:

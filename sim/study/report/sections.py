@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sim.check.counters import COSTS
 from sim.check.coverage import SITUATIONS
-from sim.diagnose.draw import Case, figure_html
+from sim.diagnose.draw import DrawnCase, figure_html
 from sim.errors import BadInput
 from sim.files.foreign import command_line
 from sim.plugins import as_options
@@ -29,8 +29,8 @@ from sim.study.report.parts import (
     Heading,
     Lines,
     Note,
+    PagePicture,
     Part,
-    Picture,
     Piece,
     Section,
     Table,
@@ -169,7 +169,7 @@ def _drawn(witness: Witness) -> str:
         run = played(witness)
     except BadInput:
         return ""
-    return figure_html(Case.of(run, run.violations[0]), unit=run.unit)
+    return figure_html(DrawnCase.of(run, run.violations[0]), unit=run.unit)
 
 
 CAUSES: Final = (
@@ -428,7 +428,7 @@ def _causes(
     left = len(by_runs) - len(rows)
     more = f" The {left} causes of fewer runs are in report.json." if left else ""
     pictures_of = [
-        Picture(drawn[cause["cause"]], cause["cause"], witness["sentence"])
+        PagePicture(drawn[cause["cause"]], cause["cause"], witness["sentence"])
         for cause in by_runs[:CAUSES_MAX]
         if (witness := cause["witness"])
     ]

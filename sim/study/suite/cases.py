@@ -182,7 +182,7 @@ STRIP_COLUMNS = 96
 """Width of the picture of a failure, which is indented in lines of at most 100."""
 
 
-class Case(NamedTuple):
+class SuiteCase(NamedTuple):
     """A scenario file that was read.
 
     Attributes:
@@ -196,7 +196,7 @@ class Case(NamedTuple):
     run: Callable[[], CaseResult]
 
 
-def load_case(path: Path) -> Case:
+def load_case(path: Path) -> SuiteCase:
     """Read a story, a timed scenario or a log file.
 
     Raises:
@@ -206,11 +206,11 @@ def load_case(path: Path) -> Case:
     if found == LOG_FORMAT:
         from sim.simulate.logfile.expect import checked, read_and_check
 
-        return Case(path, read_and_check(path), lambda: CaseResult(path, checked(path)))
+        return SuiteCase(path, read_and_check(path), lambda: CaseResult(path, checked(path)))
     if found not in (STORY_FORMAT, SCENARIO_FORMAT):
         raise BadInput(*refusal(path, IN_A_SUITE))
     content = content_at(path)
-    return Case(path, content.id, partial(_run, path, content))
+    return SuiteCase(path, content.id, partial(_run, path, content))
 
 
 def _run(path: Path, content: Story | Scenario) -> CaseResult:
@@ -219,11 +219,11 @@ def _run(path: Path, content: Story | Scenario) -> CaseResult:
     about = next(iter(result.unexpected), None)
     if result.expectation_met or not (run.unit == "step" or about):
         return result
-    from sim.diagnose.draw import Case, strip
+    from sim.diagnose.draw import DrawnCase, strip
 
     if not run.events:  # of a timed run, which mostly needs none
         run = run_of(content)
-    return result._replace(strip=strip(Case.of(run, about), STRIP_COLUMNS))
+    return result._replace(strip=strip(DrawnCase.of(run, about), STRIP_COLUMNS))
 
 
 def run_any(path: Path) -> CaseResult:

@@ -19,7 +19,7 @@ from sim.simulate.scenario.generate.scenario import hunts_of
 from sim.study.sweep.plan import RuleSet, Sweep, swept_type
 
 
-class Column(NamedTuple):
+class SweepColumn(NamedTuple):
     """A column of the table of a sweep.
 
     Attributes:
@@ -52,15 +52,15 @@ TIMING_COLUMNS: Final = ("wall_ms",)
 """Columns that differ from one machine to the next; every other one is a function of the plan."""
 
 _SINCE = "Latest time since which it was so; earlier than the judgement where that is at rest."
-_number = partial(Column, source="sim.study.sweep.plan", kind="int64")
-_verdict = partial(Column, group="verdict")
+_number = partial(SweepColumn, source="sim.study.sweep.plan", kind="int64")
+_verdict = partial(SweepColumn, group="verdict")
 _time = partial(_verdict, kind="int64", unit="ms")
 _HEAD = (
     _number("run_id", "Number of the run: what `replog run` takes."),
     _number("case_id", "Number of the case: the same random scenario under every rule set."),
     _number("seed", "Seed of the case, from which its scenario is drawn."),
-    Column("rule_set", "Label of the rule set.", "the plan"),
-    Column(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
+    SweepColumn("rule_set", "Label of the rule set.", "the plan"),
+    SweepColumn(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
     _verdict(
         "verdict",
         "holds, violated, inconclusive, or error (an exception).",
@@ -95,26 +95,26 @@ _HEAD = (
     ),
 )
 _TAIL = (
-    Column(
+    SweepColumn(
         "reached",
         "Situations that occurred until the run was over, sorted, joined by spaces.",
         "replog list reached",
         group="situations",
         of=lambda run: " ".join(sorted(run.reached)),
     ),
-    Column(
+    SweepColumn(
         "digest",
         "Digest of every event with its time, 32 hex digits.",
         "sim.protocol.events.written",
         of=lambda run: run.digest,
     ),
-    Column(
+    SweepColumn(
         "weather",
         "Digest of workload, faults, network and clocks: equal in the runs of a case.",
         "sim.simulate.scenario.derived",
         of=lambda run: run.environment,
     ),
-    Column(
+    SweepColumn(
         "wall_ms",
         "Real time of the run; the only column that no seed decides.",
         "sim.study.sweep",
@@ -122,14 +122,14 @@ _TAIL = (
         "ms",
     ),
     _verdict("error", "The traceback of an exception.", "sim.study.sweep.work"),
-    Column("environment", "The plan's name for what the case is drawn from.", "the plan"),
-    Column(
+    SweepColumn("environment", "The plan's name for what the case is drawn from.", "the plan"),
+    SweepColumn(
         "hunted",
         "True for a case with targeted faults.",
         "tail_hunts, election_hunts and disk_hunts of a mix",
         "bool",
     ),
-    Column(
+    SweepColumn(
         "hunts",
         "Targeted faults of the case: tail, elections, lost_disks, joined by spaces.",
         "tail_hunts, election_hunts and disk_hunts of a mix",
@@ -150,7 +150,7 @@ _TAIL = (
 RUN: Final = (
     *_HEAD,
     *(
-        Column(
+        SweepColumn(
             name,
             one.means,
             one.source,
@@ -164,10 +164,10 @@ RUN: Final = (
 )
 """Columns of a run, in the order of the table; its violations follow as a list."""
 
-_violation = partial(Column, group="a violation", table=VIOLATIONS)
+_violation = partial(SweepColumn, group="a violation", table=VIOLATIONS)
 
 
-def _seen(name: str, means: str, source: str, kind: str = "string") -> Column:
+def _seen(name: str, means: str, source: str, kind: str = "string") -> SweepColumn:
     """A column that a violation has under the same name."""
     return _violation(name, means, source, kind, of=lambda _at, found, _run: getattr(found, name))
 
@@ -217,7 +217,7 @@ VIOLATION: Final = (
 _RUN_ID = _violation("run_id", "Number of its run.", "runs", "int64")
 
 
-def columns() -> Iterator[Column]:
+def columns() -> Iterator[SweepColumn]:
     """Yields every column, in the order of its table."""
     yield from (*RUN, _RUN_ID, *VIOLATION)
 

@@ -56,7 +56,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TableState:
     """The state of a sweep in a folder.
 
     Attributes:
@@ -131,7 +131,7 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
     return ordered
 
 
-def state_of(out: Path, *, thorough: bool = False) -> State:
+def state_of(out: Path, *, thorough: bool = False) -> TableState:
     """Finds the blocks of a sweep in a folder, and damage.
 
     Args:
@@ -144,7 +144,7 @@ def state_of(out: Path, *, thorough: bool = False) -> State:
     with clear_errors(out):
         sweep = read_sweep(out)
         blocks, damage = _blocks(out, sweep, thorough=thorough)
-    return State(out, sweep, blocks, damage)
+    return TableState(out, sweep, blocks, damage)
 
 
 def _blocks(
@@ -223,7 +223,7 @@ def _cases_in(sweep: Sweep, rows: pa.Table) -> NDArray[Any]:
     return cases
 
 
-def mended(out: Path, tell: Callable[[str], None]) -> State:
+def mended(out: Path, tell: Callable[[str], None]) -> TableState:
     """Prepares the table of a folder for more blocks, and returns its state.
 
     Removes unfinished files of killed workers, and sets damaged ones aside; `tell` gets a line for
@@ -243,7 +243,7 @@ def mended(out: Path, tell: Callable[[str], None]) -> State:
     return replace(state, damage=())
 
 
-def open_table(out: Path) -> State:
+def open_table(out: Path) -> TableState:
     """Opens the table of a finished or interrupted sweep.
 
     Raises:
@@ -257,7 +257,7 @@ def open_table(out: Path) -> State:
     return state
 
 
-def open_rows(out: Path) -> State:
+def open_rows(out: Path) -> TableState:
     """Opens a table as `open_table` does. Raises BadInput without rows."""
     state = open_table(out)
     if not state.blocks:
