@@ -28,7 +28,7 @@ from typing import Any, Final
 from sim.plugins import Report
 from sim.protocol import events as on
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log
-from sim.protocol.log.producers import Producer, SentBatch
+from sim.protocol.log.producers import ProducerEntry, SentBatch
 from sim.simulate.cluster.cluster import Cluster
 
 NAME: Final = "producers-followed"
@@ -353,7 +353,7 @@ def aborted_in(entries: Iterable[AbortedTransaction]) -> list[Ended]:
     return [(e.producer_id, e.first_offset, e.last_offset, e.last_stable_offset) for e in entries]
 
 
-def kept_of(one: Producer) -> Kept:
+def kept_of(one: ProducerEntry) -> Kept:
     """A producer of a log as a value."""
     return one.epoch, one.last_timestamp_ms, tuple(map(sent, one.batches)), one.open_since
 

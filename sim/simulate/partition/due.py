@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sim.protocol.compaction.eligibility import Limit
+from sim.protocol.compaction.eligibility import CleanLimit
 from sim.simulate.logfile.eligible import LogEligibility
 from sim.simulate.logfile.file import LogFile
 from sim.simulate.logfile.replica import LogReplica
@@ -150,7 +150,7 @@ def _due_at_rate(
 def _open_transaction(decision: LogEligibility, replica: LogReplica) -> str | None:
     """Names the producer of the transaction that holds the bound back, and since when."""
     bound = decision.found.bound
-    if bound.limit is not Limit.STABLE_OFFSET:
+    if bound.limit is not CleanLimit.STABLE_OFFSET:
         return None
     for producer_id, producer in replica.log.producers.producers.items():
         if producer.open_since is not None and producer.open_since <= bound.limited_to:
