@@ -19,6 +19,7 @@ from tests.audits.removed_when_due import RemovedWhenDue
 from tests.audits.second_reading_passes import SecondReading
 from tests.audits.state_places import PlacesFollowed
 from tests.audits.state_producers import ProducersFollowed
+from tests.audits.state_snapshots import SnapshotsFollowed
 
 LAWS: tuple[type[Law], ...] = (
     AcknowledgedCommitted,
@@ -29,6 +30,7 @@ LAWS: tuple[type[Law], ...] = (
     ProducerSequences,
     RemovedWhenDue,
 )
+OBSERVERS = (Observer, SecondReading, ProducersFollowed, PlacesFollowed, SnapshotsFollowed)
 OBSERVED = (
     "decision-justified",
     "derived-state",
@@ -38,8 +40,9 @@ OBSERVED = (
     "places-followed",
     "producers-followed",
     "second-reading",
+    "snapshots-followed",
 )
-"""Violations that the observer alone reports."""
+"""Violations that observers alone report."""
 AUDITS = frozenset({*OBSERVED, *[law.name for law in LAWS]})
 """The names of all violations that audits report."""
 BY_RULES = {
@@ -52,10 +55,8 @@ def register() -> None:
     """Have every run of this process audited."""
     for law in LAWS:
         register_invariant(law)
-    register_observer(Observer)
-    register_observer(SecondReading)
-    register_observer(ProducersFollowed)
-    register_observer(PlacesFollowed)
+    for observer in OBSERVERS:
+        register_observer(observer)
 
 
 @contextmanager
