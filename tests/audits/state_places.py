@@ -9,6 +9,8 @@
   may be found after a crash alone.
 * The place and time of the last pass, and up to where all has been compacted, follow the checkpoint
   and the bounds of coordinated removal.
+* What a replica knows of removed tombstones grows with those that it removes, and where rules hand
+  it on, with what its leader announces; the floor of versions never falls, but with the disk.
 * A replica is in the highest epoch that it has received in a message, or that it campaigns in; it
   falls back with its disk alone, or where rules keep epochs in memory (QuorumState).
 * A follower has fetched from the leader of an epoch when that has answered it since the follower
@@ -46,6 +48,9 @@ class Places:
         checkpoint: Up to where the log was cleaned (exclusive).
         compacted: Up to where each key is there at most once (exclusive).
         last_pass: (end exclusive, time in ms) of the last pass; None before the first.
+        removed_end: One above the highest tombstone that it removed or learnt was removed.
+        announced_end: The highest such offset in an answer to a fetch.
+        floor: The highest version, without its offset, below which it takes no write.
         epoch: The highest epoch it was in.
         message_epoch: The highest epoch in a message that it received.
         answered: (leader, epoch, time in ms) of the newest answer to a fetch, if it follows that
@@ -58,6 +63,9 @@ class Places:
     checkpoint: int = 0
     compacted: int = 0
     last_pass: tuple[int, int] | None = None
+    removed_end: int = 0
+    announced_end: int = 0
+    floor: tuple[int, ...] = ()
     epoch: int = 0
     message_epoch: int = 0
     answered: tuple[str, int, int] | None = None
@@ -111,19 +119,30 @@ class Places:
                 self.answered = None
                 if event.log_end_offset < self.end:
                     self.cut(event.log_end_offset)
+            case on.Cleaned():
+                gone = [each.offset + 1 for each in event.removals if each.reason == "tombstone"]
+                self.removed_end = max([self.removed_end, *gone])
+            case on.LogStartMoved() | on.PrefixDeleted():
+                self.checkpoint = max(self.checkpoint, event.log_start_offset)
+            case on.RemovalBoundMoved():
+                self.compacted = max(self.compacted, event.offset)
+            case _:
+                self._replaced(event)
+
+    def _replaced(self, event: on.Event) -> None:
+        """Takes an event that replaces the whole log."""
+        match event:
             case on.ReplicaWiped() | on.LogEmptied():
                 self.begin_anew(0)
                 self.last_pass = None
+                self.removed_end = self.announced_end = 0
+                self.floor = ()
             case on.LogStartedAfresh():
                 self.begin_anew(event.log_start_offset)
                 self.last_pass = None
             case on.SnapshotInstalled():
                 self.begin_anew(event.end_offset)
                 self.begins(event.epoch, event.end_offset)
-            case on.LogStartMoved() | on.PrefixDeleted():
-                self.checkpoint = max(self.checkpoint, event.log_start_offset)
-            case on.RemovalBoundMoved():
-                self.compacted = max(self.compacted, event.offset)
             case _:
                 pass
 
@@ -159,6 +178,8 @@ class PlacesFollowed:
             epoch = said.state.leader_epoch
         own.message_epoch = max(own.message_epoch, epoch)
         records = isinstance(said, of.FetchResponse) and said.answer is RECORDS
+        if records:
+            own.announced_end = max(own.announced_end, said.removed_tombstone_end)
         chunk = isinstance(said, of.FetchSnapshotResponse) and said.error in _ANSWERED
         fetcher = node.fetcher
         if (records or chunk) and fetcher.leader is not None:
@@ -237,6 +258,7 @@ class PlacesFollowed:
                     replica.name, f"last pass after {what}", replica.last_cleaning, own.last_pass
                 )
         own.last_pass = replica.last_cleaning
+        self._compare_removed(node, own, what)
         if kinds & {on.ReplicaWiped, on.LogEmptied, on.ReplicaRestarted}:
             own.epoch = replica.epoch
         self._look_at_epoch(node, own)
@@ -255,6 +277,17 @@ class PlacesFollowed:
         if kept not in allowed and not older:
             self._differs(replica.name, f"checkpoint after {what}", kept, own.checkpoint)
         own.checkpoint = kept
+
+    def _compare_removed(self, node: Node, own: Places, what: str) -> None:
+        """Compares what the replica knows of tombstones that are gone, which it never forgets."""
+        replica, learns = node.replica, node.rules.replication.lag_guard == "reset_propagated"
+        kept, floor = replica.removed_tombstone_end, replica.version_floor or ()
+        highest = max(own.removed_end, own.announced_end if learns else 0)
+        if not own.removed_end <= kept <= highest:
+            self._differs(node.name, f"removed tombstones after {what}", kept, own.removed_end)
+        if floor < own.floor:
+            self._differs(node.name, f"floor of versions after {what}", floor, own.floor)
+        own.removed_end, own.floor = kept, floor
 
     def _differs(self, name: str, what: str, kept: object, followed: object) -> bool:
         if kept != followed:

@@ -16,6 +16,7 @@ from sim.protocol.events import (
     Event,
     LeaderElected,
     Quiesced,
+    Removal,
     RemovalBoundMoved,
     ReplicaCrashed,
     ReplicaWiped,
@@ -106,6 +107,10 @@ def a_later_pass(replica: Replica) -> None:
     replica.last_cleaning = (1, 8)
 
 
+def more_removed(replica: Replica) -> None:
+    replica.removed_tombstone_end = 1
+
+
 def an_untold_epoch(replica: Replica) -> None:
     replica.epoch = 2
 
@@ -122,6 +127,7 @@ def an_older_epoch(replica: Replica) -> None:
         (a_higher_checkpoint, "checkpoint after Quiesced"),
         (more_compacted, "compacted after Quiesced"),
         (a_later_pass, "last pass after Quiesced"),
+        (more_removed, "removed tombstones after Quiesced"),
         (an_untold_epoch, "epoch"),
         (an_older_epoch, "epoch"),
     ],
@@ -175,6 +181,18 @@ def test_bounds_of_removal_say_what_is_compacted() -> None:
     world = World()
     world.replica.cleanly_compacted_offset = world.replica.removal_bound = 2
     assert world.happened(RemovalBoundMoved("r1", 2, 2)) == []
+
+
+def test_removed_tombstones_and_the_floor_of_versions_are_not_forgotten() -> None:
+    world = World()
+    world.replica.removed_tombstone_end, world.replica.version_floor = 2, (1, 5)
+    gone = replace(a_pass(1, first=1), removals=(Removal(1, 2, "k", "tombstone", None),))
+    assert world.happened(gone) == []
+    world.replica.removed_tombstone_end, world.replica.version_floor = 1, (1, 4)
+    assert world.happened(AT_REST) == [
+        "removed tombstones after Quiesced",
+        "floor of versions after Quiesced",
+    ]
 
 
 def test_a_new_disk_knows_nothing() -> None:
