@@ -33,6 +33,11 @@ from sim.simulate.cluster.network import CONTROLLER, Overdue
 from sim.simulate.cluster.node import Node
 
 NAME: Final = "places-followed"
+_TO_A_FOLLOWER: Final = (
+    of.FetchResponse,
+    of.FetchSnapshotResponse,
+    of.OffsetsForLeaderEpochResponse,
+)
 _ANSWERED: Final = (NO_ERROR, ErrorCode.SNAPSHOT_NOT_FOUND)
 """Answers to a request for a part of a snapshot that come from a leader."""
 
@@ -48,6 +53,7 @@ class Places:
         checkpoint: Up to where the log was cleaned (exclusive).
         compacted: Up to where each key is there at most once (exclusive).
         last_pass: (end exclusive, time in ms) of the last pass; None before the first.
+        number: The number of the last request that was answered.
         removed_end: One above the highest tombstone that it removed or learnt was removed.
         announced_end: The highest such offset in an answer to a fetch.
         floor: The highest version, without its offset, below which it takes no write.
@@ -63,6 +69,7 @@ class Places:
     checkpoint: int = 0
     compacted: int = 0
     last_pass: tuple[int, int] | None = None
+    number: int = 0
     removed_end: int = 0
     announced_end: int = 0
     floor: tuple[int, ...] = ()
@@ -181,11 +188,15 @@ class PlacesFollowed:
         if records:
             own.announced_end = max(own.announced_end, said.removed_tombstone_end)
         chunk = isinstance(said, of.FetchSnapshotResponse) and said.error in _ANSWERED
-        fetcher = node.fetcher
-        if (records or chunk) and fetcher.leader is not None:
-            fenced = node.rules.replication.response_fencing
-            if said.correlation_id == fetcher.number or not fenced:
-                own.answered = fetcher.leader, fetcher.epoch, node.context.now_ms
+        if not isinstance(said, _TO_A_FOLLOWER):
+            return
+        # Of the answers to one request the first counts.
+        fetcher, number = node.fetcher, said.correlation_id
+        counts = number == fetcher.number != own.number
+        own.number = number if counts else own.number
+        counts = counts or not node.rules.replication.response_fencing
+        if counts and (records or chunk) and fetcher.leader is not None:
+            own.answered = fetcher.leader, fetcher.epoch, node.context.now_ms
 
     def _look_at_fetcher(self, node: Node, own: Places) -> None:
         """Compares whether a follower has fetched, as it knows it, with the answers so far."""
@@ -194,6 +205,7 @@ class PlacesFollowed:
         if follows is None or (answered is not None and answered[:2] != follows):
             own.answered = answered = None
         late = answered is not None and answered[2] < node.context.now_ms
+        late = late and node.rules.replication.response_fencing
         if (
             follows is not None
             and fetcher.fetched != (answered is not None)

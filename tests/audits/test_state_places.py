@@ -23,7 +23,12 @@ from sim.protocol.events import (
 )
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.replication import Replica
-from sim.protocol.replication.messages import RECORDS, BeginQuorumEpochRequest, FetchResponse
+from sim.protocol.replication.messages import (
+    RECORDS,
+    Answer,
+    BeginQuorumEpochRequest,
+    FetchResponse,
+)
 from sim.protocol.replication.replica import truncate, wipe
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
@@ -245,6 +250,15 @@ def test_a_follower_has_fetched_when_its_leader_has_answered(
     world.fetcher.fetched = fetched
     world.context.now_ms += 1
     assert world.hears(answered(3)) == reports
+
+
+def test_of_two_answers_to_one_request_the_first_counts() -> None:
+    world = World()
+    world.fetcher.leader, world.fetcher.epoch = "r2", 1
+    world.hears(replace(answered(), answer=Answer.NOT_LEADER))
+    world.hears(answered())
+    world.context.now_ms += 1
+    assert world.hears(answered(3)) == []
 
 
 def test_a_crash_and_another_leader_end_what_was_fetched() -> None:
