@@ -18,7 +18,7 @@ class ConsumerContinues(Law):
     record given next may be of an epoch below p, or of one above that began below P(c): its log
     parts from what the consumer has read, so it should have been sent back. Nor is it sent back
     (`log_truncated`) by a log that has a record of epoch p at P(c) - 1; one that ends below P(c) is
-    told by its epochs, not by its end (`above_log_end`). A log with older records
+    told by its epochs, not by its end (`above_log_end`), if it has any. A log with older records
     there is not told from one that has what was read (SubscriptionState.maybeCompleteValidation).
 
     The log start is that of the replica which answered, at the time when the answer arrives; it may
@@ -96,16 +96,20 @@ class ConsumerContinues(Law):
 
     def _look_for_cause(self, event: ConsumerReset, before: int, passed: int) -> None:
         """The log that sends it back does not have what it has read."""
-        lineage = self.replicas[event.replica].lineage
+        view = self.replicas[event.replica]
+        lineage, empty = view.lineage, view.log_end_offset == view.log_start_offset
         known = self.written.get(lineage[before - 1]) if before <= len(lineage) else None
         says = (
             "{reader} has read epoch {epoch_read} up to {before} and was sent back to {offset} by "
         )
-        if event.cause == "above_log_end":
+        by_end = event.cause == "above_log_end"
+        if by_end:
             says += "{replica} for its log end; it has not looked at epochs."
         else:
             says += "{replica}, whose log has the same there."
-        if event.cause == "above_log_end" or (known is not None and known.batch.epoch == passed):
+        if by_end and empty:
+            return  # it knows no epochs
+        if by_end or (known is not None and known.batch.epoch == passed):
             told = {"before": before, "epoch_read": passed}
             position, reader = event.position, event.consumer
             self.broken(event.replica, position, None, says, reader=reader, **told)
