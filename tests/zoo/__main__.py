@@ -18,12 +18,12 @@ from threading import Lock
 from sim.files.atomic import replace_text
 from tests.zoo.detecting import Detectors
 from tests.zoo.page import page
-from tests.zoo.planted import DEFECTS, Planted, code_digest
+from tests.zoo.planted import DEFECTS, UNDETECTED, Planted, code_digest
 from tests.zoo.results import Results, read, write
 
 
 def main(given: Sequence[str]) -> int:
-    """Does what the arguments say; status 1 = something is detected by nothing."""
+    """Does what the arguments say; status 1 = nothing detects something, and no class says why."""
     chosen = _parser().parse_args(given)
     results = read(chosen.data)
     defects = [
@@ -35,8 +35,9 @@ def main(given: Sequence[str]) -> int:
     left = [one.name for one in defects if one.name in results and not results[one.name].detected]
     print(f"{len(defects) - len(left)} of {len(defects)} are detected")
     for name in left:
-        print(f"nothing detects {name}")
-    return 1 if left else 0
+        kind = UNDETECTED[name].kind if name in UNDETECTED else "not looked into"
+        print(f"nothing detects {name} ({kind})")
+    return 0 if UNDETECTED.keys() >= {*left} else 1
 
 
 def _plant_all(defects: Sequence[Planted], results: Results, chosen: argparse.Namespace) -> None:

@@ -6,7 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tests.zoo.planted import DEFECTS, NEWEST, OF_CHECKS, OF_LOGS, Planted
+from tests.zoo.planted import (
+    CLASSES,
+    DEFECTS,
+    NEWEST,
+    OF_CHECKS,
+    OF_LOGS,
+    UNDETECTED,
+    Planted,
+    Undetected,
+)
 from tests.zoo.results import Result, Results
 
 ABOUT = (
@@ -39,6 +48,12 @@ SOON = (
     "Defects that were shown within the first runs, without the group kafka logs; a cell is empty"
     " where some defects had fewer runs."
 )
+NOT_DETECTED = (
+    "Neither random runs nor the suite nor tests of the package notice these. "
+    + "; ".join(f"*{name}*: {what}" for name, what in CLASSES.items())
+    + "."
+)
+UNKNOWN = Undetected("not looked into", "")
 UNSEEN = "Random runs are not tried for these: the behaviour with the defect violates no promise."
 
 
@@ -72,10 +87,19 @@ def _page(tried: Sequence[_Tried]) -> Iterator[str]:
     unseen = [one.defect for one in tried if one.defect.unseen]
     yield from ("", "## What no random run can show", "", UNSEEN, "")
     yield from _names("why", unseen, lambda one: one.unseen)
-    undetected = [one.defect for one in tried if not one.result.detected]
+    undetected = [one for one in tried if not one.result.detected]
     if undetected:
-        yield from ("", "## What nothing detects", "")
-        yield from _names("group", undetected, lambda one: _words(one.group))
+        yield from ("", "## What nothing detects", "", NOT_DETECTED, "")
+        yield from _table(("class", "defect", "runs that differed", "why"), *_reasons(undetected))
+
+
+def _reasons(undetected: Sequence[_Tried]) -> Iterator[tuple[object, ...]]:
+    """The class of each defect that nothing detects, and why, in the order of the classes."""
+    order = [*CLASSES, UNKNOWN.kind]
+    rows = [(UNDETECTED.get(one.defect.name, UNKNOWN), one) for one in undetected]
+    for said, one in sorted(rows, key=lambda row: order.index(row[0].kind)):
+        touched = f"{one.result.touched} of {one.result.tries}"
+        yield said.kind, f"`{one.defect.name}`", touched, said.why
 
 
 def _names(title: str, defects: Sequence[Planted], by: Callable[[Planted], str]) -> Iterator[str]:

@@ -11,6 +11,9 @@ behind `#`; perhaps behind `##` why no random run can show it; the file below `s
 in; and lines of that file as a patch has them, which occur there once. Those of `kafka_logs` are
 errors of the cleaner, which the recorded answers of Kafka to random logs have to detect.
 
+`defects/undetected.txt` has, for each defect that nothing detects, the name, its class of `CLASSES`
+and the reason, between colons.
+
 `python -m tests.zoo.planted NAME MODULE ARGUMENT ...` runs a Python module in a product with that
 defect; an empty name is none. No file is changed: the importer compiles the module of the defect
 from the text with the error in it. Nothing of `sim` is imported before.
@@ -38,6 +41,26 @@ OF_LOGS = "kafka_logs"
 """The group that is compared with Kafka's own cleaner."""
 OF_CHECKS = "checks"
 """The group of defects in the checks: what those overlook, no run can show."""
+
+CLASSES = {
+    "never touched": "what is wrong never mattered to any decision, in random runs or the suite",
+    "touched without effect": "state differed, and nothing came of it",
+    "effect": "a run went on otherwise, and no promise minds",
+    "equivalent": "no behaviour differs; the reason is the proof",
+}
+"""Why nothing detects a defect, by class."""
+
+
+class Undetected(NamedTuple):
+    """The reason why nothing detects a defect.
+
+    Attributes:
+        kind: Its class, a key of `CLASSES`.
+        why: The situation that is never met, the promise that is missing, or the proof.
+    """
+
+    kind: str
+    why: str
 
 
 class Planted(NamedTuple):
@@ -108,6 +131,15 @@ def _in_files() -> Iterator[Planted]:
 
 DEFECTS = {one.name: one for one in _in_files()}
 """All of them by name, in the order of groups and files."""
+
+
+def _undetected() -> dict[str, Undetected]:
+    lines = (FOLDER / "undetected.txt").read_text(encoding="utf-8").splitlines()
+    return {name: Undetected(kind, why) for name, kind, why in (x.split(": ", 2) for x in lines)}
+
+
+UNDETECTED = _undetected()
+"""The defects that nothing detects, by name, each with its class and the reason."""
 
 
 @cache

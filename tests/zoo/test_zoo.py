@@ -7,7 +7,7 @@ import pytest
 from tests.zoo.detecting import Detectors, failed_test, suite
 from tests.zoo.draws import Draw, draws
 from tests.zoo.page import page
-from tests.zoo.planted import DEFECTS, NEWEST, OF_LOGS, Planted
+from tests.zoo.planted import CLASSES, DEFECTS, NEWEST, OF_LOGS, UNDETECTED, Planted
 from tests.zoo.results import Result, read, write
 
 
@@ -28,6 +28,13 @@ def test_half_of_the_newest_series_is_judged_and_nothing_that_was_looked_at() ->
 
     assert 0.3 < sum(one.judged for one in newest) / len(newest) < 0.6
     assert not any(one.judged for one in DEFECTS.values() if one.series < NEWEST)
+
+
+def test_each_defect_that_nothing_detects_has_its_class() -> None:
+    results = read(Path(__file__).parents[2] / "reports/zoo.json")
+
+    assert {said.kind for said in UNDETECTED.values()} <= CLASSES.keys()
+    assert {*UNDETECTED} == {name for name, result in results.items() if not result.detected}
 
 
 def test_a_defect_is_detected_by_the_file_that_detected_it_last_time(detectors: Detectors) -> None:
