@@ -1,0 +1,68 @@
+"""Runs on whose verdict the oracle of traces depends for one thing, and near misses beside them."""
+
+from pathlib import Path
+
+import pytest
+
+import sim
+from sim.check.certify import Certificate, certify
+
+STORY = """\
+format: replog-story/1
+id: prefix
+title: "A prefix is deleted, for which a snapshot stands or not"
+source: KIP-630
+replicas: [r1, r2]
+steps:
+  - elect r1 1
+  - append r1 a A
+  - append r1 b B
+  - sync r2 r1
+  - sync r2 r1
+  - snapshot r2 2
+{wipe}  - sync r2 r1
+  - sync r2 r1
+  - delete_prefix r2 2
+expect: {{violated: []}}
+"""
+
+SCENARIO = """\
+format: replog-scenario/1
+title: A voter loses its tail while another one is down
+source: Raft, figure 2, persistent state
+seed: 5
+duration_ms: 4000
+rules: {{commit: majority, flush: interval}}
+topic: {{segment.bytes: 100000}}
+workload:
+  - {{at: 200, key: A, value: a}}
+  - {{at: 300, key: B, value: b}}
+faults:
+  - {{at: 1000, crash: r3, for_ms: 1500{how}}}
+  - {{at: 1200, crash: r2, for_ms: 300, power_loss: true}}
+expect: {{violated: []}}
+"""
+
+
+def certified(text: str, folder: Path) -> Certificate:
+    file = folder / "case.yaml"
+    file.write_text(text, encoding="utf-8")
+    return certify(sim.run(file).save_trace(folder / "trace.ndjson").read_bytes())
+
+
+@pytest.mark.parametrize("wipe", ["", "  - wipe r2\n"])
+def test_the_snapshots_of_an_old_disk_cover_no_prefix(wipe: str, tmp_path: Path) -> None:
+    made = certified(STORY.format(wipe=wipe), tmp_path)
+    broken = {"prefix-deletion-safety", "snapshot-at-log-start"} if wipe else set()
+
+    assert made.differing == []
+    assert broken == set(made.found)
+
+
+@pytest.mark.parametrize(("how", "left_at"), [("", None), (", power_loss: true", 1200)])
+def test_a_voter_that_is_down_keeps_what_is_on_its_disk(
+    how: str, left_at: int | None, tmp_path: Path
+) -> None:
+    made = certified(SCENARIO.format(how=how), tmp_path)
+
+    assert made.left_at == left_at
