@@ -72,7 +72,7 @@ class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
         self.reached: str | None = None
         self._started_s = 0.0
         self._started_bytes = 0
-        self._told_s: float | None = None
+        self._reported_s: float | None = None
 
     def __enter__(self) -> bounded:
         """Starts to measure time and memory."""
@@ -108,11 +108,11 @@ class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
     def look(self) -> None:
         """Raises BoundReached if a bound is exceeded, unless it was raised a moment ago."""
         now_s = time.monotonic()
-        if self._told_s is not None and now_s - self._told_s < _AGAIN_AFTER_S:
+        if self._reported_s is not None and now_s - self._reported_s < _AGAIN_AFTER_S:
             return
         reason = self._excess(now_s, resident_bytes())
         if reason is not None:
-            self._told_s = now_s
+            self._reported_s = now_s
             raise BoundReached(reason)
 
     def leave_out(self, inner: bounded) -> None:
@@ -152,7 +152,7 @@ def each_run_within(bounds: Bounds) -> Iterator[None]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Holds back bounds until the block ends, as for a file that is opened, written and closed."""
+    """Delays a reached bound to the end of the block, so that a file in it is written whole."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
     try:
         yield
@@ -198,7 +198,7 @@ class _Timer:
                 signal.setitimer(signal.ITIMER_REAL, left_s, every_s)
 
     def forget(self) -> None:
-        """Drops all blocks, in a process that was forked."""
+        """Drops the bounds of the parent process, in a process that was forked."""
         self._waiting.clear()
 
     def _ring(self, _signal: int, _frame: FrameType | None) -> None:

@@ -27,7 +27,7 @@ from sim.check.registry import (
     registered_invariants,
 )
 from sim.errors import BadInput
-from sim.files.plugin_calls import told
+from sim.files.plugin_calls import in_one_line
 from sim.protocol.compaction.extending import (
     REGISTERED,
     Registered,
@@ -211,7 +211,7 @@ def _load(module: str, *, folder: str | None) -> None:
         forget_observers(observing)
         if isinstance(error, BadInput):
             raise BadInput(f"plugin {module}: {' '.join(str(error).split())}") from None
-        raise BadInput(f"plugin {module}: cannot be imported: {told(error)}") from None
+        raise BadInput(f"plugin {module}: cannot be imported: {in_one_line(error)}") from None
     grown = (len(REGISTERED), len(registered_invariants()), len(_OBSERVERS))
     if grown == (before, laws, observing) and not (registered_by(module) or invariants_by(module)):
         raise BadInput(

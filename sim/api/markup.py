@@ -15,7 +15,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def facts(rows: Iterable[tuple[str, object]]) -> str:
-    """A table of names and what they are; a row whose value is empty is left out."""
+    """A table of two columns, name and value; rows with an empty value are left out."""
     cells = "".join(
         f"<tr><th {_LEFT}>{shown(name)}</th><td {_LEFT}>{shown(value)}</td></tr>"
         for name, value in rows

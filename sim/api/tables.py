@@ -41,14 +41,14 @@ class Column(NamedTuple):
 
 
 class ViolationRow(NamedTuple):
-    """A violation with the time since when the logs were so, for a row of violations."""
+    """A violation, and the time from which the logs were in the state that violates."""
 
     found: Any
     since: int
 
 
 class ReplicaRow(NamedTuple):
-    """A replica, for a row of replicas; with an offset, for a row of records."""
+    """The replica of a row of `REPLICAS`, or with `offset` the record of a row of `RECORDS`."""
 
     history: ClusterHistory
     view: ReplicaView

@@ -195,7 +195,7 @@ COSTS: dict[str, str] = {
     "bytes_retained": "bytes retained",
     "bytes_replicated": "bytes replicated",
     "empty_batches": "empty batches",
-    "gaps_learned": "gaps told to followers",
+    "gaps_learned": "gaps announced to followers",
     "log_ends_persisted": "log ends written down",
     "tombstones_removed_early": "tombstones removed that KIP-630's sentence keeps",
     "resurrections": "times that a replica showed a deleted key",

@@ -107,7 +107,7 @@ class Invariant:
         """Sets up what is kept between events."""
 
     def counters(self) -> dict[str, int]:
-        """Counts beside violations, by name of the counter (`sim.check.counters`)."""
+        """Numbers that the invariant adds to a run, by counter (`sim.check.counters`)."""
         return {}
 
     def describe(self, uid: int) -> RecordSeen:

@@ -73,7 +73,9 @@ class Queries(Facts):
         )
 
     def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:
-        """Other replicas, down or up, that end at or below a tombstone and hold values it beats.
+        """Other replicas whose log ends at or below a tombstone, with the values it beats there.
+
+        They may be down.
 
         Each is paired with every such value that is not aborted, in order of creation, then of
         appends.

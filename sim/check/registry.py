@@ -17,7 +17,7 @@ from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant, Report
 from sim.check.listening import GROUPS, Handler, events_by_method, handlers_of, methods_of
 from sim.errors import BadInput, PluginError, did_you_mean
-from sim.files.plugin_calls import Guarded, told
+from sim.files.plugin_calls import Guarded, in_one_line
 
 INVARIANTS: dict[str, type[Invariant]] = {}
 """Every invariant by name, once `discover` was called: Replog's own in alphabetical order, then
@@ -126,7 +126,7 @@ def guarded_handlers_of(
     try:
         handlers = handlers_of(cls(history, report))
     except Exception as error:
-        raise PluginError(f"{label}: raises {told(error)}") from error
+        raise PluginError(f"{label}: raises {in_one_line(error)}") from error
     methods = methods_of(cls)
     return {kind: Guarded(f"{label}, {methods[kind]}", handlers[kind]) for kind in handlers}
 

@@ -120,14 +120,14 @@ def _status(words: Sequence[str]) -> int:
     except OSError as error:
         if error.filename is None and error.strerror is None:
             raise
-        complain(one_line(_told(error)))
+        complain(one_line(_refused_by_system(error)))
         write_no_more()
         status = EXIT_BAD_INPUT
     return status if isinstance(status, int) else EXIT_FAILED
 
 
-def _told(error: OSError) -> str:
-    """What the system refused, in one line."""
+def _refused_by_system(error: OSError) -> str:
+    """The operation that the system refused, in one line."""
     if error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if error.errno == errno.ENOENT:  # nothing else fails so without a name
@@ -174,7 +174,7 @@ def _help(group: str) -> str:
     """The commands of a group, or all, each with its summary."""
     parser = Parser(group, GROUPS.get(group, ABOUT))
     parser.epilog = f"What a command takes: {parser.prog} COMMAND --help"
-    plain = argparse.ArgumentParser  # what each takes is told by its own help
+    plain = argparse.ArgumentParser  # what each takes is in its own help
     commands = parser.add_subparsers(title="Commands", metavar="COMMAND", parser_class=plain)
     for name in _names(group):
         summary = GROUPS[name] if name in GROUPS else COMMANDS[name].summary

@@ -76,7 +76,7 @@ def explain(
             that is violated).
         what_if: Also find the event after which the violation was unavoidable, and the single
             changes that avoid it.
-        within: With --what-if: stop after so many seconds, with the results so far.
+        within: With --what-if: seconds after which it stops, with the results so far.
         tries: With --what-if: number of futures from each moment.
     """
     run, wanted = _opened(file, about, seed, rule)
@@ -230,7 +230,7 @@ def shrink(
         run_id: The number of a run, in the folder of a sweep.
         output: The file to write, also during the search; a folder gets a file named after the
             case (default: print the result).
-        within: Stop after so many seconds, with the best result so far.
+        within: Seconds after which it stops, with the best result so far.
         invariant: The invariant whose first violation counts (default: the first one violated, of
             those that the file expects if it expects any).
         shortest: Also search all schedules of the result's small world for a shorter story, for the
@@ -282,7 +282,7 @@ def _case_to_shrink(file: Path, run_id: int | None, invariant: str | None) -> Sh
 
 
 def _files_beside(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The ends of names, and the texts, of the files that a shrink writes beside its result."""
+    """Suffixes of names, and texts, of the further files that a shrink writes."""
     if document["near_miss"] is not None:
         yield "near_miss", document["near_miss"]["text"]
     if "shorter" in document:

@@ -133,7 +133,7 @@ def causes(folder: Folder, *, shrink: bool = False, as_json: Json = False) -> in
     from sim.study.causes import add_witnesses, causes_of
 
     found = causes_of(folder)
-    found = add_witnesses(found, told=tell_witness, kept_only=not shrink)
+    found = add_witnesses(found, on_witness=tell_witness, kept_only=not shrink)
     return print_answer(as_json, found.as_json(), partial(_show_causes, found))
 
 
@@ -254,8 +254,8 @@ def explore(
         resume: Skip the searches that are done in DIR, and continue those that were stopped, each
             behind its last level; prints how many were done.
         processes: Number of searches at the same time; on Spark one.
-        seconds: Stop a search after so many seconds, with the results so far; 0 for no bound.
-        memory_mb: Stop a search whose memory has grown by so many MB; 0 for no bound.
+        seconds: Seconds after which a search stops, with the results so far; 0 for no bound.
+        memory_mb: Growth of memory in MB at which a search stops; 0 for no bound.
     """
     from sim.study.explore import check_installation
 
@@ -278,7 +278,7 @@ def explore(
             asked,
             processes=processes,
             bounds=bounds,
-            told=partial(_tell_level, bounds),
+            on_level=partial(_tell_level, bounds),
             done=done,
             keep=keep,
             engine=engine,

@@ -75,7 +75,7 @@ def suite(
 
 
 class _Reports(NamedTuple):
-    """The reports of a suite, beside its rows on the terminal.
+    """The files and the folder to which a suite reports.
 
     Attributes:
         junit: File of JUnit XML.

@@ -292,7 +292,7 @@ def report(
     if quote_in is not None:
         check_writable(quote_in, what=f"--quote-in {quote_in}")
     written = write_report(
-        found, grids, shrink=not no_shrink, told_witness=tell_witness, quote_in=quote_in
+        found, grids, shrink=not no_shrink, on_witness=tell_witness, quote_in=quote_in
     )
     if as_json:
         print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())

@@ -49,7 +49,7 @@ def certify(trace: Path, *, as_json: Json = False) -> int:
             name: {"at": at, "replica": replica, "offset": offset, "sentence": _law_of(name)}
             for name, (at, (replica, offset)) in made.found.items()
         },
-        "told": made.told,
+        "reported": made.reported,
     }
     status = EXIT_FAILED if made.differing else 0
     return print_answer(as_json, document, partial(_show, made, not_judged), status=status)
@@ -63,7 +63,7 @@ def _law_of(name: str) -> str:
 
 def _show(made: Certificate, not_judged: Iterable[str]) -> None:
     for name in made.judged:
-        ours, run = made.found.get(name), made.told.get(name)
+        ours, run = made.found.get(name), made.reported.get(name)
         places = None if run is None else (run["at"], (run["replica"], run["offset"]))
         if ours == places:
             continue
@@ -77,7 +77,7 @@ def _show(made: Certificate, not_judged: Iterable[str]) -> None:
     if made.left_at is not None:
         print(f"the run left the durability contract at {made.left_at}: judged until then")
     print("not judged: " + ", ".join(not_judged))
-    both = sum(name in made.told for name in made.found)
+    both = sum(name in made.reported for name in made.found)
     verdict = f"disagree about {', '.join(made.differing)}" if made.differing else "agree"
     print(f"{verdict}: {len(made.judged)} invariants judged, {both} violated by both")
 

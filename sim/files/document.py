@@ -256,7 +256,7 @@ def clipped(text: str, length: int = _SHOWN) -> str:
     return text if len(text) <= length else f"{text[:length]}…"
 
 
-def told_together(complaints: Sequence[str], *, more: int = 0) -> BadInput:
+def joint_error(complaints: Sequence[str], *, more: int = 0) -> BadInput:
     """The error with the first complaints about a file, a line each, and the number of others.
 
     Args:
@@ -294,7 +294,7 @@ class Complaints:
 
     @property
     def enough(self) -> bool:
-        """True where there are so many complaints that further ones are of no use."""
+        """True once the largest number of complaints is reached."""
         return len(self.lines) >= ENOUGH
 
     def end(self, document: Document | None = None) -> None:
@@ -305,7 +305,7 @@ class Complaints:
         """
         if self.lines:
             lines = dict.fromkeys(self.lines)
-            raise told_together(list(lines) if document is None else document.in_order(lines))
+            raise joint_error(list(lines) if document is None else document.in_order(lines))
 
 
 def listed(values: Iterable[object]) -> str:

@@ -22,9 +22,9 @@ from sim.files.document import (
     Document,
     Location,
     Place,
+    joint_error,
     listed,
     shown,
-    told_together,
     unknown_field,
     unknown_value,
 )
@@ -174,7 +174,7 @@ def _bad_input(
         found.setdefault(where, (location, []))[1].append(text)
     in_order = sorted(found.items(), key=lambda one: one[0][0])
     lines = [document.problem(way, _either(texts)) for _where, (way, texts) in in_order]
-    return told_together(lines, more=max(0, len(errors) - ENOUGH))
+    return joint_error(lines, more=max(0, len(errors) - ENOUGH))
 
 
 @lru_cache(maxsize=16)

@@ -39,7 +39,7 @@ class Guarded:
         except PluginError:
             raise
         except Exception as error:
-            where = f"{self._label}: raises {told(error)} at {shortly(argument)}"
+            where = f"{self._label}: raises {in_one_line(error)} at {shortly(argument)}"
             raise PluginError(where) from error
         found = None if self._problem is None else self._problem(argument, answer)
         if found is not None:
@@ -47,7 +47,7 @@ class Guarded:
         return answer
 
 
-def told(error: BaseException) -> str:
+def in_one_line(error: BaseException) -> str:
     """An exception in one line: its class and its message."""
     said = " ".join(str(error).split())
     return one_line(f"{type(error).__name__}{': ' if said else ''}{said}", longest=TEXT_MAX)

@@ -1,1 +1,1 @@
-"""Who decides when: scenarios, the cluster, stories and log files, and a run of them."""
+"""Simulations: scenarios, the cluster, stories, log files and their runs, which decide on time."""

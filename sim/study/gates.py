@@ -141,7 +141,7 @@ class GateFinding(NamedTuple):
 
     @property
     def p(self) -> float | None:
-        """Chance of so many runs, or more, at the rate of the budget (exact binomial test)."""
+        """Probability of this many runs or more at the budgeted rate (exact binomial test)."""
         if self.limit is None or not self.judged:
             return None
         return float(stats.binom.sf(self.violated - 1, self.judged, self.limit))

@@ -114,7 +114,7 @@ def main() -> int:
             if audits:
                 print(f"{name}: audits find {', '.join(audits)}", flush=True)
             left += made.left_at is not None
-            violated.update(name for name in made.found if name in made.told)
+            violated.update(name for name in made.found if name in made.reported)
             if made.differing:
                 disagreeing += 1
                 print(f"{name}: {', '.join(made.differing)}", flush=True)

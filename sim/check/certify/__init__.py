@@ -21,22 +21,22 @@ class Certificate(NamedTuple):
     """The violations that the oracle found, and those of the run's verdict.
 
     Attributes:
-        judged: The invariants that were judged; `found` and `told` are of these.
+        judged: The invariants that were judged; `found` and `reported` are of these.
         found: Time and place of the first violation by invariant.
-        told: First violation in the verdict of the run by invariant.
+        reported: First violation in the verdict of the run by invariant.
         left_at: Time at which the run left the durability contract, after which nothing is judged;
             None if it did not.
     """
 
     judged: list[str]
     found: dict[str, tuple[int, Where]]
-    told: dict[str, Row]
+    reported: dict[str, Row]
     left_at: int | None
 
     @property
     def differing(self) -> list[str]:
-        """The invariants that only one of the two finds violated."""
-        return [name for name in self.judged if (name in self.found) != (name in self.told)]
+        """Invariants that this oracle finds violated and the run does not, or the reverse."""
+        return [name for name in self.judged if (name in self.found) != (name in self.reported)]
 
 
 def certify(text: bytes) -> Certificate:
@@ -55,9 +55,11 @@ def certify(text: bytes) -> Certificate:
             _look(judge, row, found, before=True)
             judge.apply(row)
             _look(judge, row, found, before=False)
-        told = {one["invariant"]: one for one in reversed(trace.verdict["violations"])}
+        reported = {one["invariant"]: one for one in reversed(trace.verdict["violations"])}
         first = {name: found[name] for name in judged if name in found}
-        return Certificate(judged, first, {n: told[n] for n in judged if n in told}, left_at)
+        return Certificate(
+            judged, first, {n: reported[n] for n in judged if n in reported}, left_at
+        )
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         where = f"{row.get('event', 'the header')} at {row.get('at', 0)}"
         what = f"no {error}" if isinstance(error, KeyError) else OF_ANOTHER_KIND

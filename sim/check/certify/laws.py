@@ -177,7 +177,7 @@ def state_machine_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterabl
 
 @law("HighWatermarkMoved", "IsrChanged")
 def committed_replicated(judge: Judge, one: RebuiltReplica, row: Row) -> Iterable[Where]:
-    """Each in-sync replica, or a majority of the voters, lacks nothing below N."""
+    """Below the high watermark each in-sync replica, or a majority of the voters, has all."""
     if one.name != judge.leader or not (row.get("leading") or row.get("joined")):
         return []
     isr = judge.header["commit"] == "isr"
@@ -317,8 +317,8 @@ def consumer_tombstone_visibility(judge: Judge, one: RebuiltReplica, row: Row) -
     for x in judge.bests[0].values():
         if x.tombstone and row["start"] <= x.offset < row["end"]:
             seen = [(s, at >= row["now_ms"] - judge.retention) for s, at in given.values()]
-            told = any(s is x or (s.key == x.key and s.offset > x.offset) for s, _ in seen)
-            if not told and any(x.beats(s) and recent for s, recent in seen):
+            seen_before = any(s is x or (s.key == x.key and s.offset > x.offset) for s, _ in seen)
+            if not seen_before and any(x.beats(s) and recent for s, recent in seen):
                 yield one.name, x.offset
 
 

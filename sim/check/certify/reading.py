@@ -157,9 +157,11 @@ def is_tombstone(record: Row, mark: str) -> bool:
 def in_force(trace: Trace) -> tuple[list[Row], list[str]]:
     """Strategies and tombstone marks that were in force, the promised one first."""
     strategies, marks = [trace.header["strategy"]], [trace.header["tombstone_mark"]]
-    told = [one for one in trace.events if one["event"] == "ConfigChanged" and not one["initial"]]
+    changes = [
+        one for one in trace.events if one["event"] == "ConfigChanged" and not one["initial"]
+    ]
     rules = trace.header["rules"]
-    for change in [{}, *(dict(row["settings"]) for row in told)]:
+    for change in [{}, *(dict(row["settings"]) for row in changes if not row["initial"])]:
         rules = {**rules, **change}
         name, header, form = (rules[one] for one in ("strategy", "strategy_header", "header_form"))
         strategies.append({"name": name, "header": header, "header_form": form})

@@ -121,8 +121,8 @@ class LeaderCompleteness(LogInvariant):
         missing = self.history.first_missing(view, committed, twice_counts=True)
         if missing is not None:
             end, lacked = view.log_end_offset, self.committed[missing]
-            told = {"epoch": event.epoch, "log_end": end, "committed_below": committed}
-            self.broken(event.replica, missing, record=lacked, **told)
+            evidence = {"epoch": event.epoch, "log_end": end, "committed_below": committed}
+            self.broken(event.replica, missing, record=lacked, **evidence)
 
 
 class HoleJustified(LogInvariant):

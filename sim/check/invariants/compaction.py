@@ -49,8 +49,8 @@ class CleanPrefix(Invariant):
                 if event.protected_offset in held:
                     held.remove(event.protected_offset)
                 if len(held) > 1:
-                    told = {"clean_below": below, "counted": len(held)}
-                    self.broken(view.name, held[-1], key, holds=tuple(held), **told)
+                    evidence = {"clean_below": below, "counted": len(held)}
+                    self.broken(view.name, held[-1], key, holds=tuple(held), **evidence)
 
 
 class CompactionBound(Invariant):
@@ -112,9 +112,9 @@ class CompactionLagBound(Invariant):
             record = self.written[uid].record if uid > 0 else None
             waited_ms = event.now_ms - record.timestamp_ms if record and record.key else 0
             if waited_ms > limit_ms:
-                told = {"waited_ms": waited_ms, "limit_ms": limit_ms, "max_lag_ms": max_lag_ms}
-                told["difference_max_ms"] = difference_max_ms
-                self.broken_by(event.replica, uid, offset, **told)
+                evidence = {"waited_ms": waited_ms, "limit_ms": limit_ms, "max_lag_ms": max_lag_ms}
+                evidence["difference_max_ms"] = difference_max_ms
+                self.broken_by(event.replica, uid, offset, **evidence)
                 return
 
 
@@ -131,7 +131,7 @@ class LagMetric(Invariant):
     explained_by = "event"
     in_stories = False
     says = (
-        "{replica} reports a compaction delay of {told_secs} s, but its log is overdue by "
+        "{replica} reports a compaction delay of {reported_secs} s, but its log is overdue by "
         "{overdue_secs} s."
     )
 
@@ -139,7 +139,7 @@ class LagMetric(Invariant):
         """Compares the metric with the delay of this very look."""
         overdue_secs = event.delay_ms // 1000
         if event.metric_secs != overdue_secs:
-            self.broken(event.replica, told_secs=event.metric_secs, overdue_secs=overdue_secs)
+            self.broken(event.replica, reported_secs=event.metric_secs, overdue_secs=overdue_secs)
 
 
 _EPOCH = (
@@ -191,8 +191,8 @@ class RecordImmutable(ReaderInvariant):
             for record in batch.records[:1]:
                 epoch, appended_in = batch.epoch, self.written[record.uid].batch.epoch
                 if epoch != appended_in:
-                    told = {"epoch": epoch, "appended_in": appended_in}
-                    self.broken(event.replica, batch.base_offset, None, _EPOCH, **told)
+                    evidence = {"epoch": epoch, "appended_in": appended_in}
+                    self.broken(event.replica, batch.base_offset, None, _EPOCH, **evidence)
 
     def on_consumed(self, event: Consumed) -> None:
         """Compares each record a consumer is given with the append.
@@ -208,8 +208,8 @@ class RecordImmutable(ReaderInvariant):
 
     def _report_altered(self, replica: str, who: str, did: str, record: Record) -> None:
         appended = str(self.written[record.uid].record)
-        told = {"who": who, "did": did, "given": str(record), "appended": appended}
-        self.broken(replica, record.offset, record.key, **told)
+        evidence = {"who": who, "did": did, "given": str(record), "appended": appended}
+        self.broken(replica, record.offset, record.key, **evidence)
 
 
 class KeyEndsAsMeant(Invariant):
@@ -217,7 +217,7 @@ class KeyEndsAsMeant(Invariant):
 
     For all keys k, x = fold(log(leader))[k]: no committed record of k has a newer timestamp than x
     and, where both have one, a higher version. A key that is gone had a tombstone like that.
-    Judged: at rest, whatever the strategy is. Excused: keys that the topic's retention deleted.
+    Judged: at rest, under any strategy. Excused: keys that the topic's retention deleted.
     Strategy offset promises no such thing, so this is a finding: an asynchronous producer's write
     that arrives late wins, and every other invariant holds.
     """
@@ -272,8 +272,8 @@ class StateKept(Invariant):
             says = self.says + (": {winner}" if winner else "")
             says += ", and {more_keys} more keys." if more else "."
             at = self.written[winner].offset if winner else start
-            told = {"log_start": start, "winner": winner, "more_keys": more}
-            self.broken(event.replica, at, key, says, cause=event.cause, **told)
+            evidence = {"log_start": start, "winner": winner, "more_keys": more}
+            self.broken(event.replica, at, key, says, cause=event.cause, **evidence)
 
     def on_replica_wiped(self, event: ReplicaWiped) -> None:
         """Forgets the log start: a new disk begins at 0."""

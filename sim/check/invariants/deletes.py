@@ -82,7 +82,7 @@ class NoTransientResurrection(DeleteInvariant):
         self._count = self._longest_ms = 0
 
     def counters(self) -> dict[str, int]:
-        """The number of times that a deleted key was shown, and the longest time in ms."""
+        """Number of reads that returned a deleted key, and its longest visibility in ms."""
         now_ms = self.history.at
         going_on = [now_ms - since for since, _uid, _tombstone in self._shown.values()]
         longest_ms = max([self._longest_ms, *going_on])
@@ -262,7 +262,7 @@ class TombstoneEventuallyRemoved(Invariant):
         undecided = [written[uid].offset for uids in history.undecided.values() for uid in uids]
         stable = min(undecided, default=len(self.committed))
         says = self.says + " after {rounds} rounds of cleaning, {interval_ms} ms apart."
-        told = {"rounds": event.rounds, "interval_ms": event.interval_ms}
+        evidence = {"rounds": event.rounds, "interval_ms": event.interval_ms}
         for name in event.cleaners:
             view = self.replicas[name]
             kept = self._protected.get(name)
@@ -271,7 +271,7 @@ class TombstoneEventuallyRemoved(Invariant):
             for offset in range(view.log_start_offset, min(stable, view.high_watermark)):
                 uid = view.uid_at(offset)
                 if uid > 0 and written[uid].tombstone and offset != kept:
-                    self.broken(name, offset, written[uid].key, says, **told)
+                    self.broken(name, offset, written[uid].key, says, **evidence)
 
     def on_tombstone_probed(self, event: TombstoneProbed) -> None:
         """Looks for tombstones of the key in the logs of live replicas."""

@@ -170,8 +170,8 @@ class LogMatching(LogInvariant):
                 copied = enumerate(view.slots[max(start, offset + 1) :], max(start, offset + 1))
                 both = [at for at, uid in copied if uid > 0 and uid == other.uid_at(at)]
                 for at in both[:1]:
-                    told = {"shared": view.slots[at], "shared_at": at}
-                    self.broken_by_two(view, other, offset, _BELOW, **told)
+                    evidence = {"shared": view.slots[at], "shared_at": at}
+                    self.broken_by_two(view, other, offset, _BELOW, **evidence)
 
 
 class LeaderAppendOnly(LogInvariant):

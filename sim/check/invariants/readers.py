@@ -166,9 +166,9 @@ class ConsumerTakesDeletes(ReaderInvariant):
             for record in records:
                 if self.written[record.uid].tombstone != as_delete:
                     what = "a delete" if as_delete else f"data: {record.key}={record.value}"
-                    told = {"reader": event.consumer, "what": what}
+                    evidence = {"reader": event.consumer, "what": what}
                     where = (event.replica, record.offset, record.key)
-                    self.broken(*where, record=record.uid, **told)
+                    self.broken(*where, record=record.uid, **evidence)
 
 
 class ConsumerTombstoneVisibility(ReaderInvariant):
@@ -259,5 +259,5 @@ class ReaderReachesEnd(ReaderInvariant):
             waits, what = given < wanted, "{wanted} records, and got {given}"
         if start < end and waits:
             says = f"{{reader}} waits for {what}; {_NO_MORE}"
-            told = {"position": position, "end": end, "wanted": wanted, "given": given}
-            self.broken(event.replica, missing, None, says, reader=event.consumer, **told)
+            evidence = {"position": position, "end": end, "wanted": wanted, "given": given}
+            self.broken(event.replica, missing, None, says, reader=event.consumer, **evidence)

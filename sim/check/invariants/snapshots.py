@@ -111,8 +111,8 @@ class SnapshotConsistency(Invariant):
             values = {record.key or "": record.value or "" for record in event.records}
             for key in differing_keys(values, wanted)[:1]:
                 says = "has {key}={held}; the committed history has {wanted}."
-                told = {"held": values.get(key), "wanted": wanted.get(key)}
-                self._differs(event, key, says, at, **told)
+                evidence = {"held": values.get(key), "wanted": wanted.get(key)}
+                self._differs(event, key, says, at, **evidence)
             return
         found = _contents(event.records)
         for key in differing_keys(found, wanted)[:1]:
@@ -237,8 +237,8 @@ class SnapshotInstallAtomic(Invariant):
         """Reports a log that is emptied before the snapshot is there."""
         if event.log_end_offset > 0:
             mark, end = event.high_watermark, event.end_offset
-            told = {"high_watermark": mark, "snapshot_end": end, "epoch": event.epoch}
-            self.broken(event.replica, event.log_end_offset, **told)
+            evidence = {"high_watermark": mark, "snapshot_end": end, "epoch": event.epoch}
+            self.broken(event.replica, event.log_end_offset, **evidence)
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
         """Notes the leader from which the snapshot comes."""
@@ -249,8 +249,12 @@ class SnapshotInstallAtomic(Invariant):
         source = self.replicas.get(self._sources.pop(event.replica, ""))
         whole = None if source is None else source.snapshots.get((event.end_offset, event.epoch))
         if whole is not None and whole != event.records:
-            told = {"installed": len(event.records), "epoch": event.epoch, "counted": len(whole)}
-            self.broken(event.replica, event.end_offset, None, _PART, **told)
+            evidence = {
+                "installed": len(event.records),
+                "epoch": event.epoch,
+                "counted": len(whole),
+            }
+            self.broken(event.replica, event.end_offset, None, _PART, **evidence)
 
 
 class SnapshotNeverRegresses(Invariant):
@@ -376,8 +380,8 @@ class TrafficAccounting(Invariant):
         """Compares the position of the chunk with the end of the chunk before."""
         expected, position = self._received.get(event.replica, 0), event.position
         if position != expected:
-            told = {"epoch": event.epoch, "position": position, "received": expected}
-            self.broken(event.replica, event.end_offset, **told)
+            evidence = {"epoch": event.epoch, "position": position, "received": expected}
+            self.broken(event.replica, event.end_offset, **evidence)
         size = event.size_bytes if event.in_bytes else event.entries
         self._received[event.replica] = position + size
 

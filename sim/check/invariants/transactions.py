@@ -49,8 +49,8 @@ class TransactionAsAsked(TransactionInvariant):
             if earlier in {None, *own} or uid not in lineage[record.offset :][:1]:
                 continue
             if not self._ended_before(lineage[record.offset :], batch):
-                told = {"producer": batch.producer_id, "record": uid}
-                self.broken(replica, batch.base_offset, None, _NOT_ENDED, **told)
+                evidence = {"producer": batch.producer_id, "record": uid}
+                self.broken(replica, batch.base_offset, None, _NOT_ENDED, **evidence)
                 return
 
     def _ended_before(self, lineage: list[int], batch: Batch) -> bool:
@@ -159,9 +159,9 @@ class TxnIsolation(TransactionInvariant):
         history = self.history
         for view in self.replicas.values():
             for uid in transactional(history, view, with_empty=False):
-                told, verdict = history.status.get(uid), self.history.verdict_in(view, uid)
-                if verdict is not told and self.history.in_committed_history(uid):
-                    words = {"verdict": _WORDS[verdict], "committed_verdict": _WORDS[told]}
+                status, verdict = history.status.get(uid), self.history.verdict_in(view, uid)
+                if verdict is not status and self.history.in_committed_history(uid):
+                    words = {"verdict": _WORDS[verdict], "committed_verdict": _WORDS[status]}
                     self.broken_by(view.name, uid, **words)
 
 
@@ -189,9 +189,9 @@ class LsoProgress(TransactionInvariant):
         history = self.history
         for view in self.replicas.values():
             for uid in transactional(history, view, with_empty=True):
-                told = history.status.get(uid)
-                if told is not None and self.history.verdict_in(view, uid) is None:
-                    offset, word = self.written[uid].offset, _WORDS[told]
+                status = history.status.get(uid)
+                if status is not None and self.history.verdict_in(view, uid) is None:
+                    offset, word = self.written[uid].offset, _WORDS[status]
                     self.broken(view.name, offset, record=uid, committed_verdict=word)
                     break
 
@@ -200,8 +200,8 @@ class ConsumerReadsCommitted(TransactionInvariant):
     """A read_committed consumer is given no record of an aborted or undecided transaction.
 
     For all x given to such a consumer with committed[x.offset] = x: x is of no transaction, or of a
-    committed one. Judged: at each read, by the committed history, whatever the replica's own
-    markers say. Excused: records that were never committed, which other invariants judge; what a
+    committed one. Judged: at each read, by the committed history, not by the replica's own
+    markers. Excused: records that were never committed, which other invariants judge; what a
     marker decides that a leader has committed before it heard of its successor, and that the
     successor has not committed yet.
     """

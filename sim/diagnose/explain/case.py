@@ -259,7 +259,7 @@ class Case(Past):
         return bool(self.event(committed).high_watermark <= start)
 
     def counting(self, leader: str, before: int = END, least: int = 0) -> str:
-        """The positions that a leader counted, from `least` on, beside log end offsets."""
+        """The follower positions that a leader counted, from `least` on, with log end offsets."""
         positions = [
             f"{name} at {position} (log end offset {self.log_end(name, before)})"
             for name in self.replicas

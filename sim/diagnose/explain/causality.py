@@ -75,7 +75,7 @@ _DECIDED_BY: Final[dict[type, tuple[tuple[type, ...], ...]]] = {
 
 
 def _decided(past: Past, at: int) -> Iterator[int | None]:
-    """Positions of the events that decided an event, beside those that wrote to logs."""
+    """Positions of the events that decided an event, without those that wrote to logs."""
     event = past.event(at)
     for kinds in _DECIDED_BY.get(type(event), ()):
         yield past.last(*kinds, before=at, replica=event.replica)

@@ -176,9 +176,9 @@ def ends_in_a_hole(case: Case, source: str, start: int, before: int = END) -> bo
 
 
 def end_fell(case: Case, source: str, start: int, before: int = END) -> Facts:
-    """Explains why a log holds no record from `start` on, by the removal of the first; never empty.
+    """Explains a log end that fell to `start`, by the removal of the first record above it.
 
-    The removal of the last one decides how the log end fell.
+    The removal of the last record decides how the log end fell. Never empty.
     """
     last = case.log_end(source, before) - 1
     became, replica, step = case.origin(source, last, None, before)
@@ -408,7 +408,7 @@ def _too_few(case: Case, offset: int, committed: int) -> Facts:
 
 
 def elected(case: Case, position: int, offset: int | None = None, *mechanisms: str) -> Facts:
-    """Explains an election: the log end beside what was committed, and how it was decided."""
+    """Explains an election: log end of the elected, committed end, and how it was decided."""
     event, previous = case.event(position), case.last(on.LeaderElected, before=position)
     since = {"after": -1 if previous is None else previous, "before": position}
     unclean = case.all(on.UncleanElection, replica=event.replica, **since)

@@ -229,7 +229,7 @@ CAME_LATE = _known(
 )
 """A value with a lower version arrived after the record that beats it had been removed."""
 KEPT_AS_END = _known("lower version kept for the log end", "finding_07", "fix")
-"""The record kept for the log end loses to the tombstone that was removed."""
+"""A fix kept a value as the last record, and the tombstone that beats it was removed."""
 NOT_MAPPED = _known("lower version not looked at", "kip280_41", "strategy map_range")
 """The pass that removed the tombstone never looked at the value."""
 

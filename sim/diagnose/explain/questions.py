@@ -1,4 +1,4 @@
-"""The questions that explain violations, beside the fate of an offset.
+"""The questions that explain violations, except for the fate of an offset.
 
 An invariant names its question as `explained_by`. The fate of the offset explains the violations of
 all other invariants, and those for which the question finds nothing.

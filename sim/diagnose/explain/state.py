@@ -189,7 +189,7 @@ def _elsewhere(
 
 
 def _left(case: Case, replica: str, value: int, deciding: int, step: LogStep) -> Fact:
-    """The fact that the pass that removed a tombstone, or a marker, left the value behind."""
+    """The pass that removed a tombstone or a marker but kept the value, as a fact."""
     also: list[str] = []
     if case.written[deciding].batch.control is None:
         low, high = case.written[value].offset, case.written[deciding].offset
@@ -211,7 +211,7 @@ def some_aborted(case: Case, uids: list[int]) -> bool:
 
 
 def _late(case: Case, replica: str, value: int, delete: int, step: LogStep, went: Facts) -> Facts:
-    """Explains why a value that came after a delete and loses to it survives the delete."""
+    """Explains a late write: a value appended after a delete with a lower version than it."""
     position, late = case.appended_at[value], case.written[value].offset
     if position > step.position:
         wiped = case.last(on.ReplicaWiped, before=position) is not None

@@ -159,7 +159,7 @@ class Copier:
             self.result.unended |= self.watch.unended
 
     def _collect_aborted(self, watch: TransactionWatch) -> None:
-        """Look out for the aborted transactions that touch a source segment (KAFKA-13727)."""
+        """Adds the aborted transactions that overlap a source segment (KAFKA-13727)."""
         segments, index = self.segments, self.source
         end = segments[index + 1].base_offset if index + 1 < len(segments) else 1 << 62
         watch.add(aborted_in(segments, self.plan.log_start_offset, end, first=index))
@@ -315,7 +315,7 @@ class Copier:
         """Removes aborted data at once, also beyond the map; markers wait for their horizon.
 
         A marker is stamped when nothing of its transaction is left, and goes at its horizon.
-        Records of what goes whole do not count as read, unless its header stays.
+        Records of a batch that is removed whole do not count as read, unless its header stays.
         """
         records = batch.records
         if not records:
@@ -490,8 +490,8 @@ def with_horizon(
 def base_timestamp(batch: Batch) -> int:
     """The base of a batch's timestamp deltas in ms: its horizon, else its first record's time.
 
-    A batch that has records; a cleaner that sets no horizon takes the first one it keeps
-    (MemoryRecordsBuilder, DefaultRecord.readFrom).
+    The batch has records. A cleaner that sets no horizon takes the time of the first record that it
+    keeps (MemoryRecordsBuilder, DefaultRecord.readFrom).
     """
     horizon = batch.delete_horizon_ms
     return batch.records[0].timestamp_ms if horizon is None else horizon

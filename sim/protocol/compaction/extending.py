@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from sim.errors import BadInput
-from sim.files.plugin_calls import Guarded, shortly, told
+from sim.files.plugin_calls import Guarded, in_one_line, shortly
 from sim.protocol.compaction.fixes import FIXES, Fix, Kept, Tail
 from sim.protocol.compaction.strategies import STRATEGIES, Strategy, Version, encode_version
 from sim.protocol.compaction.tombstones import (
@@ -44,7 +44,7 @@ class Registered(NamedTuple):
 
 
 REGISTERED: list[Registered] = []
-"""What was registered, in that order."""
+"""Strategies, fixes and removal rules of plugins, in order of registration."""
 
 _TABLES: dict[str, dict[str, Any]] = {
     "strategy": STRATEGIES,
@@ -138,7 +138,7 @@ def _register(
     try:
         found = problem(value)
     except Exception as error:  # noqa: BLE001 - whatever foreign code raises is its problem
-        found = f"raises {told(error)}"
+        found = f"raises {in_one_line(error)}"
     if found is not None:
         raise BadInput(f"{label}: {found}")
     table[name] = _guarded(value, f"plugin {one.module}: {kind} {name}")

@@ -29,7 +29,7 @@ class Kept(NamedTuple):
     """The record and the batch that a fix keeps.
 
     Attributes:
-        record_offset: The record at this offset stays whatever it is; None for no record.
+        record_offset: The record at this offset always stays; None for no record.
         batch_end: The batch whose last offset this is stays, empty if need be; None for no batch.
     """
 

@@ -61,9 +61,9 @@ class CleanerPolicy:
         group_empty_segments: True = an empty segment joins its neighbour whatever the range of
             offsets (KAFKA-12889).
         unstamped_by_segment: True = a tombstone without a horizon goes by its segment's time.
-        converts_old: True = batches of magic 0 and 1 are written anew as magic 2 (KAFKA-13093).
+        converts_old: True = batches of magic 0 and 1 are rewritten as magic 2 (KAFKA-13093).
         checks_producers: True = a producer's batch without a sequence or an epoch stops the pass
-            that would write it anew; false where producers have none, as in stories.
+            that would rewrite it; false where producers have none, as in stories.
         unmapped_version: A record whose key is not in the map goes when its version is below, and
             every version is read, whether or not there is another to compare; None = neither.
     """
@@ -183,7 +183,7 @@ class Cleaning:
         dropped: Last offsets of batches that were already empty and are gone now.
         horizons: (base offset, delete horizon in ms) of the batches that got one in this pass.
         oversized: (base offset, bytes) of batches that a horizon made larger than allowed.
-        rewritten: (base offset, bytes) of batches that were written anew with a record or more.
+        rewritten: (base offset, bytes) of batches that were rewritten with a record or more.
         messages_read: Records the copying pass looked at; those of batches dropped whole are not.
         messages_written: Records it kept.
         unended: Base offset of each batch that counts as aborted, in the map or in copying, though

@@ -1,7 +1,7 @@
 """The vocabulary of events: everything that the core reports.
 
 Checks, counters, timelines, saved traces and digests all read these and nothing else. Every event
-names its replica first. Times are not part of an event: whoever records it adds them.
+names its replica first. Times are not part of an event: the recorder adds them.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class ReplicaRestarted(Struct, frozen=True, gc=False, array_like=True):
 
 
 REBUILT = "below a removed tombstone"
-"""The reason of a wipe by `lag_guard`."""
+"""Reason of a wipe by the rule `lag_guard`: the replica throws its own log away."""
 
 
 class ReplicaWiped(Struct, frozen=True, gc=False, array_like=True):
@@ -120,7 +120,10 @@ class FaultInjected(Struct, frozen=True, gc=False, array_like=True):
 
 
 class FaultEnded(Struct, frozen=True, gc=False, array_like=True):
-    """The end of a fault at a replica or its links: the first injected one of kind `fault`."""
+    """The end of a fault at a replica or its links.
+
+    Of several that last, it is the one of kind `fault` that was injected first.
+    """
 
     replica: str
     fault: str

@@ -13,7 +13,7 @@ from sim.protocol.events import Event, Removal
 from sim.protocol.log import Batch, Record
 
 About = Callable[[int, str | None], bool]
-"""Decides whether the record at that offset, of that key, is named."""
+"""Decides by offset and key whether a sentence names a record."""
 
 _REFUSED = {
     "late_version": "its version is below that of a removed tombstone",

@@ -33,7 +33,7 @@ class LogConfig:
         segment_bytes: `segment.bytes`; None = never by size.
         segment_ms: `segment.ms`, and for compacted topics at most `max.compaction.lag.ms`;
             None = never by time.
-        flush_messages: `flush.messages`: when so many offsets are not flushed, an append flushes
+        flush_messages: `flush.messages`: number of unflushed offsets at which an append flushes
             them; None = never by number.
         aligned: True = cleaning passes end at the base of a segment, as in Kafka; so does the
             checkpoint after a truncation. False = they may end anywhere, as in stories.

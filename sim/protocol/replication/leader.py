@@ -207,9 +207,10 @@ def _rebuild(leader: Replica, leadership: Leadership, request: FetchRequest) -> 
 def acknowledge_fetch(
     leader: Replica, request: FetchRequest, rules: Rules, *, has_records: bool
 ) -> list[Event]:
-    """Records the position that a fetch acknowledges; `has_records`: there are records for it.
+    """Records the position that a fetch acknowledges.
 
-    A follower without new records has everything, unless a gap has to be announced first.
+    `has_records` is true when the answer has records. A follower without new ones has everything,
+    unless the leader has to announce a gap first.
     """
     believed = request.offset
     if (

@@ -19,8 +19,8 @@ def is_refused(replica: Replica, message: Any, *, rules: Rules) -> bool:
     """Decides whether a late message is refused for the leader epoch that it was sent in.
 
     A fetch of an older epoch gets FENCED_LEADER_EPOCH (Partition.checkCurrentLeaderEpoch,
-    KafkaRaftClient.validateLeaderOnlyRequest), which no sender waits for. A fetch in time is
-    answered: by that a follower learns the epoch.
+    KafkaRaftClient.validateLeaderOnlyRequest), which no sender waits for. A fetch
+    that is not late is answered, so that its follower learns the epoch.
     """
     leadership = replica.leadership
     return (

@@ -37,7 +37,7 @@ ISOLATIONS = ("read_uncommitted", "read_committed")
 """Kafka's `isolation.level`, its default first."""
 
 WITHOUT_FLAG: Final[tuple[Literal["null_value", "header"], ...]] = ("null_value", "header")
-"""Marks of deletes in which no attribute is there to be converted."""
+"""Tombstone marks without an attribute, which need no conversion."""
 
 
 @dataclass(slots=True)

@@ -389,5 +389,5 @@ class CleanerRules(NamedTuple):
 
     @property
     def is_tombstone(self) -> TombstoneMark:
-        """The mark that `tombstone_mark` names: decides whether a keyed record is a tombstone."""
+        """The function that decides by `tombstone_mark` whether a keyed record is a tombstone."""
         return TOMBSTONE_MARKS[self.tombstone_mark]

@@ -89,7 +89,7 @@ class ReadingRules(NamedTuple):
     ] = "none"
     aborted_list: Annotated[
         Literal["index", "history"],
-        "which aborted transactions a read_committed consumer is told of",
+        "which aborted transactions the answer to a read_committed consumer lists",
         Value(
             "those whose marker is left",
             "TransactionIndex.collectAbortedTxns",

@@ -1,4 +1,4 @@
-"""Presets: bundles of rules under the name of what they model."""
+"""Presets: bundles of rules, each with the name of the broker or design it models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sim.protocol.rules.rules import Rules, RuleValue, listed, place_of
 
 
 class Preset(NamedTuple):
-    """A bundle of rules under the name of what it models."""
+    """A bundle of rules with the name of the broker or design it models."""
 
     name: str
     values: Mapping[str, RuleValue]

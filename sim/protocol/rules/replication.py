@@ -167,7 +167,7 @@ class ReplicationRules(NamedTuple):
             "kip630/kip630_06_rebuilt_when_below_a_removed_tombstone.yaml",
         ),
         Value(
-            "by any leader: the end of what was removed is told to followers",
+            "by any leader: the end of what was removed is announced to followers",
             "Redpanda PR 26790; KIP-630, Rejected Alternatives",
             "kip630/kip630_08_rebuild_handed_on.yaml",
         ),

@@ -48,7 +48,7 @@ class QuorumMembership(Membership):
     """
 
     def __init__(self, node: Node, voters: tuple[str, ...]) -> None:
-        """Starts without a vote cast; the replica is a voter if it is one of `voters`."""
+        """Starts without a vote cast; the replica may vote if its name is in `voters`."""
         self._node = node
         self._random = node.context.random(f"elections {node.name}")
         timers = node.context.scenario.timers

@@ -85,7 +85,7 @@ class Run:
         causes: Cause of a violation by its place in `violations`
             (`sim.diagnose.explain.signature`), of the first of each invariant and family. Only
             sweeps fill it.
-        since: Time in ms since when a violation existed, by its place in `violations`
+        since: Time in ms from which a violation existed, by its place in `violations`
             (`sim.diagnose.explain.signature`), of those that have a row. Only sweeps fill it.
     """
 

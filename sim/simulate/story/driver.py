@@ -161,7 +161,7 @@ class DelayedResponses:
         return None
 
     def drop(self, to: str, *, sent_by: str | None = None) -> None:
-        """Drops all responses to the replica `to`, and those that `sent_by` sent."""
+        """Drops the undelivered responses to the replica `to`, and those from `sent_by`."""
         self._waiting = [one for one in self._waiting if to != one[0] and sent_by != one[1]]
 
 
@@ -200,7 +200,7 @@ class StoryDriver:
         invariants: Sequence[str],
         watched: Collection[int] = (),
     ) -> None:
-        """Starts before the first step.
+        """Starts with all replicas empty, before the first step.
 
         Args:
             story: The story.

@@ -33,7 +33,7 @@ from sim.protocol.events import (
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
 """Types that are compared as they are; a tuple holds nothing that changes."""
 _FETCHED_TO = "acknowledged_end"
-"""Moved by a refused fetch as well, and of effect only for a loss of power."""
+"""Fields of a follower that a refused fetch moves, too; they matter only at a power loss."""
 _CLEANED_AT = "last_cleaning"
 """Moved by any pass, and read by `tombstone_removal: cleaning_checkpoint` alone."""
 _RESTARTED_AT = "restarts"

@@ -28,12 +28,12 @@ PROCESSES: Final = 2
 NAME_LENGTH_MAX: Final = 60
 
 
-ToldWitness = Callable[[int, int, Cause], None]
+OnWitness = Callable[[int, int, Cause], None]
 """Called with the number of witnesses made, the number of all, and the cause of the last one."""
 
 
 def add_witnesses(
-    causes: Causes, *, told: ToldWitness | None = None, kept_only: bool = False
+    causes: Causes, *, on_witness: OnWitness | None = None, kept_only: bool = False
 ) -> Causes:
     """Adds to each cause its witness, where one is found.
 
@@ -43,7 +43,7 @@ def add_witnesses(
 
     Args:
         causes: The causes of a sweep.
-        told: Called after every witness that is made.
+        on_witness: Called after every witness that is made.
         kept_only: True to make none and add only those that are kept already.
 
     Raises:
@@ -57,20 +57,22 @@ def add_witnesses(
     if missing and not kept_only:
         with clear_errors(causes.folder):
             (causes.folder / WITNESSES).mkdir(exist_ok=True)
-        found |= _made(causes.folder, missing, told)
+        found |= _made(causes.folder, missing, on_witness)
     return replace(
         causes,
         causes=tuple(replace(each, witness=found.get(each.text)) for each in causes.causes),
     )
 
 
-def _made(out: Path, causes: list[Cause], told: ToldWitness | None) -> dict[str, Witness | None]:
+def _made(
+    out: Path, causes: list[Cause], on_witness: OnWitness | None
+) -> dict[str, Witness | None]:
     made: dict[str, Witness | None] = {}
     for cause, witness in _witnesses(out, causes):
         made[cause.text] = witness
         _keep(out, cause, witness)
-        if told is not None:
-            told(len(made), len(causes), cause)
+        if on_witness is not None:
+            on_witness(len(made), len(causes), cause)
     return made
 
 

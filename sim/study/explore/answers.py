@@ -52,7 +52,7 @@ class Progress(NamedTuple):
     resumed: bool = False
 
 
-Told = Callable[[str, Progress], None]
+OnLevel = Callable[[str, Progress], None]
 """Takes the name of a search and its progress."""
 
 
@@ -60,7 +60,7 @@ UP_TO_8_GB: Final = Bounds(None, 8_000)
 """Default bounds of one search."""
 
 
-def tell_nobody(_name: str, _progress: Progress) -> None:
+def ignore_progress(_name: str, _progress: Progress) -> None:
     """Ignores the progress of a search."""
 
 
@@ -142,7 +142,7 @@ def explore(
     *,
     processes: int = 1,
     bounds: Bounds = UP_TO_8_GB,
-    told: Told = tell_nobody,
+    on_level: OnLevel = ignore_progress,
     done: Collection[Task] = (),
     keep: Path | None = None,
     engine: Engine | None = None,
@@ -153,7 +153,7 @@ def explore(
         plan: The plan.
         processes: Number of searches at a time; one runs in this process.
         bounds: Bounds of each search.
-        told: Takes the progress after every level, in the process of the search.
+        on_level: Takes the progress after every level, in the process of the search.
         done: Searches to leave out.
         keep: Folder for the levels of unfinished searches; a search resumes after those in it.
         engine: Engine of the searches, which then run one after the other; None for this process.
@@ -161,13 +161,13 @@ def explore(
     tasks = [task for task in tasks_of(plan) if task not in done]
     if processes == 1 or len(tasks) == 1 or engine is not None:
         for task in tasks:
-            answers = answers_of(plan, task, bounds, told, keep, engine)
+            answers = answers_of(plan, task, bounds, on_level, keep, engine)
             yield answers
             if answers[0].interrupted:
                 raise KeyboardInterrupt
         return
     with pool_of(processes) as pool:
-        futures = [pool.submit(answers_of, plan, task, bounds, told, keep) for task in tasks]
+        futures = [pool.submit(answers_of, plan, task, bounds, on_level, keep) for task in tasks]
         for future in as_completed(futures):
             yield future.result()
 
@@ -181,7 +181,7 @@ def answers_of(
     plan: SearchPlan,
     task: Task,
     bounds: Bounds = UP_TO_8_GB,
-    told: Told = tell_nobody,
+    on_level: OnLevel = ignore_progress,
     keep: Path | None = None,
     engine: Engine | None = None,
 ) -> tuple[SearchAnswer, ...]:
@@ -204,7 +204,7 @@ def answers_of(
             levels.append(one.level)
             states, seconds = sum(level.states for level in levels), time.monotonic() - began
             how_far = Progress(one.level.depth, states, frontier, seconds, one.resumed)
-            told(" against ".join(labels), how_far)
+            on_level(" against ".join(labels), how_far)
 
     try:
         note(next(reached))  # the start is judged in any case

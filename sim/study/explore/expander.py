@@ -41,7 +41,7 @@ AT_ONCE = 1000
 PRIME = 7919
 """Distance between states that are computed again, one in each look-up."""
 _HISTORY = OF_REST["history"]
-_LOOKED_AT = (_HISTORY, OF_REST["leader"], OF_REST["told"])
+_LOOKED_AT = (_HISTORY, OF_REST["leader"], OF_REST["reported"])
 """Places of the parts of a rest that judging all logs of a state needs."""
 _BUT_BUDGETS = tuple(place for name, place in OF_REST.items() if name not in Budgets._fields)
 FETCH = (ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE)
@@ -223,7 +223,7 @@ class Expander:
         return StateFacts(facts[:, :, 0], facts[:, :, 1], rests)
 
     def acting_leader(self, facts: StateFacts) -> Numbers:
-        """The replica that was elected last, if it is up and leads; NOBODY otherwise."""
+        """The replica that was elected last, if it is up and leads, else NOBODY."""
         leader: Numbers = facts.rest[:, 0].copy()
         acts = (facts.up != 0) & (facts.leads != 0)
         for one in range(self.n):
@@ -384,8 +384,8 @@ class Expander:
 
     def _session(self, key: list[int]) -> tuple[list[ReplicaView], History, str, tuple[str, ...]]:
         logs, values = key[: self.n], self.space.rests.parts.values
-        history, leader, told = (values[number] for number in key[self.n :])
-        return [self.space.logs[log] for log in logs], history, leader, told
+        history, leader, reported = (values[number] for number in key[self.n :])
+        return [self.space.logs[log] for log in logs], history, leader, reported
 
     def _one_log(self, key: list[int]) -> tuple[ReplicaView, History]:
         return self.space.logs[key[0]], self.space.rests.parts.values[key[1]]

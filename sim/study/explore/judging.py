@@ -135,7 +135,7 @@ class _Broken:
     def by(self, name: str) -> Callable[..., None]:
         bit = BIT[name]
 
-        def report(*_told: object, **_evidence: object) -> None:
+        def report(*_where: object, **_evidence: object) -> None:
             self.mask |= bit
 
         return report

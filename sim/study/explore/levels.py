@@ -80,15 +80,15 @@ def in_this_process(
     folder = None if keep is None else KeptLevels(keep, (searched, depth, sorted(invariants)))
     if folder is not None:
         folder.take_up(search)
-    told: set[tuple[int, str]] = set()
+    reported: set[tuple[int, str]] = set()
 
     def reached(level: Level | None, frontier: int, *, resumed: bool = False) -> Reached:
         new = {
             key: Break(one.depth, schedule_of(search, one), one.ends_with)
             for key, one in search.result.found.items()
-            if key not in told
+            if key not in reported
         }
-        told.update(new)
+        reported.update(new)
         return Reached(level, new, frontier, resumed)
 
     there = [*search.result.levels]
@@ -132,24 +132,24 @@ class KeptLevels:
         for path in sorted(self._folder.glob("*.npz")):
             try:
                 with path.open("rb") as file, np.load(file) as level:
-                    told = json.loads(str(level["told"]))
+                    kept = json.loads(str(level["told"]))
                     how = Parents(*(level[name] for name in ("rows", "moves", "orders")))
-                search.take_up(Level(*told["level"]), how)
+                search.take_up(Level(*kept["level"]), how)
             except (OSError, ValueError, KeyError, TypeError, IndexError, BadZipFile) as error:
                 why = f"cannot be gone on with: {error}; remove {self._folder} to begin anew"
                 raise BadInput(f"{path}: {why}") from error
-            search.remember({(world, name): FirstBreak(*one) for world, name, one in told["found"]})
+            search.remember({(world, name): FirstBreak(*one) for world, name, one in kept["found"]})
 
     def write(self, search: Search) -> None:
         """Adds the level that a search has just finished."""
         result, how = search.result, search.parents[-1]
         found = [[*key, astuple(one)] for key, one in result.found.items()]
-        told = json.dumps({"level": result.levels[-1], "found": found})
+        kept = json.dumps({"level": result.levels[-1], "found": found})
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{len(result.levels) - 1:03}.npz"
         draft = path.with_suffix(".draft")
         with uninterrupted(), draft.open("wb") as file:
-            np.savez(file, told=told, rows=how.rows, moves=how.moves, orders=how.orders)
+            np.savez(file, told=kept, rows=how.rows, moves=how.moves, orders=how.orders)
         draft.replace(path)
 
     def remove(self) -> None:

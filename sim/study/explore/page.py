@@ -186,7 +186,7 @@ def _range(answers: Sequence[Row], name: str) -> str:
 def _schedules(answers: Sequence[Row]) -> Iterator[str]:
     """The shortest schedule for each invariant, of the first rules that break it.
 
-    Beside it are the rules of the same table under which no schedule breaks the invariant.
+    With it come the rules of the same table under which no schedule breaks the invariant.
     """
     shown: set[str] = set()
     alone = [one for one in answers if not one.get("against")]

@@ -44,12 +44,12 @@ PARTS: Final = (
 )
 PLACE: Final[Mapping[str, int]] = {name: place for place, name in enumerate(PARTS)}
 
-REST: Final = ("leader", "isr", "told", "now_ms", "coordinator", "history", *Budgets._fields)
+REST: Final = ("leader", "isr", "reported", "now_ms", "coordinator", "history", *Budgets._fields)
 """All of a state but the replicas.
 
-Who was elected last; the in-sync set, as the controller has it, and as events told it last (a
-leader that is down tells nothing); the time; what the coordinator of removals knows; what was
-committed; how much of each budget is used.
+The leader that was elected last; the in-sync set of the controller, and the one that events
+reported last (a leader that is down reports none); the time; the state of the coordinator of
+removals; the committed history; the used part of each budget.
 """
 OF_REST: Final[Mapping[str, int]] = {name: place for place, name in enumerate(REST)}
 """The places of the parts of a rest."""
@@ -153,7 +153,7 @@ def of_replicas(rules: Rules) -> Tidying:
 
 def of_rests() -> Tidying:
     """Functions that reduce parts of rests to what a search can read."""
-    return {OF_REST["isr"]: _in_order, OF_REST["told"]: _in_order}
+    return {OF_REST["isr"]: _in_order, OF_REST["reported"]: _in_order}
 
 
 def _in_order(names: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -458,7 +458,7 @@ class Search:
 
 
 class Searched(NamedTuple):
-    """A world to search, under one set of rules or under two side by side."""
+    """The parameters of a search: a world, and one set of rules or two to compare."""
 
     world: World
     rules: tuple[Rules, ...]

@@ -162,11 +162,11 @@ class Acts:
                 facts.append(("committed", name, before, mark))
                 marks[name] = mark
             elif isinstance(event, LeaderElected):
-                driver.notes.live[OF_REST["told"]] = event.isr
+                driver.notes.live[OF_REST["reported"]] = event.isr
                 (known,) = driver.replicas[event.replica].notes.asked((_MARK,))
                 facts.append(("elected", event.replica, self._views.parts.values[known]))
             elif isinstance(event, IsrChanged) and event.replica == driver.leader:
-                driver.notes.live[OF_REST["told"]] = event.isr
+                driver.notes.live[OF_REST["reported"]] = event.isr
                 joined = joined or event.joined is not None
         return Effect(uses, tuple(facts), joined)
 

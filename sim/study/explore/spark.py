@@ -148,7 +148,7 @@ class SparkSearch:
         if not self._is_there("level", 0):
             start = beginning(self._searched).to_pylist()
             self._write(self._session.createDataFrame(start, self._schema), "level", 0)
-        search, told = self._searched.search(), set[tuple[int, str]]()
+        search, reported = self._searched.search(), set[tuple[int, str]]()
         at, states = 0, 1
         while states and (depth is None or at <= depth):
             resumed = self._is_there("level", at + 1) and not self._is_there("level", at + 2)
@@ -159,9 +159,9 @@ class SparkSearch:
             broken = {
                 key: _break(search, *one)
                 for key, one in breaks_of(rows, at).items()
-                if key[1] in invariants and key not in told
+                if key[1] in invariants and key not in reported
             }
-            told.update(broken)
+            reported.update(broken)
             frontier = self._read("level", at + 1).count()
             if not frontier or at == depth:
                 self.remove()

@@ -177,7 +177,7 @@ class Seen:
     """The hashes of all states so far: the latest in memory, others in sorted unnamed files.
 
     Attributes:
-        most: So many are in memory before they go to a file.
+        most: Number of hashes in memory before they are written to a file.
     """
 
     most = IN_MEMORY
@@ -266,6 +266,6 @@ def hash_of(numbers: Numbers) -> Hashes:
 
 
 def hash_of_text(value: object) -> tuple[int, int]:
-    """The hash of a value as it is written, the same in every process."""
+    """The hash of the text of a value (`repr`), the same in every process."""
     digest = blake2b(repr(value).encode(), digest_size=16).digest()
     return int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")

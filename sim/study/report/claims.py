@@ -162,7 +162,7 @@ def _differences(grid: Grid, differing: Differing) -> Sentence | None:
         return found
 
     searched: list[str] = []
-    told: dict[str, list[tuple[str, str]]] = {}
+    differences: dict[str, list[tuple[str, str]]] = {}
     for one in compared:
         if worlds := alone(one, SEARCH):
             places = [(hazard, unit) for hazard, units in worlds.items() for unit in units]
@@ -172,7 +172,7 @@ def _differences(grid: Grid, differing: Differing) -> Sentence | None:
     for one in compared:
         if stories := alone(one, STORY):
             hazard, units = next(iter(stories.items()))
-            told.setdefault(PHRASES[hazard], []).append((one, units[0].title))
+            differences.setdefault(PHRASES[hazard], []).append((one, units[0].title))
     parts = [f"in small worlds {', '.join(searched)}"] if searched else []
     rarer = []
     for one, other in permutations(compared, 2):
@@ -182,11 +182,13 @@ def _differences(grid: Grid, differing: Differing) -> Sentence | None:
             rarer.append(f"of {_of_runs(grid, unit)} {phrase}")
             claims.append(Claim(hazard, (other,), (), (unit,)))
     parts += [", ".join(rarer)] if rarer else []
-    if [*map(len, told.values())] == [len(compared)]:
-        ((phrase, shown),) = told.items()
+    if [*map(len, differences.values())] == [len(compared)]:
+        ((phrase, shown),) = differences.items()
         parts.append(f"in stories each alone {phrase} ({', '.join(name for _, name in shown)})")
-    elif told:
-        each = [f"{one} {phrase} ({at})" for phrase, all_ in told.items() for one, at in all_]
+    elif differences:
+        each = [
+            f"{one} {phrase} ({at})" for phrase, all_ in differences.items() for one, at in all_
+        ]
         parts.append(f"in stories {', '.join(each)}")
     if not parts:
         return _undistinguished(grid, listed(compared))
@@ -225,18 +227,18 @@ def _met_and_not_met(grid: Grid, differing: Differing) -> Sentence | None:
         if labels and _is_distinguished(grid, differing, hazard)
     }
     in_order = sorted(never, key=lambda hazard: -_spread(grid, hazard))
-    told = []
+    clauses = []
     for hazard in in_order[:NAMED_MAX]:
         met = [one for one in grid.alternatives if one not in never[hazard]]
         under = f"only under {listed(_quoted(met))}"
         if len(never[hazard]) <= len(met):
             under = f"under all but {listed(_quoted(never[hazard]))}"
-        told.append(f"{PHRASES[hazard]} occurs {under}")
-    if not told:
+        clauses.append(f"{PHRASES[hazard]} occurs {under}")
+    if not clauses:
         return _undistinguished(grid, "them")
     more = [f"{len(never) - NAMED_MAX} more hazards differ"] if len(never) > NAMED_MAX else []
     claims = tuple(Claim(one, (), tuple(labels), ()) for one, labels in never.items())
-    return _sentence([f"they differ: {told[0]}", *told[1:], *more], claims)
+    return _sentence([f"they differ: {clauses[0]}", *clauses[1:], *more], claims)
 
 
 def _is_distinguished(grid: Grid, differing: Differing, hazard: str) -> bool:

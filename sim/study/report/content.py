@@ -18,7 +18,7 @@ from sim.files.atomic import replace_text
 from sim.files.foreign import json_text, shown
 from sim.files.reading import read_text
 from sim.study.causes import Causes, add_witnesses, causes_of
-from sim.study.causes.witnesses import ToldWitness
+from sim.study.causes.witnesses import OnWitness
 from sim.study.report.claims import Sentence, verdict_of
 from sim.study.report.grid import RUNS, Grid, Unit, decision_by, grid_of
 from sim.study.report.hazards import judged_runs, rate_text
@@ -211,7 +211,7 @@ def write_report(
     grids: Sequence[Grid],
     *,
     shrink: bool = False,
-    told_witness: ToldWitness | None = None,
+    on_witness: OnWitness | None = None,
     quote_in: Path | None = None,
 ) -> Report:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
@@ -222,7 +222,7 @@ def write_report(
         folder: The sweep.
         grids: The grids of its decisions; the verdict of the first one opens the page.
         shrink: True to make the witnesses of causes that are not in the folder yet.
-        told_witness: Takes the progress (`sim.study.causes`).
+        on_witness: Takes the progress (`sim.study.causes`).
         quote_in: A Markdown file that quotes the verdict (`quoted`).
 
     Returns:
@@ -235,7 +235,7 @@ def write_report(
     texts: dict[Path, str] = {}
     if quote_in is not None:
         texts[quote_in] = quoted(folder, (), quote_in)  # no place for it: no witness is made
-    causes = add_witnesses(causes_of(folder.path), told=told_witness, kept_only=not shrink)
+    causes = add_witnesses(causes_of(folder.path), on_witness=on_witness, kept_only=not shrink)
     content = report_content(folder, grids, causes)
     sentences = [one["text"] for one in content["verdict"][0]["sentences"]]
     if quote_in is not None:

@@ -155,7 +155,7 @@ class Unit(NamedTuple):
     Attributes:
         kind: SEARCH, RUNS or STORY.
         name: The plan of the search, the environment of the runs, the id of the story.
-        beside: The values of other rules, where there are several: `header`.
+        beside: Values of the other rules, where several were examined: `header`.
     """
 
     kind: str
@@ -210,7 +210,7 @@ class Finding(NamedTuple):
     evidence: str = ""
 
     def as_row(self) -> dict[str, Any]:
-        """A row of a table: texts and numbers alone."""
+        """The finding as a row of a table: texts and numbers."""
         row = self._asdict() | {"kind": self.unit.kind, "unit": self.unit.name}
         low, high = stats.clopper_pearson(self.runs, self.judged) if self.judged else (None, None)
         return row | {"beside": self.unit.beside, "low": low, "high": high}

@@ -30,7 +30,7 @@ class Hazard(NamedTuple):
         name: Title of its row.
         phrase: How a sentence of the verdict names it.
         family: Family whose other invariants belong to it, too; empty for none.
-        invariants: The invariants whose violations belong to it, whatever their family.
+        invariants: The invariants whose violations belong to it, of any family.
     """
 
     name: str

@@ -238,7 +238,7 @@ def _values(name: str, given: object, at: Place, wrong: Complaints) -> list[Rule
 
 
 def _entries(data: Mapping[str, Any], top: Place, wrong: Complaints) -> list[Values]:
-    """Reads the `rule_sets` beside the matrix; a single empty one without them."""
+    """Reads the `rule_sets` of a plan with a matrix; a single empty set without them."""
     if "rule_sets" not in data:
         return [{}]
     at, matrix, found = top.at("rule_sets"), data[MATRIX], []

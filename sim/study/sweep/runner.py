@@ -203,7 +203,7 @@ def run_sweep(
     Raises:
         BadInput: Before anything is written, for values out of range, a folder that holds something
             else or that another sweep is writing into, or no Java; later for a disk that cannot be
-            written any more, and for whatever Spark raises.
+            written any more, and for an error of Spark.
     """
     only_spark = master is not None or bool(spark)  # what only Spark can do asks for it
     why_processes = None if engine or only_spark else _why_no_spark()

@@ -49,7 +49,7 @@ def spark_session(
     the end: on `master`, else on what `spark-submit` chose, else on all cores of this machine.
     `settings` are Spark's, by name; they come before those that sweeps choose.
 
-    Raises BadInput without Java, and with Spark's own message for whatever Spark raises.
+    Raises BadInput without Java, and with Spark's own message for an error of Spark.
     """
     active = SparkSession.getActiveSession()
     try:

@@ -3,9 +3,9 @@
 The text is the same on Spark, which asks a table wherever it is, and on DuckDB, which asks the
 files of a folder here. It keeps to what both know; of all that is used DuckDB lacks `explode`
 alone, and a macro of one line adds it. SQLGlot or Ibis would translate that one word, for another
-dependency and a text that nobody could paste into a notebook.
+dependency and a text that could not be pasted into a notebook.
 
-Sums of squares are sums of DOUBLE: exact below 2**53, so they are equal whatever the order.
+Sums of squares are sums of DOUBLE: exact below 2**53, so they are equal in any order.
 """
 
 from __future__ import annotations

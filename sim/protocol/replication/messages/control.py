@@ -80,8 +80,8 @@ class AlterPartitionRequest(Struct, frozen=True, gc=False):
     Attributes:
         leader: Name of the leader.
         leader_epoch: The epoch it leads.
-        partition_epoch: The state it starts from.
-        new_isr: The set it asks for.
+        partition_epoch: Partition epoch of the state that the request changes.
+        new_isr: Names of the replicas of the requested set.
     """
 
     leader: str

@@ -208,7 +208,7 @@ def _check_transactions(
     place: tuple[str, ...],
     report: Report,
 ) -> None:
-    """Reports each end of a transaction that is empty, too early, or a second one."""
+    """Reports ends of transactions that are empty, end too early, or end one a second time."""
     last_ms = {(send.producer, send.transaction): send.at_ms for send in sends}
     ended: set[tuple[int, int]] = set()
     for index, end in ends:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
-from sim.files.document import Location, shown, told_together
+from sim.files.document import Location, joint_error, shown
 from sim.files.foreign import is_plain
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
@@ -212,7 +212,7 @@ def _check(text: str, said: Scenario, folder: Path) -> None:
 
     read = build(validate(document, ScenarioFile), path=folder / "x.yaml", seed=None, report=report)
     if problems:
-        raise told_together(list(dict.fromkeys(problems)))
+        raise joint_error(list(dict.fromkeys(problems)))
     for field in fields(Scenario):
         if not field.compare:
             continue  # nothing reads it, so none is written
