@@ -14,7 +14,7 @@ from sim.protocol.log import AbortedTransaction
 from sim.simulate.partition.damage import Damaged
 from sim.simulate.partition.dump import Dump
 from sim.simulate.partition.partition import Partition, PartitionSegment
-from sim.simulate.partition.segments import Detail, SegmentFile, SegmentReader, Stored
+from sim.simulate.partition.segments import Detail, SegmentFile, SegmentReader, Stored, torn_end
 from sim.simulate.partition.small_files import (
     IndexEntry,
     aborted_in,
@@ -207,7 +207,8 @@ def _read(folder: Path) -> Partition:
     if found.log_start is not None and found.log_start < segments[0].base_offset:
         text = f"a segment is missing: the log starts at {found.log_start}, the first one at"
         raise Damaged(folder, f"{text} {segments[0].base_offset}")
-    return replace(found, notes=tuple(_notes(found, names)))
+    last = SegmentFile.at(folder / f"{segments[-1].base_offset:020}.log")
+    return replace(found, notes=(*_notes(found, names), *_torn_note(last)))
 
 
 def _segments(
@@ -228,6 +229,13 @@ def _files(path: Path, ends_at: int | None) -> SegmentFiles:
     index = tuple(index_entries(path.with_suffix(".index"), int(path.stem)))
     aborted = aborted_in(path.with_suffix(".txnindex"))
     return SegmentFiles(SegmentFile.at(path), aborted, index, ends_at)
+
+
+def _torn_note(last: SegmentFile) -> Iterator[str]:
+    torn = torn_end(last)
+    if torn is not None:
+        text = f"the last {torn.size_bytes:,} bytes, from position {torn.position}, are no batch"
+        yield f"{last.path.name}: {text}: a broker is writing them, keeps them free, or was cut off"
 
 
 def _notes(found: Partition, names: Sequence[str]) -> Iterator[str]:

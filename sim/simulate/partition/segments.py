@@ -7,6 +7,7 @@ KIP-534 (DefaultRecordBatch.deleteHorizonMs, bit 6 of the attributes).
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import warnings
@@ -37,6 +38,8 @@ _MAGIC_AT: Final = 4
 """Where the magic byte stands behind the length."""
 BATCH_BYTES_MAX: Final = 1 << 27
 """A longer batch is taken for damage of its length: `max.message.bytes` is 1 MiB by default."""
+_SPAN: Final = 1 << 31
+"""Most offsets of a segment."""
 _CHUNK: Final = 1 << 20
 _CODECS: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 _CONTROLS: Final = {0: Control.ABORT, 1: Control.COMMIT}
@@ -104,6 +107,20 @@ class SegmentFile:
         return cls(path, int(path.stem), found.st_size, found.st_mtime_ns // 1_000_000)
 
 
+def torn_end(file: SegmentFile) -> Torn | None:
+    """The end of a file that holds no whole batch, by the lengths of batches alone."""
+    position = 0
+    with _opened(file.path) as content:
+        while position < file.size_bytes:
+            start = os.pread(content.fileno(), _PREFIX_BYTES, position)
+            length = int.from_bytes(start[8:], "big", signed=True)
+            end = position + _PREFIX_BYTES + length
+            if len(start) < _PREFIX_BYTES or length <= 0 or end > file.size_bytes:
+                return Torn(position, file.size_bytes - position)
+            position = end
+    return None
+
+
 class SegmentReader:
     """Reads the batches of a segment file in order.
 
@@ -169,11 +186,32 @@ class SegmentReader:
                 break  # cut; preallocated (log.preallocate), or zeroes after a loss of power
             rest = content.read(length) if 0 < length <= BATCH_BYTES_MAX else b""
             if len(rest) < length <= BATCH_BYTES_MAX:
+                self._check_cut(position, rest, length)
                 break
             yield position, self._batch(position, start, rest, length)
             position = self.end = position + _PREFIX_BYTES + length
         if position < size:
             self.torn = Torn(position, size - position)
+
+    def _check_cut(self, position: int, rest: bytes, length: int) -> None:
+        """Checks that a batch is cut off, and not its length wrong: then others follow it.
+
+        Raises:
+            Damaged: A batch whose CRC is right follows.
+        """
+        new, _, _ = _kafka_python()
+        at = rest.find(MAGIC, _MAGIC_AT + 1)
+        while at >= 0:
+            first = at - _MAGIC_AT - _PREFIX_BYTES
+            own = int.from_bytes(rest[first + 8 : first + _PREFIX_BYTES], "big", signed=True)
+            end = first + _PREFIX_BYTES + own
+            offset = int.from_bytes(rest[first : first + 8], "big") - self.file.base_offset
+            whole = own >= _LEAST_LENGTH[MAGIC] and end <= len(rest) and 0 <= offset < _SPAN
+            if first >= 0 and whole and new(rest[first:end]).validate_crc():
+                next_at = position + _PREFIX_BYTES + first
+                text = f"a batch of {length} bytes, which the file has not, and one follows at"
+                self.fail(position, f"{text} {next_at}")
+            at = rest.find(MAGIC, at + 1)
 
     def _batch(self, position: int, start: bytes, rest: bytes, length: int) -> Any:
         """The batch at a position, if its CRC is right. Raises Damaged."""
@@ -293,9 +331,18 @@ def _text_of_size(count: int) -> str:
 
 
 def _zero(content: BinaryIO) -> bool:
-    """Checks whether nothing but zeroes follows in a file."""
-    zeroes = bytes(_CHUNK)
-    return all(chunk == zeroes[: len(chunk)] for chunk in iter(lambda: content.read(_CHUNK), b""))
+    """Checks whether nothing but zeroes follows in a file; holes of a sparse one are skipped."""
+    number, position = content.fileno(), content.tell()
+    while True:
+        try:
+            position = os.lseek(number, position, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return True  # a hole up to the end
+        chunk = os.pread(number, _CHUNK, position)
+        if chunk.strip(b"\0") or not chunk:
+            return not chunk
+        position += len(chunk)
 
 
 def _opened(path: Path) -> BinaryIO:
