@@ -24,7 +24,7 @@ from tests.conformance.broker_run import run_on_broker
 from tests.conformance.jvm import KAFKA_VERSION, kafka_jars
 from tests.conformance.kafka import KafkaCleaner
 from tests.conformance.page import ConformanceResult, summary, write_page
-from tests.conformance.partitions import PARTITIONS, VERSIONS, compare_partitions
+from tests.conformance.partitions import compare_partitions
 from tests.conformance.random_runs import compare_random, other_comparisons
 from tests.conformance.recordings import Collection, compare_seen, write_file, write_recordings
 from tests.conformance.stories import CLUSTERS, run_on_cluster
@@ -80,10 +80,7 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
     if with_broker and is_newest:
         seek = compare_index_seek(chosen.kafka, say=status.print)
         clusters = [run_on_cluster(version, say=status.print) for version in CLUSTERS]
-        partitions = [
-            compare_partitions(version, PARTITIONS, seed=chosen.seed, say=status.print)
-            for version in VERSIONS
-        ]
+        partitions = compare_partitions(chosen.seed, say=status.print)
     result = ConformanceResult(
         chosen.kafka,
         kafka.preset,

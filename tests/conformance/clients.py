@@ -73,14 +73,27 @@ class Producer:
         if "transactional.id" in settings:
             self._producer.initTransactions()
 
-    def batch(self, records: Sequence[tuple[str | None, str | None]], timestamp_ms: int) -> None:
-        """Sends records, key and value each, as one batch, and waits until it is committed."""
+    def batch(
+        self,
+        records: Sequence[tuple[str | None, str | None]],
+        timestamp_ms: int,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Sends records, key and value each, as one batch, and waits until it is committed.
+
+        Args:
+            records: Key and value of each.
+            timestamp_ms: Their time, in ms.
+            headers: Headers of each of them, if they have any.
+        """
         record = java_class("clients.producer.ProducerRecord")
         where = (self._topic, jpype.java.lang.Integer(0), jpype.java.lang.Long(timestamp_ms))
+        header = java_class("common.header.internals.RecordHeader")
+        more = jpype.java.util.ArrayList([header(*one) for one in (headers or {}).items()])
         # Java has several constructors: a null is an object without a doubt.
         sent = [
             self._producer.send(
-                record(*where, *(jpype.JObject(one, jpype.JString) for one in both))
+                record(*where, *(jpype.JObject(one, jpype.JString) for one in both), more)
             )
             for both in records
         ]
@@ -135,6 +148,11 @@ class Administrator:
         """Changes settings of a topic."""
         kind = java_class("common.config.ConfigResource$Type")
         self._alter(self._admin, kind.TOPIC, topic, settings)
+
+    def commit_offset(self, group: str, topic: str, offset: int) -> None:
+        """Commits the offset of a consumer group."""
+        committed = java_class("clients.consumer.OffsetAndMetadata")(offset)
+        self._admin.alterConsumerGroupOffsets(group, {partition_of(topic): committed}).all().get()
 
     def expire_producers_after(self, silent_ms: int) -> None:
         """Sets `producer.id.expiration.ms` of all brokers while they run (KIP-854)."""

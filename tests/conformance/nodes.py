@@ -42,6 +42,7 @@ _COMMON = {
     "log.cleaner.backoff.ms": "100",
     "log.cleaner.dedupe.buffer.size": "4194304",
     "auto.create.topics.enable": "false",
+    "replica.high.watermark.checkpoint.interval.ms": "200",
 }
 _ALONE = {
     "process.roles": "broker,controller",

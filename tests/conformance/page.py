@@ -38,7 +38,7 @@ class ConformanceResult:
         broker: The comparison with a real broker; None if it was left out.
         seek: The comparison with a broker that has a bug of Kafka; None if it was left out.
         clusters: The comparison with a cluster of each release.
-        partitions: The comparison of partitions that a broker of each release wrote.
+        partitions: The comparisons of partitions on disk; empty if they were left out.
         others: The comparisons with an old release and of choices among logs; None if they were
             left out.
     """
@@ -63,7 +63,7 @@ class ConformanceResult:
             *self.random.complaints("random logs"),
             *self.seen,
             *(f"{name}: {one.difference}" for name, one in parts if one and one.difference),
-            *(difference for one in self.partitions for difference in one.differences),
+            *(f"{one.what}: {text}" for one in self.partitions for text in one.differences),
             *(self.others.complaints if self.others is not None else ()),
         ]
 
@@ -95,8 +95,8 @@ def summary(result: ConformanceResult) -> Iterator[str]:
         yield f"real broker, {len(broker.rows)} passes of its cleaner; {reads}: {broker.verdict}"
     if result.seek is not None:
         yield result.seek.summary
-    yield from (one.summary for one in result.clusters)
     yield from (one.summary for one in result.partitions)
+    yield from (one.summary for one in result.clusters)
 
 
 def write_page(result: ConformanceResult, path: Path) -> None:
@@ -182,6 +182,7 @@ def _of_brokers(result: ConformanceResult) -> dict[str, object]:
                 for name, said in seek.outcomes.items()
             ),
         )
+    fields["partitions"] = "\n".join(f"- {one.summary}" for one in result.partitions)
     rows = []
     for cluster in result.clusters:
         for story, seen in cluster.seen.items():
@@ -194,13 +195,6 @@ def _of_brokers(result: ConformanceResult) -> dict[str, object]:
     fields["story_rows"] = _table(titles, *rows)
     took = [f"{one.version}: {one.seconds:.0f} seconds" for one in result.clusters]
     fields["cluster_seconds"] = "; ".join(took)
-    fields["partition_rows"] = _table(
-        ("Kafka", "partitions", "batches", "passes foretold", "not due", "differences"),
-        *(
-            (one.version, one.read, one.batches, one.foretold, one.held, len(one.differences))
-            for one in result.partitions
-        ),
-    )
     return fields
 
 

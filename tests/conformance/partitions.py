@@ -1,316 +1,477 @@
-"""Random partitions that a real broker wrote: read as Kafka dumps them, their next pass foretold.
+"""Partitions on disk as Replog reads and predicts them, against Kafka's classes and brokers.
 
-A topic first keeps everything; then it becomes compacted, and the broker's cleaner runs a pass.
-Both releases are dumped by DumpLogSegments of 3.8.0, which the broker's jars of that release have.
+Random logs are read batch for batch as Kafka's `FileRecords` does. On a broker of each release
+partitions are written by clients, read as `kafka-dump-log` prints them, and become compacted; what
+Replog said of the next pass, and when it is due, is what the broker's cleaner then does.
 """
 
 from __future__ import annotations
 
-import json
-import random
-import re
+import argparse
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from random import Random
 
-from sim.api.partitions import OpenedPartition, open_partition
-from sim.protocol.log import Batch
-from sim.simulate.logfile.run import StepResult, run_steps
-from sim.simulate.partition.folder import partition_in, partition_of_dump
-from sim.simulate.partition.segments import Detail, _kafka_python
-from tests.conformance.jvm import java_command, kafka_jars
+import jpype
+
+import sim
+from sim.errors import BadInput
+from sim.protocol.log import Batch, Record
+from sim.simulate.logfile.run import run_steps
+from sim.simulate.partition.dump import Dump
+from sim.simulate.partition.folder import partition_in
+from sim.simulate.partition.partition import Partition
+from sim.simulate.partition.segments import Detail, Stored
+from tests.conformance.batches import BatchWriter
+from tests.conformance.clients import PATIENCE_S, Administrator, Producer, java_failures
+from tests.conformance.compare import Json, first_unequal, shown
+from tests.conformance.jvm import (
+    KAFKA_VERSION,
+    java_class,
+    java_command,
+    kafka_jars,
+    start_jvm,
+)
+from tests.conformance.kafka import written_segments
 from tests.conformance.nodes import Broker, await_that, running_broker
+from tests.conformance.random_batches import numbered
+from tests.conformance.random_logs import random_log
+from tests.conformance.segments import batch_of
 
-VERSIONS: Final = {"3.8.0": "kafka-3.8", "4.3.1": "kafka-4.0"}
-"""Release of the broker -> preset."""
-PARTITIONS: Final = 100
-"""Partitions of each release."""
-DUMPER: Final = "3.8.0"
-HOUR_MS: Final = 3_600_000
-PASS_S: Final = 40
-TRANSACTION_MS: Final = 900_000
-"""Longer than a run: an open transaction stays open."""
-_CODECS: Final = (None, "gzip", "snappy", "lz4", "zstd")
-_WRITTEN: Final = {
+OLD_VERSION = "3.8.0"
+"""A release whose jars of the broker have its tools, too; those of 4.3.1 have not."""
+PRESETS = {OLD_VERSION: "kafka-3.8", KAFKA_VERSION: "kafka-4.0"}
+LOGS, TOPICS = 300, 100
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+SEGMENT_MS = 3_600_000
+LATER_MS = (20_000, 30_000)
+"""So long after the topics become compacted those are due that a lag holds back."""
+LATE_MS = 5_000
+"""So long after it is due a pass has begun and ended, also on a busy machine."""
+_SETTINGS = {
+    "cleanup.policy": "delete",
     "retention.ms": "-1",
-    "segment.ms": str(HOUR_MS),
+    "segment.ms": str(SEGMENT_MS),
     "delete.retention.ms": "600000",
-    "min.cleanable.dirty.ratio": "0.0",
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
-_COMPARED: Final = ("base_offset", "last_offset", "control", "producer_id", "base_sequence")
+_CHECKPOINTS = (
+    "cleaner-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "replication-offset-checkpoint",
+)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PartitionsResult:
-    """The comparison of partitions of one release.
+    """Result of one comparison.
 
     Attributes:
-        version: The release of the broker.
-        read: Partitions that were compared with their dump.
-        batches: Batches of these.
-        foretold: Partitions whose pass came as it was said, and left what was said.
-        held: Partitions for which no pass was due, and none came.
-        differences: A sentence for each difference.
+        what: Its name, such as `broker of Kafka 3.8.0`.
+        counts: Numbers of partitions, batches, passes, by name.
+        differences: A sentence for each partition that differs.
     """
 
-    version: str
-    read: int
-    batches: int
-    foretold: int
-    held: int
-    differences: tuple[str, ...]
+    what: str
+    counts: dict[str, int] = field(default_factory=dict)
+    differences: list[str] = field(default_factory=list)
+
+    def count(self, name: str, more: int = 1) -> None:
+        """Adds to a number."""
+        self.counts[name] = self.counts.get(name, 0) + more
+
+    def compare(self, where: str, ours: object, theirs: object) -> None:
+        """Notes the first difference between two lists of batches, if there is one."""
+        found = first_unequal(ours, theirs, where)
+        if found is not None:
+            path, mine, other = found
+            self.differences.append(f"{path}: Replog says {shown(mine)}, Kafka {shown(other)}")
 
     @property
     def summary(self) -> str:
-        """A line for a terminal."""
-        verdict = f"{len(self.differences)} differ" if self.differences else "all agree"
-        return (
-            f"partitions of a broker {self.version}: {self.read} read as DumpLogSegments does, "
-            f"{self.batches:,} batches; {self.foretold} passes foretold, {self.held} not due: "
-            f"{verdict}"
+        """The outcome in a line."""
+        counts = ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
+        return f"partitions, {self.what}: {counts}: " + (
+            f"{len(self.differences)} differ; {self.differences[0]}"
+            if self.differences
+            else "all agree"
         )
 
 
-def compare_partitions(
-    version: str, count: int, *, seed: int, say: Callable[[str], None]
-) -> PartitionsResult:
-    """Has a broker write random partitions, and compares what is read and foretold of them.
+def compare_reading(seed: int, *, count: int = LOGS) -> PartitionsResult:
+    """Reads random logs with all codecs and formats, also cleaned ones, as Kafka's classes do."""
+    start_jvm()
+    writer, found = BatchWriter(), PartitionsResult("random logs")
+    with tempfile.TemporaryDirectory(prefix="replog-partitions-") as work:
+        for number in range(count):
+            document, drawn = random_log(numbered(seed, number)), Random(number)
+            folder = Path(work, f"{number}-0")
+            folder.mkdir()
+            for base, batches in written_segments(document["segments"]):
+                for batch in batches:
+                    if batch["records"] and not batch.get("control") and "magic" not in batch:
+                        batch["compression"] = drawn.choice(CODECS)  # type: ignore[index]
+                (folder / f"{base:020}.log").write_bytes(writer.segment(batches))
+            compare_folder(folder, found)
+    return found
 
-    Args:
-        version: The release of the broker.
-        count: How many partitions.
-        seed: Seed of what is written.
-        say: Takes a line about progress.
+
+def compare_folder(folder: Path, found: PartitionsResult) -> None:
+    """Compares a partition as Replog reads it with the same as Kafka's classes do."""
+    try:
+        ours = list(_read(partition_in(folder)))
+    except BadInput as error:
+        found.differences.append(f"{folder.name}: Replog refuses it: {error}")
+        return
+    theirs = [one for file in sorted(folder.glob("*.log")) for one in _read_by_kafka(file)]
+    found.count("partitions read")
+    found.count("batches", len(theirs))
+    found.compare(folder.name, ours, theirs)
+
+
+def _read(partition: Partition) -> Iterator[Json]:
+    for segment, stored in partition.batches(Detail.WHOLE):
+        yield {
+            "segment": segment.base_offset,
+            "position": stored.position,
+            "codec": stored.codec,
+            "size": stored.batch.size_bytes,
+            **_as_json(stored.batch),
+        }
+
+
+def _read_by_kafka(file: Path) -> Iterator[Json]:
+    records = java_class("common.record.internal.FileRecords", "common.record.FileRecords")
+    opened = records.open(jpype.java.io.File(str(file)), False)
+    try:
+        for batch in opened.batches():
+            found = batch_of(batch)
+            if found["control"] and not found["records"]:
+                found["control"] = "emptied"
+            yield {
+                "segment": int(file.stem),
+                "position": int(batch.position()),
+                "codec": str(batch.compressionType().name),
+                "size": int(batch.sizeInBytes()),
+                **found,
+            }
+    finally:
+        opened.closeHandlers()
+
+
+def _as_json(batch: Batch) -> Json:
+    """A batch of Replog's as `batch_of` gives one of Kafka's."""
+    control = None if batch.control is None else str(batch.control)
+    return {
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "epoch": batch.epoch,
+        "producer_id": batch.producer_id,
+        "producer_epoch": batch.producer_epoch,
+        "base_sequence": batch.base_sequence,
+        "transactional": batch.transactional,
+        "control": "emptied" if control and not batch.records else control,
+        "timestamp_ms": batch.timestamp_ms,
+        "delete_horizon_ms": batch.delete_horizon_ms,
+        "records": [_record(one, control) for one in batch.records],
+    }
+
+
+def _record(record: Record, control: str | None) -> Json:
+    return {
+        "offset": record.offset,
+        "key": record.key,
+        "value": record.value,
+        "timestamp_ms": record.timestamp_ms,
+        "headers": [[name, {"hex": content.hex()}] for name, content in record.headers],
+        **({} if control is None else {"marker": control}),
+    }
+
+
+@dataclass(slots=True)
+class _Topic:
+    """A topic on the broker, and what Replog says of it.
+
+    Attributes:
+        name: Its name.
+        held_by: What holds its pass back: nothing, `min.compaction.lag.ms` or the maximal lag.
+        due_ms: When Replog says that a pass is due; None = not at all.
+        said: The log after that pass, as Replog says.
+        reached: The checkpoint after it.
+        seen_ms: When the broker's checkpoint was first seen.
+    """
+
+    name: str
+    held_by: str
+    due_ms: int | None = None
+    said: list[Json] = field(default_factory=list)
+    reached: int | None = None
+    seen_ms: int | None = None
+
+    def settings(self, before: Path, now_ms: int, drawn: Random) -> dict[str, str]:
+        """Settings of the topic from now on: a lag ends within `LATER_MS`."""
+        first = next(iter(partition_in(before).segments))
+        times = [stored.batch.timestamp_ms for stored in first.read(Detail.HEADERS)]
+        later_ms = now_ms + drawn.randrange(*LATER_MS)
+        lags = {
+            "": {"min.cleanable.dirty.ratio": "0.0"},
+            "min": {
+                "min.cleanable.dirty.ratio": "0.0",
+                "min.compaction.lag.ms": str(later_ms - max(times)),
+            },
+            "max": {
+                "min.cleanable.dirty.ratio": "1.0",
+                "max.compaction.lag.ms": str(later_ms - times[0]),
+            },
+        }
+        return {"cleanup.policy": "compact", **lags[self.held_by]}
+
+
+def compare_broker(version: str, seed: int, *, count: int = TOPICS) -> PartitionsResult:
+    """Compares what partitions of a broker hold, and what its cleaner makes of them; three minutes.
 
     Raises:
-        BadInput: No Java, no network, or the broker does not start.
+        BadInput: The broker does not start, or does not do in time what is waited for.
     """
-    topics = [f"t{number}" for number in range(count)]
-    draws = random.Random(f"{seed} {version}")
-    differences: list[str] = []
-    batches = foretold = held = 0
-    with running_broker(kafka_jars(version)) as broker, tempfile.TemporaryDirectory() as work:
-        clients = _Clients(broker.address)
-        clients.create(topics)
+    start_jvm()
+    found, drawn = PartitionsResult(f"broker of Kafka {version}"), Random(seed)
+    topics = [_Topic(f"t{number}", ("", "min", "max")[number % 3]) for number in range(count)]
+    with (
+        tempfile.TemporaryDirectory(prefix="replog-partitions-") as work,
+        java_failures(found.what),
+        running_broker(kafka_jars(version)) as broker,
+        closing(Administrator(broker.address)) as administrator,
+    ):
+        before = Path(work, "before")
+        _write_all(broker, administrator, topics, drawn)
+        _copy(broker, before)
+        for folder in sorted(before.glob("*-0")):
+            compare_folder(folder, found)
+        _compare_dumps(before, found)
+        changed_ms = time.time_ns() // 1_000_000
         for topic in topics:
-            clients.write(topic, random.Random(draws.random()))
-        say(f"{version}: {count} partitions are written")
-        time.sleep(6)  # until the high watermarks are on disk
-        before = Path(work) / "before"
+            given = topic.settings(before / f"{topic.name}-0", changed_ms, drawn)
+            administrator.change(topic.name, given)
+        settings = Path(work, "settings.txt")
+        settings.write_text(_described(broker))
         for topic in topics:
-            shutil.copytree(broker.partition(topic), before / f"{topic}-0")
-        for file in broker.data.glob("*-checkpoint"):
-            shutil.copy(file, before)
-        _dump([before / f"{topic}-0" for topic in topics])
+            _predict(topic, before, settings, PRESETS[version], changed_ms)
+        _watch(broker, topics)
         for topic in topics:
-            read, wrong = _as_dumped(before / f"{topic}-0")
-            batches += read
-            differences += [f"{version} {topic}: {one}" for one in wrong]
-        say(f"{version}: {batches:,} batches are compared with their dumps")
-        settings = Path(work) / "settings.json"
-        settings.write_text(json.dumps(_WRITTEN | {"cleanup.policy": "compact"}))
-        now_ms = time.time_ns() // 1_000_000
-        clients.compact(topics)
-        for topic in topics:
-            opened = open_partition(
-                before / f"{topic}-0", settings=settings, preset=VERSIONS[version], now_ms=now_ms
-            )
-            if not opened.due().decision.eligible:
-                held += 1
-                differences += _untouched(broker, topic, version)
-                continue
-            wrong = _foretold(broker, topic, opened)
-            foretold += not wrong
-            differences += [f"{version} {topic}: {one}" for one in wrong]
-        clients.close()
-    return PartitionsResult(version, count, batches, foretold, held, tuple(differences))
+            _compare_pass(topic, broker, found)
+    return found
 
 
-def _dump(folders: Sequence[Path]) -> None:
-    """Writes the dump of each partition beside its folder."""
-    jars = ":".join(map(str, kafka_jars(DUMPER)))
-    files = ",".join(str(file) for folder in folders for file in sorted(folder.glob("*.log")))
-    command = [java_command(), "-cp", jars, "kafka.tools.DumpLogSegments", "--files", files]
-    said = subprocess.run(
-        [*command, "--deep-iteration", "--print-data-log"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=True,
-        timeout=600,
-    ).stdout
-    for part in re.split(rb"^(?=Dumping )", said, flags=re.MULTILINE)[1:]:
-        file = Path(part.partition(b"\n")[0].decode().removeprefix("Dumping "))
-        with file.parent.with_suffix(".dump").open("ab") as text:
-            text.write(part)
+def _write_all(
+    broker: Broker, administrator: Administrator, topics: Sequence[_Topic], drawn: Random
+) -> None:
+    """Writes to all topics, and waits until all of it counts as committed on disk."""
+    for topic in topics:
+        administrator.create(topic.name, _SETTINGS)
+        _write(broker, topic, drawn)
+    administrator.commit_offset("a-group", topics[0].name, 1)
+
+    def committed() -> list[str]:
+        found = [partition_in(one) for one in sorted(broker.data.glob("t*-0"))]
+        return [one.name for one in found if one.committed != _end_of(one)]
+
+    await_that(lambda: not committed(), "high watermarks on disk", patience_s=60, last=committed)
 
 
-def _as_dumped(folder: Path) -> tuple[int, list[str]]:
-    """Number of batches of a partition, and how they differ from what Kafka dumps of them."""
-    dump = partition_of_dump(folder.with_suffix(".dump"))
-    own = [_content(*one) for one in partition_in(folder).batches(Detail.WHOLE)]
-    theirs = [_content(*one) for one in dump.batches(Detail.WHOLE)]
-    pairs = zip(own, theirs, strict=False)
-    wrong = [f"read {one}, dumped {other}" for one, other in pairs if one != other]
-    if len(own) != len(theirs):
-        wrong.append(f"{len(own)} batches are read, {len(theirs)} are dumped")
-    return len(own), wrong
+def _end_of(partition: Partition) -> int:
+    *_, (_, last) = partition.batches(Detail.HEADERS)
+    return last.batch.last_offset + 1
 
 
-def _content(segment: Any, stored: Any) -> tuple[object, ...]:
-    """A batch with its place and its records; a dump has no values of headers."""
-    records = [(one.offset, one.key, one.value, one.timestamp_ms) for one in stored.batch.records]
-    fields = stored.batch.__struct_fields__
-    rest = [getattr(stored.batch, name) for name in fields if name != "records"]
-    return (segment.base_offset, stored.position, stored.codec, *rest, records)
+def _write(broker: Broker, topic: _Topic, drawn: Random) -> None:
+    """Writes random batches by producers of one kind; one may leave its transaction open.
 
+    Segments roll by timestamps.
+    """
+    kind = drawn.choice(("plain", "idempotent", "transactional", "transactional"))
+    settings = {
+        "compression.type": drawn.choice(CODECS),
+        "enable.idempotence": str(kind != "plain").lower(),
+        "transaction.timeout.ms": "600000",
+    }
+    producers = []
+    for number in range(drawn.randrange(1, 3)):
+        own = {"transactional.id": f"{topic.name}-{number}"} if kind == "transactional" else {}
+        producers.append(Producer(broker.address, topic.name, {**settings, **own}))
+    at_ms = time.time_ns() // 1_000_000
 
-def _foretold(broker: Broker, topic: str, opened: OpenedPartition) -> list[str]:
-    """How the broker's pass differs from what was said of it."""
-    (said,) = run_steps(opened.log_file())
-    assert said.cleaned is not None
-    until = said.cleaned.cleaning.next_dirty_offset
-    try:
-        await_that(
-            lambda: broker.checkpoint(topic) == until, f"a pass up to {until}", patience_s=PASS_S
-        )
-    except Exception as error:  # noqa: BLE001 - that it does not come is a difference
-        return [f"{error}; its checkpoint is {broker.checkpoint(topic)}"]
-    time.sleep(0.2)  # the checkpoint is written before old segments are renamed
-    left = [
-        stored.batch for _, stored in partition_in(broker.partition(topic)).batches(Detail.WHOLE)
-    ]
-    return list(_differences(said, left))
-
-
-def _differences(said: StepResult, left: Sequence[Batch]) -> Iterator[str]:
-    def shown(batch: Batch) -> tuple[object, ...]:
-        kept = tuple(record.offset for record in batch.records)
-        has_horizon = batch.delete_horizon_ms is not None
-        return (
-            *(getattr(batch, name) for name in _COMPARED),
-            batch.timestamp_ms,
-            kept,
-            has_horizon,
-        )
-
-    own, theirs = [shown(one) for one in said.log.batches()], [shown(one) for one in left]
-    if own != theirs:
-        only = (
-            [one for one in own if one not in theirs],
-            [one for one in theirs if one not in own],
-        )
-        yield "said {}, left {}".format(*only)
-
-
-def _untouched(broker: Broker, topic: str, version: str) -> Iterator[str]:
-    if broker.checkpoint(topic) is not None:
-        yield f"{version} {topic}: a pass came up to {broker.checkpoint(topic)}; none was due"
-
-
-class _Clients:
-    """Clients of kafka-python that write random topics."""
-
-    def __init__(self, address: str) -> None:
-        _kafka_python()  # imports it without its own warning
-        from kafka.admin import KafkaAdminClient
-
-        self._address = address
-        self._admin = KafkaAdminClient(bootstrap_servers=address)
-
-    def create(self, topics: Sequence[str]) -> None:
-        """Creates topics of one partition that keep everything."""
-        from kafka.admin import NewTopic
-
-        configs = {**_WRITTEN, "cleanup.policy": "delete"}
-        self._admin.create_topics([NewTopic(one, 1, 1, topic_configs=configs) for one in topics])
-        time.sleep(1)
-
-    def compact(self, topics: Sequence[str]) -> None:
-        """Makes topics compacted."""
-        from kafka.admin import ConfigResource, ConfigResourceType
-
-        configs = {**_WRITTEN, "cleanup.policy": "compact"}
-        resources = [ConfigResource(ConfigResourceType.TOPIC, one, configs) for one in topics]
-        self._admin.alter_configs(resources)
-
-    def write(self, topic: str, draw: random.Random) -> None:
-        """Writes a topic: a codec, producers with ids or transactions, deletes, headers, rolls."""
-        codec, transactional = draw.choice(_CODECS), draw.random() < 0.6
-        writers = [
-            self._producer(f"{topic}-{number}", codec, transactional, draw.random() < 0.5)
-            for number in range(draw.choice([1, 2]))
+    def send(producer: Producer, count: int) -> None:
+        records = [
+            (f"k{drawn.randrange(6)}", drawn.choice((None, "v" * drawn.randrange(60), "w")))
+            for _ in range(count)
         ]
-        clock = _Clock()
-        for _ in range(draw.randrange(4, 10)):
-            writer = draw.choice(writers)
-            if transactional:
-                writer.begin_transaction()
-            for _ in range(draw.randrange(1, 3)):
-                _send(writer, topic, draw, clock)
-            if transactional:
-                commits = draw.random() < 0.6
-                (writer.commit_transaction if commits else writer.abort_transaction)()
-            clock.now_ms += 2 * HOUR_MS * (draw.random() < 0.4)
-        clock.now_ms += 2 * HOUR_MS
-        if transactional and draw.random() < 0.2:
-            writers[0].begin_transaction()  # left open
-            _send(writers[0], topic, draw, clock)
-            clock.now_ms += 2 * HOUR_MS
-        last = self._producer(None, None, transactional=False, idempotent=False)
-        last.send(topic, key=b"k0", value=b"end", timestamp_ms=clock.now_ms)
-        last.flush()
+        headers = {"version": bytes([drawn.randrange(256)]) * 8} if drawn.random() < 0.3 else {}
+        producer.batch(records, at_ms, headers)
 
-    def _producer(
-        self,
-        name: str | None,
-        codec: str | None,
-        transactional: bool,
-        idempotent: bool,
-    ) -> Any:
-        from kafka import KafkaProducer
-
-        made = KafkaProducer(
-            bootstrap_servers=self._address,
-            compression_type=codec,
-            linger_ms=5_000,
-            acks="all",
-            batch_size=1 << 20,
-            enable_idempotence=transactional or idempotent,
-            transaction_timeout_ms=TRANSACTION_MS,
-            **({"transactional_id": name} if transactional else {}),
-        )
-        if transactional:
-            made.init_transactions()
-        return made
-
-    def close(self) -> None:
-        """Closes the connection of the administrator."""
-        self._admin.close()
+    rounds = drawn.randrange(4, 10)
+    opens_in = drawn.choice((-1, 0, 1, 3)) if kind == "transactional" else -1
+    for number in range(rounds):
+        if number == opens_in and len(producers) > 1:
+            stuck = producers.pop()
+            stuck.begin()
+            send(stuck, 2)
+            stuck.close()  # its transaction stays open
+        producer = drawn.choice(producers)
+        if kind == "transactional":
+            producer.begin()
+        for _ in range(drawn.randrange(1, 3)):
+            at_ms += drawn.randrange(3)
+            send(producer, drawn.randrange(1, 5))
+        if kind == "transactional":
+            producer.end(commit=drawn.random() < 0.6)
+        if drawn.random() < 0.4 or number == 1:
+            at_ms += 2 * SEGMENT_MS
+    at_ms += 2 * SEGMENT_MS
+    with closing(Producer(broker.address, topic.name, {})) as last:
+        last.batch([("k0", "end")], at_ms)
+    for producer in producers:
+        producer.close()
 
 
-class _Clock:
-    """The time that records are given, in ms."""
+def _copy(broker: Broker, to: Path) -> None:
+    """Copies all partitions with the checkpoints, the internal topics among them."""
+    to.mkdir()
+    for folder in broker.data.glob("*-0"):
+        if folder.name != "__cluster_metadata-0":
+            shutil.copytree(folder, to / folder.name)
+    for name in _CHECKPOINTS:
+        with suppress(FileNotFoundError):
+            shutil.copy(broker.data / name, to / name)
 
-    def __init__(self) -> None:
-        self.now_ms = time.time_ns() // 1_000_000
+
+def _tool(name: str, *arguments: str) -> bytes:
+    """Output of a tool of the old release, which knows the newest brokers and files, too."""
+    jars = ":".join(map(str, kafka_jars(OLD_VERSION)))
+    done = subprocess.run(
+        [java_command(), "-cp", jars, name, *arguments],
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    if done.returncode != 0:
+        raise BadInput(f"{name}: {done.stderr.decode(errors='replace')[-300:]}")
+    return done.stdout
 
 
-def _send(writer: Any, topic: str, draw: random.Random, clock: _Clock) -> None:
-    """Sends one to four records, which become a batch."""
-    for _ in range(draw.randrange(1, 5)):
-        clock.now_ms += draw.randrange(3)
-        version = draw.randrange(100).to_bytes(8, "big")
-        writer.send(
-            topic,
-            key=f"k{draw.randrange(6)}".encode(),
-            value=None if draw.random() < 0.25 else b"v" * draw.randrange(60),
-            headers=[("version", version)] if draw.random() < 0.3 else [],
-            timestamp_ms=clock.now_ms,
-        )
-    writer.flush()
+def _described(broker: Broker) -> str:
+    """Text of `kafka-configs --describe --all` about all topics."""
+    words = ("--bootstrap-server", broker.address, "--entity-type", "topics", "--describe", "--all")
+    return _tool("kafka.admin.ConfigCommand", *words).decode()
+
+
+def _compare_dumps(data: Path, found: PartitionsResult) -> None:
+    """Compares all partitions with their text by `kafka-dump-log`, which has no header's value."""
+    files = ",".join(map(str, sorted(data.glob("*-0/*.log"))))
+    words = ("--deep-iteration", "--print-data-log", "--files", files)
+    text = data.with_name("dump.txt")
+    text.write_bytes(_tool("kafka.tools.DumpLogSegments", *words))
+    dumped: dict[str, list[Json]] = {}
+    for segment in Dump(text).segments():
+        dumped.setdefault(segment.folder, []).extend(map(_as_dumped, segment.batches))
+    for folder in sorted(data.glob("*-0")):
+        ours = [_as_dumped(stored) for _, stored in partition_in(folder).batches(Detail.WHOLE)]
+        found.count("partitions dumped")
+        found.compare(f"dump of {folder.name}", ours, dumped.get(folder.name, []))
+
+
+def _as_dumped(stored: Stored) -> Json:
+    """A batch without what a dump hides: headers, and bytes that are no UTF-8."""
+    batch = _as_json(stored.batch) | {"position": stored.position, "codec": stored.codec}
+    for record in batch["records"]:
+        del record["headers"]
+        for name in ("key", "value"):
+            if record[name] is not None:
+                content = record[name].encode(errors="surrogateescape")
+                record[name] = content.decode(errors="replace")
+    return batch
+
+
+def _predict(topic: _Topic, before: Path, settings: Path, preset: str, now_ms: int) -> None:
+    """Asks Replog when the topic is due, and what its next pass then leaves."""
+    place = before / f"{topic.name}-0"
+    options = {"settings": settings, "preset": preset}
+    decision = sim.open_partition(place, now_ms=now_ms, **options).due().decision
+    topic.due_ms = now_ms if decision.eligible else decision.due_ms
+    if topic.due_ms is not None:
+        file = sim.open_partition(place, now_ms=topic.due_ms + 1, **options).log_file()
+        (after,) = run_steps(file)
+        topic.said = [_after(batch) for batch in after.log.batches()]
+        assert after.cleaned is not None
+        topic.reached = after.cleaned.cleaning.next_dirty_offset
+
+
+def _after(batch: Batch) -> Json:
+    """A batch after a pass; the time of the pass is the broker's."""
+    has_horizon = batch.delete_horizon_ms is not None
+    return _as_json(batch) | {"delete_horizon_ms": has_horizon}
+
+
+def _watch(broker: Broker, topics: Sequence[_Topic]) -> None:
+    """Notes when the checkpoint of each topic is there, until some time after the last is due."""
+    until_ms = max(one.due_ms or 0 for one in topics) + LATE_MS
+    while (now_ms := time.time_ns() // 1_000_000) < until_ms:
+        for topic in topics:
+            if topic.seen_ms is None and broker.checkpoint(topic.name) is not None:
+                topic.seen_ms = now_ms
+        time.sleep(0.1)
+
+
+def _compare_pass(topic: _Topic, broker: Broker, found: PartitionsResult) -> None:
+    """Compares a pass with what was said of it, and its time with when it was due."""
+    if topic.due_ms is None:
+        found.count("said not to be due")
+        if topic.seen_ms is not None:
+            found.differences.append(f"{topic.name}: was cleaned, and said not to be due")
+        return
+    found.count("passes predicted")
+    if topic.held_by:
+        found.count("of them held back by a lag")
+    late_ms = None if topic.seen_ms is None else topic.seen_ms - topic.due_ms
+    if late_ms is None or late_ms < 0 or (topic.held_by and late_ms > LATE_MS):
+        when = "never" if late_ms is None else f"{late_ms} ms after it was due"
+        found.differences.append(f"{topic.name}, {topic.held_by} lag: cleaned {when}")
+        return
+    reached = broker.checkpoint(topic.name)
+    after = partition_in(broker.partition(topic.name)).batches(Detail.WHOLE)
+    found.compare(f"checkpoint of {topic.name}", [topic.reached], [reached])
+    found.compare(topic.name, topic.said, [_after(stored.batch) for _, stored in after])
+
+
+def compare_partitions(seed: int, *, say: Callable[[str], None]) -> list[PartitionsResult]:
+    """Runs all comparisons; `say` takes the line of each as it ends."""
+    found = [compare_reading(seed)]
+    say(found[0].summary)
+    for version in PRESETS:
+        found.append(compare_broker(version, seed))
+        say(found[-1].summary)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs these comparisons alone; returns 0 if all agree, 1 if not, 2 if they cannot run."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.partitions")
+    parser.add_argument("--seed", type=int, default=280)
+    try:
+        found = compare_partitions(parser.parse_args(arguments).seed, say=print)
+    except BadInput as error:
+        print(error, file=sys.stderr)
+        return 2
+    differences = [text for one in found for text in one.differences]
+    print(*differences, sep="\n")
+    return int(bool(differences))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

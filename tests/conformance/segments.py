@@ -12,6 +12,7 @@ from typing import Any
 
 import jpype
 
+from sim.protocol.log.record import STRAY_BYTES
 from tests.conformance.compare import Json
 from tests.conformance.jvm import java_class
 
@@ -159,7 +160,7 @@ def _segment(file: Path) -> RawSegment:
     mutable = False
     opened = records.open(jpype.java.io.File(str(file)), mutable)
     try:
-        batches = tuple(_batch(batch) for batch in opened.batches())
+        batches = tuple(batch_of(batch) for batch in opened.batches())
         controls = {batch["last_offset"]: batch["control"] for batch in batches}
         base = int(file.stem)
         read = SegmentReader().batches(opened, base_offset=base, controls=controls)
@@ -168,7 +169,8 @@ def _segment(file: Path) -> RawSegment:
         opened.closeHandlers()
 
 
-def _batch(batch: Any) -> Json:
+def batch_of(batch: Any) -> Json:
+    """One of Kafka's batches in the form of a log file; an emptied marker counts as COMMIT."""
     records = [_record(record, control=bool(batch.isControlBatch())) for record in batch]
     control = None
     if batch.isControlBatch():
@@ -194,7 +196,9 @@ def _record(record: Any, *, control: bool) -> Json:
         "key": None if control else _text(record.key()),
         "value": None if control else _text(record.value()),
         "timestamp_ms": int(record.timestamp()),
-        "headers": [],
+        "headers": [
+            [str(one.key()), {"hex": bytes(one.value() or b"").hex()}] for one in record.headers()
+        ],
     }
     if control:
         written["marker"] = str(control_kinds().parse(record.key()).name())
@@ -204,7 +208,7 @@ def _record(record: Any, *, control: bool) -> Json:
 def _text(buffer: Any) -> str | None:
     if buffer is None:
         return None
-    return bytes(java_class("common.utils.Utils").toArray(buffer)).decode()
+    return bytes(java_class("common.utils.Utils").toArray(buffer)).decode(errors=STRAY_BYTES)
 
 
 def _aborted(file: Path) -> list[Json]:
