@@ -26,6 +26,7 @@ from sim.protocol.log import Batch, Control, Record
 from sim.protocol.log.formats import old_batch
 from sim.protocol.log.record import STRAY_BYTES
 from sim.simulate.partition.damage import Damaged
+from sim.simulate.partition.unpacked import UNPACKED_BYTES_MAX, unpacked_bytes
 
 HORIZON_BIT: Final = 0x40
 """Attribute of a batch whose base timestamp is its delete horizon (KIP-534)."""
@@ -34,6 +35,8 @@ _PREFIX_BYTES: Final = 12
 """A batch's base offset and its length without these two, which every format begins with."""
 _LEAST_LENGTH: Final = {0: 14, 1: 22, MAGIC: 49}
 """The least length that a batch of each magic gives itself."""
+_RECORDS_AT: Final = {0: 26, 1: 34, MAGIC: 61}
+"""Where the records of a batch begin; those of an older format are its value if compressed."""
 _MAGIC_AT: Final = 4
 """Where the magic byte stands behind the length."""
 BATCH_BYTES_MAX: Final = 1 << 27
@@ -227,7 +230,24 @@ class SegmentReader:
         found = new(content) if magic == MAGIC else old(content, magic)
         if not found.validate_crc():
             self.fail(position, f"a wrong CRC of the batch at offset {found.base_offset}")
+        read = self._detail is not Detail.HEADERS or magic < MAGIC or found.is_control_batch
+        if read and found.compression_type in _CODECS.keys() - {0}:
+            self._check_size(
+                position, _CODECS[found.compression_type], content[_RECORDS_AT[magic] :]
+            )
         return found
+
+    def _check_size(self, position: int, codec: str, packed: bytes) -> None:
+        """Checks that a batch's records fit in memory. Raises Damaged."""
+        try:
+            size = unpacked_bytes(codec, packed)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - each codec raises errors of its own
+            return  # who reads the records reports it
+        if size > UNPACKED_BYTES_MAX:
+            text = f"{len(packed)} bytes of {codec} unpack to more than {UNPACKED_BYTES_MAX}"
+            self.fail(position, f"{text}, the most that is read of a batch")
 
     def _first_offset(self, found: Any, position: int) -> int:
         if found.magic == MAGIC or not found.compression_type:
