@@ -57,7 +57,9 @@ def log_file_of(
     """
     top = Document(str(partition.place), {}).top
     rules = rules_at(question.rules, top.at("rules"))
-    settings = LogSettings.read(dict(question.settings.topic), top.at("topic"), rules)
+    given = question.settings
+    where = top if given.source is None else Document(str(given.source), {}).top
+    settings = LogSettings.read(dict(given.topic), where.at("topic"), rules)
     batches: dict[int, list[Batch]] = {one.base_offset: [] for one in partition.segments}
     for segment, stored in partition.batches(detail):
         batch = stored.batch

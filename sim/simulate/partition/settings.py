@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -55,13 +57,17 @@ Config)."""
 _SLOT_BYTES: Final = 24
 """A hash and an offset in the cleaner's map (SkimpyOffsetMap)."""
 _HEADING: Final = re.compile(
-    r"^(?:Dynamic |All )?configs for (topic|broker)s? ?'?([\w.-]*)'?.* are:?",
+    r"^(?:Dynamic |All |Default )?configs for (topic|broker)s? ?'?([\w.-]*)'?.* are:?",
     re.IGNORECASE | re.MULTILINE,
 )
 _DESCRIBED: Final = re.compile(
     r"(?:^|[\s,])([a-z]\w*(?:\.\w+)+)=(.*?)(?= sensitive=|,[a-z]\w*(?:\.\w+)+=|$)", re.MULTILINE
 )
 """A setting of `kafka-configs`: on a line of its own, or one of a list as up to 2.4."""
+
+
+_PROPERTY: Final = re.compile(r"((?:\\.|[^\\=:\s])+)\s*[=:]\s*(.*)")
+"""A line of a properties file; one that has only a space between name and value is refused."""
 
 
 class GivenSettings(NamedTuple):
@@ -73,6 +79,7 @@ class GivenSettings(NamedTuple):
         map_keys: Keys that the map of a cleaner thread holds.
         expiration_ms: `producer.id.expiration.ms`.
         unread: So many names were given that nothing here reads.
+        source: The file; None without one.
     """
 
     topic: Mapping[str, Any]
@@ -80,6 +87,7 @@ class GivenSettings(NamedTuple):
     map_keys: int
     expiration_ms: int
     unread: int = 0
+    source: Path | None = None
 
     def sentence(self, preset: str) -> str:
         """The given settings and the defaults of a release, in a sentence."""
@@ -89,7 +97,9 @@ class GivenSettings(NamedTuple):
             f"{name}={'none' if (v := self.topic[name]) is None else v}" for name in others
         )
         default = f"defaults of {preset}: {shown}" if others else ""
-        return "; ".join(filter(None, [f"given: {', '.join(given)}" if given else "", default]))
+        unread = f"names given that decide nothing here: {self.unread}" if self.unread else ""
+        said = [f"given: {', '.join(given)}" if given else "", unread, default]
+        return "; ".join(filter(None, said))
 
 
 def settings_of(path: Path | None, topic: str) -> GivenSettings:
@@ -98,7 +108,8 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
     Raises:
         BadInput: The file cannot be read, or holds no settings.
     """
-    values = {} if path is None else dict(_values(path, topic))
+    found = {} if path is None else _values(path, topic)
+    values = {name: value for name, value in found.items() if value is not None}
     hours = values.pop(_ROLL_HOURS, None)
     if hours is not None:
         values.setdefault("log.roll.ms", _number(path, _ROLL_HOURS, hours) * 3_600_000)
@@ -114,13 +125,14 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
         int(slots * cleaner[MAP_LOAD]),
         int(cleaner[EXPIRATION]),
         len(values) - len(known),
+        path,
     )
 
 
 def _values(path: Path, topic: str) -> Mapping[str, Any]:
     """Names and values in a file of any of the three kinds."""
     text = read_text(path)
-    if text.lstrip().startswith("{"):
+    if text.lstrip().startswith(("{", "[")):
         return _of_json(path, text, topic)
     sections = list(_HEADING.finditer(text))
     if not sections:
@@ -137,32 +149,53 @@ def _values(path: Path, topic: str) -> Mapping[str, Any]:
 
 
 def _of_json(path: Path, text: str, topic: str) -> Mapping[str, Any]:
-    """Settings of a topic, by themselves or below its name."""
+    """Settings of a topic, by themselves or below its name; or entries of a name and a value."""
     try:
         found = json.loads(text)
     except ValueError as error:
         raise BadInput(f"{path}: no JSON: {error}") from None
-    if isinstance(found.get(topic), dict):
-        found = found[topic]
+    if isinstance(found, dict):
+        found = found.get(topic, found)
+    if isinstance(found, dict):
+        found = next((value for value in found.values() if _are_entries(value)), found)
+    if _are_entries(found):
+        found = {one["name"]: one["value"] for one in found}
+    if not isinstance(found, dict):
+        raise BadInput(f"{path}: expected names with values, or a list of `name` and `value`")
     for name, value in found.items():
         if isinstance(value, dict | list):
             raise BadInput(f"{path}: {name}: expected a value, not {type(value).__name__}")
-    return dict(found)
+    return found
+
+
+def _are_entries(found: Any) -> bool:
+    """Checks for a list of settings as administrators' clients give it."""
+    return isinstance(found, list) and all(
+        isinstance(one, dict) and isinstance(one.get("name"), str) and "value" in one
+        for one in found
+    )
 
 
 def _properties(path: Path, text: str) -> Iterator[tuple[str, str]]:
-    """The lines of a Java properties file."""
-    for number, line in enumerate(text.splitlines(), start=1):
+    """The lines of a Java properties file; a backslash continues a line, or takes the next letter.
+
+    Source: java.util.Properties.load.
+    """
+    joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t]*", r"\1", text)
+    for number, line in enumerate(joined.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith(("#", "!")):
             continue
-        name, equals, value = line.partition("=")
-        if not equals:
+        found = _PROPERTY.fullmatch(line.strip())
+        if found is None:
             raise BadInput(f"{path}:{number}: expected name=value, not {line.strip()[:60]!r}")
-        yield name.strip(), value.strip()
+        name, value = (re.sub(r"\\(.)", r"\1", part) for part in found.groups())
+        yield name, value
 
 
 def _number(path: Path | None, name: str, value: Any) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        raise BadInput(f"{path}: {name}: expected a number, not {value!r}") from None
+    """A number that is finite and not below 0."""
+    with suppress(ValueError, TypeError):
+        found = float(value)
+        if 0 <= found < inf:
+            return found
+    raise BadInput(f"{path}: {name}: expected a number from 0 on, not {value!r}")
