@@ -6,26 +6,29 @@ import pytest
 
 from sim.errors import BadInput
 from sim.simulate.partition.settings import DEFAULTS, GivenSettings, settings_of
+from tests.commands import replog
 
-SINCE_2_5 = """Dynamic configs for topic orders are:
-  cleanup.policy=compact sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:cleanup.policy=compact, DEFAULT_CONFIG:log.cleanup.policy=delete}
-  min.cleanable.dirty.ratio=0.1 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:min.cleanable.dirty.ratio=0.1}
-  max.compaction.lag.ms=3600000 sensitive=false synonyms={}
-"""  # noqa: E501 - as it is printed
 UP_TO_2_4 = (
     "Configs for topic 'orders' are cleanup.policy=compact,min.cleanable.dirty.ratio=0.1,"
     "max.compaction.lag.ms=3600000\n"
 )
-ALL_OF_4 = """All configs for topic orders are:
-  cleanup.policy=compact sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:cleanup.policy=compact}
-  max.compaction.lag.ms=3600000 sensitive=false synonyms={}
-  min.cleanable.dirty.ratio=0.1 sensitive=false synonyms={}
-"""
 OF_A_BROKER = """# cleaner
 log.cleaner.min.cleanable.ratio=0.1
-log.cleaner.max.compaction.lag.ms = 3600000
+log.dirs=/one,\\
+  /two\\=
+log.cleaner.max.compaction.lag.ms : 3600\\000
 """
+OTHERS = {
+    "min.compaction.lag.ms": "0",
+    "segment.bytes": "1073741824",
+    "index.interval.bytes": "4096",
+}
 JSON = '{"min.cleanable.dirty.ratio": "0.1", "max.compaction.lag.ms": 3600000}'
+ENTRIES = """[
+  {"name": "min.cleanable.dirty.ratio", "value": "0.1", "source": "DYNAMIC_TOPIC_CONFIG"},
+  {"name": "max.compaction.lag.ms", "value": "3600000", "isDefault": false},
+  {"name": "delete.retention.ms", "value": null}]"""
+OF_A_CLIENT = f'{{"type": "topic", "name": "orders", "configs": {ENTRIES}}}'
 BY_TOPIC = f'{{"orders": {JSON}, "other": {{"min.cleanable.dirty.ratio": 0.9}}}}'
 
 
@@ -35,7 +38,7 @@ def given(folder: Path, text: str, topic: str = "orders") -> GivenSettings:
     return settings_of(path, topic)
 
 
-@pytest.mark.parametrize("text", [SINCE_2_5, UP_TO_2_4, ALL_OF_4, OF_A_BROKER, JSON, BY_TOPIC])
+@pytest.mark.parametrize("text", [UP_TO_2_4, OF_A_BROKER, JSON, ENTRIES, OF_A_CLIENT, BY_TOPIC])
 def test_every_form_says_the_same(tmp_path: Path, text: str) -> None:
     found = given(tmp_path, text)
 
@@ -44,6 +47,29 @@ def test_every_form_says_the_same(tmp_path: Path, text: str) -> None:
     assert found.topic["delete.retention.ms"] == DEFAULTS["delete.retention.ms"]
     assert {"min.cleanable.dirty.ratio", "max.compaction.lag.ms"} <= found.given
     assert "delete.retention.ms=86400000" in found.sentence("kafka-4.0").partition("defaults")[2]
+
+
+@pytest.mark.parametrize("release", ["2.8", "3.8", "4.3"])
+def test_what_kafka_configs_prints_is_read(recorded: Path, release: str) -> None:
+    """Of 2.8 and 4.3 with --all, and of 4.3 of all topics."""
+    found = settings_of(recorded / "settings" / f"{release}.txt", "orders")
+
+    assert {name: found.topic[name] for name in found.given} == {
+        "cleanup.policy": "compact",
+        "min.cleanable.dirty.ratio": "0.1",
+        "max.compaction.lag.ms": "3600000",
+        "delete.retention.ms": "600000",
+        "segment.ms": "3600000",
+        **({} if release == "3.8" else OTHERS),
+    }
+    assert found.unread > 0
+
+
+def test_names_that_decide_nothing_are_counted(tmp_path: Path) -> None:
+    found = given(tmp_path, "log.dirs=/a\nmin.cleanable.dirty.ration=0.1\n")
+
+    assert not found.given
+    assert "names given that decide nothing here: 2" in found.sentence("kafka-4.0")
 
 
 def test_the_map_is_that_of_the_brokers_buffer(tmp_path: Path) -> None:
@@ -60,7 +86,12 @@ def test_log_roll_hours_are_those_of_segment_ms(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("log.cleaner.threads\n", "settings:1: expected name=value"),
-        ("log.cleaner.threads=two\n", "log.cleaner.threads: expected a number, not 'two'"),
+        (
+            "log.cleaner.threads=two\n",
+            "expected a number from 0 on, not 'two'",
+        ),
+        ("producer.id.expiration.ms=inf\n", "expected a number from 0 on, not 'inf'"),
+        ("[1]", "expected names with values, or a list of `name` and `value`"),
         ("{", "no JSON"),
         ('{"min.cleanable.dirty.ratio": [1]}', "expected a value, not list"),
         ("Dynamic configs for topic others are:\n", "settings of others, none of topic orders"),
@@ -71,3 +102,21 @@ def test_what_is_no_setting_is_refused(tmp_path: Path, text: str, said: str) -> 
         given(tmp_path, text)
 
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"segment.ms": "-5"}', "settings: segment.ms: -5 is below the smallest allowed, 1"),
+        ("min.cleanable.dirty.ratio=7\n", "min.cleanable.dirty.ratio: 7 is above the largest"),
+        ("cleanup.policy=compacted\n", 'cleanup.policy: unknown value "compacted"'),
+    ],
+)
+def test_a_value_that_kafka_refuses_is_refused(partition: Path, text: str, said: str) -> None:
+    path = partition.parent / "settings"
+    path.write_text(text)
+
+    answer = replog("eligible", partition, "--settings", path)
+
+    assert answer.status == 2
+    assert said in answer.complaint
