@@ -7,7 +7,7 @@ import pytest
 
 import sim
 from sim.protocol.log import Batch
-from sim.protocol.log.old_formats import BatchOfMagic0, BatchOfMagic1
+from sim.protocol.log.formats import BatchOfMagic0, BatchOfMagic1
 from sim.simulate.logfile.run import run_steps
 from sim.simulate.partition.folder import partition_in, partition_of_dump
 from sim.simulate.partition.partition import Partition
