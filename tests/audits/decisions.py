@@ -56,6 +56,7 @@ from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 from sim.simulate.scenario.model import Scenario
+from tests.audits.caught_up import CaughtUp
 from tests.audits.messages import Witness
 
 
@@ -64,12 +65,14 @@ class Decisions:
 
     Attributes:
         handlers: Class of event -> what looks after one.
+        caught_up: When followers had all that their leaders had.
     """
 
-    def __init__(self, witness: Witness, scenario: Scenario) -> None:
+    def __init__(self, witness: Witness, scenario: Scenario, caught_up: CaughtUp) -> None:
         """Nothing is decided yet."""
         witness.told = self.told
         self._witness = witness
+        self.caught_up = caught_up
         self._nodes = witness.nodes
         self._rules = scenario.rules
         timers = scenario.timers
@@ -310,8 +313,7 @@ class Decisions:
             joins = rule == "caught_up" or lives.get(name) == progress.replica_epoch
             # By the fetch of this moment a follower may have caught up only after the commit.
             joins = joins and heard_ms.get(name, 0) < now_ms and name in state.replicas
-            times = leadership.fetch_times.get(name)
-            if joins and times is not None and times.caught_up_ms >= since_ms:
+            if joins and self.caught_up.since_ms(node.name, name) >= since_ms:
                 position = leadership.positions.get(name, -1)
                 if position < event.high_watermark:
                     found = f"below {event.high_watermark} without {name}, which is about to join"

@@ -41,8 +41,8 @@ from sim.simulate.cluster.network import CONTROLLER, Overdue, Receive
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 
-Audited = Literal["message", "decision", "disk"]
-"""What is looked at: a message that is out of date, a decision, a disk after a restart."""
+Audited = Literal["answer", "message", "decision", "disk"]
+"""What is looked at: an answer, a message out of date, a decision, a disk after a restart."""
 
 Failed = Callable[[str, Audited, str, object, object], None]
 """Takes what is wrong: at whom, what was looked at, about what, how it is, how it should be."""

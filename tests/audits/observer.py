@@ -17,12 +17,18 @@ from sim.protocol.events import (
     Truncated,
 )
 from sim.simulate.cluster.cluster import Cluster
+from tests.audits.answers import Said
+from tests.audits.caught_up import CaughtUp
 from tests.audits.decisions import Decisions
 from tests.audits.derived import LOOKED_AFTER, Audit, Differs
+from tests.audits.gates import Gates
 from tests.audits.messages import Audited, Witness
+from tests.audits.sending import Listening
 from tests.audits.sends import Sends, patience_of, places_of
+from tests.audits.votes import Votes
 
 NAMES: Final[dict[Audited, tuple[str, str]]] = {
+    "answer": ("answer-true", "{replica}: {what}: {found}; it should be {expected}."),
     "message": ("out-of-date-ignored", "{what} had an effect: {found}, {expected} before."),
     "decision": ("decision-justified", "{replica}: {what}: {found}; it should be {expected}."),
     "disk": (
@@ -38,6 +44,8 @@ class Observer:
 
     * `out-of-date-ignored`: a message that is out of date leaves what it speaks of as it was
       (`tests.audits.messages`).
+    * `answer-true`: what is sent is true of its sender, and what goes for good may go
+      (`tests.audits.answers`, `.votes`, `.caught_up`, `.gates`).
     * `decision-justified`: who leads, who is in sync and what is committed follows from what is
       true at that moment; `restart-finds-disk`: a replica comes back with its disk as the crash
       left it, and with nothing else (`tests.audits.decisions`).
@@ -52,14 +60,29 @@ class Observer:
         self._report = report
         self._nodes = cluster.nodes
         self.witness = Witness(cluster, self.failed)
-        self.decisions = Decisions(self.witness, scenario)
+        caught_up = CaughtUp(cluster, self.failed)
+        self.decisions = Decisions(self.witness, scenario, caught_up)
+        self.answers = (
+            Said(cluster, self.failed),
+            Votes(cluster, self.failed),
+            caught_up,
+            Gates(cluster, self.failed),
+        )
+        self._listening = Listening(cluster, self.answers)
         self._audit = Audit(scenario.rules)
         self._set_back = SetBack()
         self._sends = Sends(report, places_of(scenario), patience_of(scenario))
 
     def over(self, name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
         """Take the messages for an address, and hand them on."""
-        return self.witness.over(name, receive)
+        take = self.witness.over(name, receive)
+
+        def listen(message: Any) -> None:
+            self._listening.receives(name, message)
+            take(message)
+            self._listening.handled(name, message)
+
+        return listen
 
     def after(self, at_ms: int, events: Iterable[Event]) -> None:
         """Look at what replicas decide and keep, now that these things have happened."""
@@ -67,6 +90,8 @@ class Observer:
         for event in events:
             self._sends.after(at_ms, event)
             self._set_back.after(event)
+            for audit in self.answers:
+                audit.after(event)
             look = self.decisions.handlers.get(type(event))
             if look is not None:
                 look(event)

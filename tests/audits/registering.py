@@ -32,6 +32,7 @@ LAWS: tuple[type[Law], ...] = (
 )
 OBSERVERS = (Observer, SecondReading, ProducersFollowed, PlacesFollowed, SnapshotsFollowed)
 OBSERVED = (
+    "answer-true",
     "decision-justified",
     "derived-state",
     "out-of-date-ignored",

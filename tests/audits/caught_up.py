@@ -1,0 +1,138 @@
+"""Who is caught up, by a clock of its own for each follower, and what a leader makes of that.
+
+A follower is caught up at the time of a fetch at the leader's log end, or of the fetch before, if
+it asks for at least what that log end was then (ReplicaState.caughtUpTimeMs).
+
+* No follower leaves the in-sync set that was caught up within `replica.lag.time.max.ms`, and none
+  stays that was not for four times as long: a request may be on its way, twice
+  (Partition.maybeShrinkIsr).
+* `CaughtUp.since_ms` is what `tests.audits.decisions` judges high watermarks by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sim.protocol.events import Event, IsrChanged, LeaderElected
+from sim.protocol.replication import messages as of
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.node import Node
+from tests.audits.messages import Failed
+from tests.audits.sending import Answers
+
+LONG_AGO_MS = -(10**9)
+
+
+@dataclass(slots=True)
+class Clock:
+    """The fetches of one follower of one leader.
+
+    Attributes:
+        caught_up_ms: When it last had all that its leader had.
+        fetch_ms: When it last fetched.
+        leader_end: Where its leader's log ended then (exclusive).
+        offset: Where it fetched then.
+        life: The life in which it fetched.
+        number: The highest number of its fetches in that life.
+    """
+
+    caught_up_ms: int = LONG_AGO_MS
+    fetch_ms: int = LONG_AGO_MS
+    leader_end: int = 0
+    offset: int = -1
+    life: int = 0
+    number: int = 0
+
+
+class CaughtUp(Answers):
+    """The clocks of the followers of all leaders."""
+
+    def __init__(self, cluster: Cluster, failed: Failed) -> None:
+        """Starts before the first leader."""
+        super().__init__(cluster, failed)
+        self._lag_max_ms = cluster.context.scenario.timers.replica_lag_max_ms
+        self._clocks: dict[str, dict[str, Clock]] = {}
+        self._joined_ms: dict[tuple[str, str], int] = {}
+        self._left_ms: dict[tuple[str, str], int] = {}
+        self._fetch: tuple[str, of.FetchRequest, int] | None = None
+
+    def after(self, event: Event) -> None:
+        """Trusts the in-sync followers of a new leader; notes who joins, by its position alone."""
+        if isinstance(event, IsrChanged):
+            if event.joined is not None:
+                self._joined_ms[event.replica, event.joined] = self.context.now_ms
+        elif isinstance(event, LeaderElected):
+            now_ms, name = self.context.now_ms, event.replica
+            trusted = event.isr if name in event.isr else ()
+            self._clocks[name] = {one: Clock(now_ms, now_ms) for one in trusted if one != name}
+
+    def since_ms(self, leader: str, follower: str) -> int:
+        """When a follower was caught up last; long ago if it never was."""
+        clock = self._clocks.get(leader, {}).get(follower)
+        return LONG_AGO_MS if clock is None else clock.caught_up_ms
+
+    def receives(self, name: str, message: Any, *, overdue: bool) -> None:
+        """Notes a fetch that a leader is about to count."""
+        self._fetch = None
+        node = self.nodes[name]
+        if not isinstance(message, of.FetchRequest) or node.leader is None:
+            return
+        clock = self._clocks.setdefault(name, {}).setdefault(message.follower, Clock())
+        is_of_now = message.replica_epoch >= clock.life
+        late = message.replica_epoch == clock.life and message.correlation_id <= clock.number
+        if is_of_now and not (overdue and late):
+            self._fetch = name, message, node.replica.log.log_end_offset
+
+    def sent(self, source: str, target: str, message: Any) -> None:
+        """Forgets a fetch that is refused; judges who is to leave the in-sync set."""
+        if isinstance(message, of.FetchResponse):
+            if self._fetch is not None and message.answer is not of.RECORDS:
+                _, fetch, _ = self._fetch
+                if fetch.correlation_id == message.correlation_id:
+                    self._fetch = None
+        elif isinstance(message, of.AlterPartitionRequest):
+            self._judge_leaving(self.nodes[source], message)
+
+    def handled(self, name: str, message: Any) -> None:
+        """Counts a fetch that was not refused, and looks for followers that lag."""
+        node = self.nodes[name]
+        if self._fetch is not None and node.leader is not None:
+            _, fetch, end = self._fetch
+            self._count(self._clocks[name][fetch.follower], fetch, end)
+            self._look_for_laggards(node)
+        self._fetch = None
+
+    def _count(self, clock: Clock, fetch: of.FetchRequest, end: int) -> None:
+        now_ms = self.context.now_ms
+        if fetch.offset >= end:
+            clock.caught_up_ms = now_ms
+        elif fetch.offset >= clock.leader_end and clock.fetch_ms > LONG_AGO_MS:
+            clock.caught_up_ms = max(clock.caught_up_ms, clock.fetch_ms)
+        clock.fetch_ms, clock.leader_end, clock.offset = now_ms, end, fetch.offset
+        clock.life, clock.number = fetch.replica_epoch, fetch.correlation_id
+
+    def _judge_leaving(self, node: Node, request: of.AlterPartitionRequest) -> None:
+        leadership, now_ms = node.replica.leadership, self.context.now_ms
+        if leadership is None:
+            return
+        for follower in leadership.isr:
+            if follower not in request.new_isr:
+                self._left_ms[node.name, follower] = now_ms
+                lag_ms = now_ms - self.since_ms(node.name, follower)
+                if lag_ms <= self._lag_max_ms:
+                    self.wrong(node.name, f"{follower} leaves", f"after {lag_ms} ms", "it stays")
+
+    def _look_for_laggards(self, node: Node) -> None:
+        leadership, now_ms, name = node.replica.leadership, self.context.now_ms, node.name
+        if leadership is None or self.rules.replication.commit != "isr":
+            return
+        for follower in leadership.isr:
+            at_end = leadership.positions.get(follower) == node.replica.log.log_end_offset
+            if follower == name or at_end:
+                continue
+            joined_ms = self._joined_ms.get((name, follower), LONG_AGO_MS)
+            lag_ms = now_ms - max(joined_ms, self.since_ms(name, follower))
+            asked_ms = now_ms - self._left_ms.get((name, follower), LONG_AGO_MS)
+            if lag_ms > 4 * self._lag_max_ms and asked_ms > 3 * self._lag_max_ms:
+                self.wrong(name, f"{follower} stays", f"after {lag_ms} ms", "it leaves")

@@ -1,0 +1,77 @@
+"""The messages of a run at the moment they are sent, and what one audit of them looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sim.protocol.events import Event
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.network import Overdue
+from tests.audits.messages import Failed
+
+
+class Answers:
+    """Base of audits that judge what is sent by what is true of its sender at that moment.
+
+    Attributes:
+        nodes: The replicas by name.
+        context: The services of the cluster.
+        rules: The rules of the run.
+        failed: Called with what is wrong.
+    """
+
+    def __init__(self, cluster: Cluster, failed: Failed) -> None:
+        """Starts before the replicas connect."""
+        self.nodes = cluster.nodes
+        self.context = cluster.context
+        self.rules = cluster.context.rules
+        self.failed = failed
+
+    def sent(self, source: str, target: str, message: Any) -> None:
+        """Judges a message from one address to another."""
+
+    def receives(self, name: str, message: Any, *, overdue: bool) -> None:
+        """Notes a message that a replica is about to handle."""
+
+    def handled(self, name: str, message: Any) -> None:
+        """Looks at a replica that has handled a message."""
+
+    def after(self, event: Event) -> None:
+        """Looks at replicas after an event."""
+
+    def wrong(self, replica: str, what: str, found: object, expected: object) -> None:
+        """Reports an answer that differs from the truth."""
+        if found != expected:
+            self.failed(replica, "answer", what, found, expected)
+
+
+class Listening:
+    """Shows messages to audits: those that are sent, and those that replicas handle."""
+
+    def __init__(self, cluster: Cluster, audits: Sequence[Answers]) -> None:
+        """Listens to the network of a cluster from now on."""
+        self._nodes = cluster.nodes
+        self._audits = audits
+        network = cluster.context.network
+        self._send = network.send
+        network.send = self._sent  # type: ignore[method-assign]
+
+    def _sent(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
+        for audit in self._audits:
+            audit.sent(source, target, message)
+        self._send(source, target, message, delay_ms)
+
+    def receives(self, name: str, message: Any) -> None:
+        """Shows a message that a replica is about to handle, if it is up."""
+        overdue = type(message) is Overdue
+        if name in self._nodes and self._nodes[name].replica.up:
+            for audit in self._audits:
+                audit.receives(name, message.message if overdue else message, overdue=overdue)
+
+    def handled(self, name: str, message: Any) -> None:
+        """Shows a message that a replica has handled."""
+        said = message.message if type(message) is Overdue else message
+        if name in self._nodes and self._nodes[name].replica.up:
+            for audit in self._audits:
+                audit.handled(name, said)

@@ -1,0 +1,373 @@
+"""An answer that is not true of who gives it is reported; a true one is not."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sim.protocol.events import (
+    IsrChanged,
+    PrefixDeleted,
+    ReplicaRemoved,
+    ReplicaWiped,
+    SnapshotDeleted,
+)
+from sim.protocol.log.epochs import EpochEnd
+from sim.protocol.log.record import Record, data_batch
+from sim.protocol.replication import messages as of
+from sim.protocol.replication.leader import append
+from sim.protocol.replication.replica import Snapshot
+from sim.protocol.rules import Rules
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.network import CONTROLLER
+from sim.simulate.cluster.node import Node
+from tests.audits.observer import Observer
+from tests.audits.test_messages import BY_CONTROLLER, BY_MAJORITY
+from tests.audits.test_messages import World as MessagesWorld
+
+
+class World(MessagesWorld):
+    """A cluster whose sent messages are judged, and then lost."""
+
+    def __init__(self, rules: Rules) -> None:
+        """Has six batches in every log, all of them committed."""
+        super().__init__(rules)
+        node = self.leader
+        for number in range(6):
+            end = node.replica.log.log_end_offset
+            record = Record(end, "k", str(number), 0, uid=10**6 + number)
+            batch = data_batch((record,), epoch=node.replica.epoch)
+            node.publish(append(node.replica, batch, rules, 0).events)
+        self.cluster.context.env.run(until=4_000)
+        assert self.told == []
+
+    def _observe(self, cluster: Cluster) -> Observer:
+        observer = super()._observe(cluster)
+        for audit in observer.answers:
+            audit.failed = self._failed
+        return observer
+
+    def says(self, source: str, target: str, message: Any) -> list[str]:
+        """What is reported when a message is sent."""
+        self.told.clear()
+        for audit in self.observer.answers:
+            audit.sent(source, target, message)
+        return [one.removeprefix("answer ") for one in self.told]
+
+    def hears(self, node: Node, message: Any, *, late: bool = False) -> None:
+        """Shows a message that a replica is about to handle, and has handled."""
+        for audit in self.observer.answers:
+            audit.receives(node.name, message, overdue=late)
+        for audit in self.observer.answers:
+            audit.handled(node.name, message)
+
+    def sees(self, event: Any) -> list[str]:
+        """What is reported after an event."""
+        self.told.clear()
+        for audit in self.observer.answers:
+            audit.after(event)
+        return [one.removeprefix("answer ") for one in self.told]
+
+    def wait(self, ms: int) -> None:
+        """Lets time pass in which nothing happens."""
+        env = self.cluster.context.env
+        env._now += ms
+
+
+def records(leader: Node, offset: int) -> of.FetchResponse:
+    """The true answer of a leader to a fetch at an offset."""
+    log, leads = leader.replica.log, leader.replica.leadership
+    assert leads is not None
+    return of.FetchResponse(
+        of.RECORDS,
+        leader.name,
+        leads.epoch,
+        offset,
+        batches=tuple(log.read(offset)),
+        high_watermark=log.high_watermark,
+        log_start_offset=log.log_start_offset,
+        correlation_id=10**6,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({}, []),
+        ({"high_watermark": 10**6}, ["high watermark in an answer"]),
+        ({"log_start_offset": 1}, ["log start in an answer"]),
+        ({"epoch": 99}, ["epoch of an answer"]),
+        ({"batches": ()}, ["batches that it gives"]),
+        ({"fetch_offset": -1}, ["records below its log start"]),
+        ({"answer": of.Answer.NOT_LEADER}, ["answers as no leader"]),
+        (
+            {"answer": of.Answer.SNAPSHOT, "snapshot": of.SnapshotId(1, 1)},
+            ["snapshot that it offers"],
+        ),
+    ],
+)
+def test_a_follower_is_told_what_is_true(change: dict[str, Any], told: list[str]) -> None:
+    world = World(BY_CONTROLLER)
+    answer = replace(records(world.leader, 0), **change)
+
+    assert world.says(world.leader.name, "r2", answer) == told
+
+
+def test_an_answer_that_is_shared_is_of_each_request_s_offset() -> None:
+    world = World(BY_CONTROLLER)
+    leader, answer = world.leader, records(world.leader, 0)
+    end = leader.replica.log.log_end_offset
+    for follower, offset in (("r2", 0), ("r3", end)):
+        request = of.FetchRequest(follower, 1, offset, -1, correlation_id=10**6)
+        world.says(follower, leader.name, request)
+
+    assert world.says(leader.name, "r2", answer) == []
+    assert world.says(leader.name, "r3", answer) == ["offset of the answer 1000000 to r3"]
+
+
+@pytest.mark.parametrize(("beyond", "told"), [(0, False), (-1, True)])
+def test_an_epoch_ends_above_its_batches(beyond: int, told: bool) -> None:
+    world = World(BY_CONTROLLER)
+    leader = world.leader
+    last = leader.replica.log.last_batch()
+    assert last is not None
+    parting = EpochEnd(last.epoch, last.last_offset + 1 + beyond)
+    answer = replace(records(leader, 0), answer=of.Answer.DIVERGING, diverging=parting)
+
+    assert bool(world.says(leader.name, "r2", answer)) == told
+
+
+CHECKED = of.ConsumerFetchRequest("c1", 5, last_epoch=1, checked_with=("r9", 0))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"start": 5}, []),
+        ({"start": 5, "log_start_offset": 1}, ["log start for a consumer"]),
+        ({"start": 5, "readable_end": 10**6}, ["readable end"]),
+        ({"start": 10**6}, ["c1 is to read at"]),
+        ({"start": 5, "diverging_epoch": 1}, ["c1 is sent back", "c1 is sent back below its"]),
+        ({"start": 4, "diverging_epoch": 0}, []),
+    ],
+)
+def test_a_consumer_is_sent_back_where_epochs_part(change: dict[str, Any], told: list[str]) -> None:
+    world = World(BY_CONTROLLER)
+    leader = world.leader
+    assert leader.replica.log.log_end_offset > 5
+    world.says("c1", leader.name, CHECKED)
+    answer = of.ConsumerFetchResponse(of.NO_ERROR, leader.name, leader.replica.epoch)
+
+    found = world.says(leader.name, "c1", replace(answer, **change))
+    assert [one[: len(two)] for one, two in zip(found, told, strict=True)] == told
+
+
+def test_a_consumer_past_the_end_of_its_epoch_is_sent_back() -> None:
+    world = World(BY_CONTROLLER)
+    leader = world.leader
+    first = next(iter(leader.replica.log.batches()))
+    world.says("c1", leader.name, replace(CHECKED, last_epoch=0))
+    answer = of.ConsumerFetchResponse(of.NO_ERROR, leader.name, leader.replica.epoch)
+
+    assert world.says(leader.name, "c1", replace(answer, start=first.base_offset)) == []
+    assert world.says(leader.name, "c1", replace(answer, start=5)) == ["c1 at 5 reads from"]
+
+
+@pytest.mark.parametrize(
+    ("report", "told"),
+    [
+        (of.RemovalReport(1, 0, 0), []),
+        (of.RemovalReport(2, 0, 0), ["disk of a report"]),
+        (of.RemovalReport(1, 0, 10**6), []),
+    ],
+)
+def test_a_report_is_of_the_disk_of_now(report: of.RemovalReport, told: list[str]) -> None:
+    world = World(BY_CONTROLLER.with_values({"marker_watermark": "own"}))
+    response = of.RemovalBoundsResponse("r2", 1, report)
+
+    assert world.says("r2", "r1", response) == told
+
+
+def test_bounds_are_handed_out_as_they_were_accepted() -> None:
+    world = World(BY_CONTROLLER)
+    leader = world.leader
+    leader.replica.removal_bound = 7
+    request = of.RemovalBoundsRequest(leader.name, 1, of.RemovalBounds(7, 0))
+
+    assert world.says(leader.name, "r2", request) == []
+    fallen = replace(request, bounds=of.RemovalBounds(6, 0))
+    assert world.says(leader.name, "r2", fallen) == ["bounds that it hands out"]
+
+
+@pytest.mark.parametrize(
+    ("isr", "lives", "told"),
+    [
+        (("r1",), (2, 1, 1), []),
+        (("r1", "r2"), (1, 1, 1), []),
+        (("r1", "r2"), (1, 2, 1), ["life of r2", "r2 stays in sync"]),
+    ],
+)
+def test_who_comes_back_is_out_of_sync(
+    isr: tuple[str, ...], lives: tuple[int, ...], told: list[str]
+) -> None:
+    world = World(BY_CONTROLLER)
+    if lives[0] == 2:
+        world.cluster.nodes["r1"].incarnation = 2
+    names = ("r1", "r2", "r3")
+    state = of.PartitionState(100, 2, "r1", isr, names, (), None, names, lives)
+
+    assert world.says(CONTROLLER, "r1", of.LeaderAndIsrRequest(1, state)) == told
+
+
+def request_of(voter: Node, *, pre_vote: bool = False, behind: int = 0) -> of.VoteRequest:
+    replica = voter.replica
+    end = replica.log.log_end_offset - behind
+    return of.VoteRequest("r9", replica.epoch, replica.last_fetched_epoch, end, pre_vote)
+
+
+def asked(world: World, voter: Node, request: of.VoteRequest, *, granted: bool) -> list[str]:
+    world.hears(voter, request)
+    vote = of.VoteResponse(voter.name, voter.replica.epoch, granted, request.pre_vote)
+    return world.says(voter.name, "r9", vote)
+
+
+def test_a_voter_without_its_disk_grants_nothing_before_it_has_caught_up() -> None:
+    world = World(BY_MAJORITY)
+    voter = world.follower
+    end = voter.replica.log.log_end_offset
+    voter.fetcher.leader = None
+    request = request_of(voter)
+    world.sees(ReplicaWiped(voter.name, "a new disk"))
+    voter.replica.log.log_end_offset = 1
+
+    assert asked(world, voter, request, granted=False) == []
+    assert asked(world, voter, request, granted=True) == [
+        "vote for r9 while it lacks records below"
+    ]
+    assert world.says(voter.name, "r9", replace(request, candidate=voter.name)) == [
+        "asks for votes and lacks records below"
+    ]
+    voter.replica.log.log_end_offset = end
+    assert asked(world, voter, request, granted=True) == []
+
+
+def test_a_vote_that_nothing_speaks_against_is_granted() -> None:
+    world = World(BY_MAJORITY)
+    voter = world.follower
+    voter.fetcher.leader, voter.replica.vote = None, None
+
+    assert asked(world, voter, request_of(voter), granted=False) == ["vote for r9"]
+    assert asked(world, voter, request_of(voter, behind=1), granted=False) == []
+    assert asked(world, voter, request_of(voter, behind=1), granted=True) == [
+        "vote for r9, whose log is behind"
+    ]
+    voter.replica.vote = (voter.replica.epoch, "r8")
+    assert asked(world, voter, request_of(voter), granted=False) == []
+
+
+def test_a_follower_that_heard_of_its_leader_lately_grants_no_pre_vote() -> None:
+    world = World(BY_MAJORITY)
+    voter, leader = world.follower, world.leader
+    request = request_of(voter, pre_vote=True)
+    heard = replace(records(leader, 0), correlation_id=voter.fetcher.number)
+    world.hears(voter, heard)
+
+    assert asked(world, voter, request, granted=False) == []
+    assert asked(world, voter, request, granted=True) == ["pre-vote for r9 while it follows"]
+    world.wait(60_000)
+    assert asked(world, voter, request, granted=True) == []
+
+
+def caught_up(world: World, node: Node, offset: int) -> None:
+    """A follower fetches at an offset, and is answered."""
+    number = 10**6 + world.cluster.context.now_ms
+    world.hears(node, of.FetchRequest("r2", 1, offset, 1, correlation_id=number))
+
+
+@pytest.mark.parametrize(("waited_ms", "told"), [(0, ["r2 leaves"]), (60_000, [])])
+def test_who_is_caught_up_stays_in_sync(waited_ms: int, told: list[str]) -> None:
+    world = World(BY_CONTROLLER)
+    leader = world.leader
+    caught_up(world, leader, leader.replica.log.log_end_offset)
+    world.wait(waited_ms)
+    request = of.AlterPartitionRequest(leader.name, 1, 1, (leader.name, "r3"))
+
+    assert [one for one in world.says(leader.name, CONTROLLER, request) if "r2" in one] == told
+
+
+def test_who_was_caught_up_at_its_last_fetch_is_so_since_then() -> None:
+    world = World(BY_CONTROLLER)
+    leader, log = world.leader, world.leader.replica.log
+    end, began_ms = log.log_end_offset, world.cluster.context.now_ms
+    caught_up(world, leader, 0)
+    log.log_end_offset += 1
+    world.wait(1_000)
+    caught_up(world, leader, end)
+
+    clocks = world.observer.decisions.caught_up
+    assert clocks.since_ms(leader.name, "r2") == began_ms
+
+
+@pytest.mark.parametrize(("joined_ms", "told"), [(0, ["r2 stays"]), (60_000, [])])
+def test_who_lags_leaves(joined_ms: int, told: list[str]) -> None:
+    world = World(BY_CONTROLLER)
+    leader = world.leader
+    assert leader.replica.leadership is not None
+    leader.replica.leadership.isr = ("r1", "r2")
+    leader.replica.leadership.positions["r2"] = 0
+    world.wait(60_000)
+    if joined_ms:
+        world.sees(IsrChanged(leader.name, ("r1", "r2"), "r2"))
+    world.told.clear()
+    caught_up(world, leader, 0)
+
+    assert [one.removeprefix("answer ") for one in world.told] == told
+
+
+def with_snapshots(rules: Rules, *ends: int) -> World:
+    world = World(rules)
+    for end in ends:
+        id_ = of.SnapshotId(end, 1)
+        world.follower.replica.snapshots[id_] = Snapshot(id_, (), 0)
+    return world
+
+
+Deletes = Callable[[str], Struct]
+
+
+@pytest.mark.parametrize(
+    ("ends", "gate", "other_end", "told"),
+    [
+        ((5,), "all_live", 5, []),
+        ((4,), "all_live", 5, ["deletes its prefix below 5"]),
+        ((5,), "all_live", 4, ["deletes its prefix below 5"]),
+        ((5,), "local", 4, []),
+    ],
+)
+def test_a_prefix_goes_when_all_that_are_up_have_it_and_a_snapshot_covers_it(
+    ends: tuple[int, ...], gate: str, other_end: int, told: list[str]
+) -> None:
+    world = with_snapshots(BY_MAJORITY.with_values({"prefix_gate": gate}), *ends)
+    world.leader.replica.log.log_end_offset = other_end
+
+    assert world.sees(PrefixDeleted(world.follower.name, 5, 5)) == told
+
+
+@pytest.mark.parametrize(("start", "told"), [(6, []), (5, ["deletes the snapshot at 5"])])
+def test_a_snapshot_goes_below_the_log_start_alone(start: int, told: list[str]) -> None:
+    world = with_snapshots(BY_MAJORITY, 8)
+    world.follower.replica.log.log_start_offset = start
+
+    assert world.sees(SnapshotDeleted(world.follower.name, 5, 1)) == told
+
+
+@pytest.mark.parametrize(("behind", "told"), [(0, 0), (1, 1)])
+def test_a_voter_leaves_a_majority_that_has_what_is_committed(behind: int, told: int) -> None:
+    world = World(BY_MAJORITY)
+    for node in world.cluster.nodes.values():
+        if node is not world.leader:
+            node.replica.log.log_end_offset = world.cluster.context.committed - behind
+
+    assert len(world.sees(ReplicaRemoved(world.follower.name))) == told

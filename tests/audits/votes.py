@@ -1,0 +1,133 @@
+"""Votes and pre-votes, judged by what a voter has had on its disks and heard of leaders.
+
+* A voter that lost its disk grants nothing, and does not campaign, before its log has reached what
+  was committed when the disk went, or what it had acknowledged when it was rebuilt (KIP-853).
+* A pre-vote is granted by a log that is not ahead, and not by a follower that has lately heard of
+  its leader (KIP-996, FollowerState.hasFetchedFromLeader).
+* A vote or pre-vote that nothing speaks against is granted (Raft 5.2, 5.4.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sim.protocol.events import (
+    Event,
+    HighWatermarkMoved,
+    ReplicaCrashed,
+    ReplicaWiped,
+)
+from sim.protocol.events.cluster import REBUILT
+from sim.protocol.replication import messages as of
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.node import Node
+from tests.audits.messages import Failed
+from tests.audits.sending import Answers
+
+
+class Votes(Answers):
+    """The answers of voters, and the campaigns of candidates."""
+
+    def __init__(self, cluster: Cluster, failed: Failed) -> None:
+        """Starts with voters that have heard of nobody and owe nothing."""
+        super().__init__(cluster, failed)
+        timers = cluster.context.scenario.timers
+        self._loyal_ms = timers.fetch_wait_ms + timers.election_timeout_ms[0]
+        self._turn_ms = timers.election_timeout_ms[1]
+        self._committed = 0
+        self._acknowledged: dict[str, int] = {}
+        self._owed: dict[str, int] = {}
+        self._asked: dict[str, of.VoteRequest] = {}
+        self._heard: dict[str, tuple[str, int, int]] = {}
+        self._told_to_stand_ms: dict[str, int] = {}
+
+    def after(self, event: Event) -> None:
+        """Notes what is committed, and what was on a disk that is gone."""
+        if isinstance(event, HighWatermarkMoved):
+            if event.leading:
+                self._committed = max(self._committed, event.high_watermark)
+        elif isinstance(event, ReplicaWiped):
+            name, had = event.replica, self._committed
+            if event.reason == REBUILT:
+                had = self._acknowledged.get(event.replica, 0)
+            self._owed[name] = max(1, had)
+            self._heard.pop(name, None)
+        elif isinstance(event, ReplicaCrashed):
+            self._heard.pop(event.replica, None)
+            self._told_to_stand_ms.pop(event.replica, None)
+
+    def receives(self, name: str, message: Any, *, overdue: bool) -> None:
+        """Notes who is asked for a vote, and who hears of a leader."""
+        del overdue
+        node, now_ms = self.nodes[name], self.context.now_ms
+        if isinstance(message, of.VoteRequest):
+            self._asked[name] = message
+        elif isinstance(message, of.EndQuorumEpochRequest):
+            self._told_to_stand_ms[name] = now_ms
+        elif (
+            isinstance(message, of.FetchResponse)
+            and message.answer is of.RECORDS
+            and message.correlation_id == node.fetcher.number
+        ):
+            self._heard[name] = (message.leader, message.epoch, now_ms)
+
+    def sent(self, source: str, target: str, message: Any) -> None:
+        """Judges a vote, a refusal, or a campaign."""
+        if self.rules.replication.commit == "isr":
+            return
+        if isinstance(message, of.FetchRequest):
+            self._acknowledged[source] = message.offset
+            self._owes(source)
+        elif isinstance(message, of.VoteRequest):
+            self.wrong(source, "asks for votes and lacks records below", self._owes(source), 0)
+        elif isinstance(message, of.VoteResponse) and source in self._asked:
+            self._judge(self.nodes[source], self._asked.pop(source), message)
+
+    def _owes(self, name: str) -> int:
+        """Up to where a replica lacks what its lost disk had (exclusive); 0 = it lacks nothing."""
+        owed = self._owed.get(name, 0)
+        if owed and self.nodes[name].replica.log.log_end_offset >= owed:
+            owed = self._owed[name] = 0
+        return owed
+
+    def _judge(self, node: Node, asked: of.VoteRequest, vote: of.VoteResponse) -> None:
+        name, owed = node.name, self._owes(node.name)
+        what = f"{'pre-vote' if vote.pre_vote else 'vote'} for {asked.candidate}"
+        if vote.granted:
+            self.wrong(name, f"{what} while it lacks records below", owed, 0)
+            self.wrong(name, f"{what}, whose log is behind", _is_behind(node, asked), False)
+            if vote.pre_vote:
+                self.wrong(name, f"{what} while it follows", self._follows(node), None)
+        elif not owed and self._nothing_speaks_against(node, asked):
+            self.wrong(name, what, "refused", "granted")
+
+    def _follows(self, node: Node) -> str | None:
+        """The leader of which a follower has heard so lately that it waits for it."""
+        heard, fetcher = self._heard.get(node.name), node.fetcher
+        if heard is None or fetcher.leader is None:
+            return None
+        leader, epoch, at_ms = heard
+        still = (fetcher.leader, fetcher.epoch) == (leader, epoch)
+        return leader if still and self.context.now_ms < at_ms + self._loyal_ms else None
+
+    def _nothing_speaks_against(self, node: Node, asked: of.VoteRequest) -> bool:
+        replica, fetcher, vote = node.replica, node.fetcher, node.replica.vote
+        log = (replica.last_fetched_epoch, replica.log.log_end_offset)
+        if asked.epoch != replica.epoch or replica.leadership is not None or node.leader:
+            return False
+        if (asked.last_epoch, asked.last_offset) < log or fetcher.leader is not None:
+            return False
+        if asked.pre_vote:
+            told_ms = self._told_to_stand_ms.get(node.name)
+            return told_ms is None or self.context.now_ms - told_ms > self._turn_ms
+        return vote is None or vote[0] < asked.epoch or vote[1] == asked.candidate
+
+
+def _is_behind(node: Node, asked: of.VoteRequest) -> bool:
+    """Whether a candidate's log is behind the batches of a voter."""
+    log = node.replica.log
+    last = log.last_batch()
+    epoch = -1 if last is None else last.epoch
+    return asked.last_epoch < epoch or (
+        asked.last_epoch == epoch and asked.last_offset < log.log_end_offset
+    )
