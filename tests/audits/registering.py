@@ -13,9 +13,7 @@ from tests.audits.consumer_continues import ConsumerContinues
 from tests.audits.high_watermark_advances import HighWatermarkAdvances
 from tests.audits.law import Law
 from tests.audits.observer import Observer
-from tests.audits.pass_as_mapped import PassAsMapped
 from tests.audits.producer_sequences import ProducerSequences
-from tests.audits.removed_when_due import RemovedWhenDue
 from tests.audits.second_reading_passes import SecondReading
 from tests.audits.state_places import PlacesFollowed
 from tests.audits.state_producers import ProducersFollowed
@@ -26,9 +24,7 @@ LAWS: tuple[type[Law], ...] = (
     CommitsOwnEpoch,
     ConsumerContinues,
     HighWatermarkAdvances,
-    PassAsMapped,
     ProducerSequences,
-    RemovedWhenDue,
 )
 OBSERVERS = (Observer, SecondReading, ProducersFollowed, PlacesFollowed, SnapshotsFollowed)
 OBSERVED = (

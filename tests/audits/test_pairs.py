@@ -13,9 +13,7 @@ from tests.check.text import Case, cases_of
 FOLDER = Path(__file__).parent
 SENDS = cases_of("pairs/sends.txt", FOLDER)
 OF_LAWS = [
-    case
-    for name in ("promises", "cleaning", "protocol")
-    for case in cases_of(f"pairs/{name}.txt", FOLDER)
+    case for name in ("promises", "protocol") for case in cases_of(f"pairs/{name}.txt", FOLDER)
 ]
 
 
