@@ -6,16 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from sim.plugins import Report
-from sim.protocol.events import (
-    Event,
-    HighWatermarkMoved,
-    LogEmptied,
-    LogStartedAfresh,
-    ReplicaCrashed,
-    ReplicaWiped,
-    SnapshotInstalled,
-    Truncated,
-)
+from sim.protocol.events import Event
 from sim.simulate.cluster.cluster import Cluster
 from tests.audits.answers import Said
 from tests.audits.caught_up import CaughtUp
@@ -70,7 +61,6 @@ class Observer:
         )
         self._listening = Listening(cluster, self.answers)
         self._audit = Audit(scenario.rules)
-        self._set_back = SetBack()
         self._sends = Sends(report, places_of(scenario), patience_of(scenario))
 
     def over(self, name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -89,7 +79,6 @@ class Observer:
         looked = False
         for event in events:
             self._sends.after(at_ms, event)
-            self._set_back.after(event)
             for audit in self.answers:
                 audit.after(event)
             look = self.decisions.handlers.get(type(event))
@@ -111,43 +100,6 @@ class Observer:
             self._report(name, said, replica, None)
 
     def _differs(self, found: Differs) -> None:
-        replica, what, about, offset, kept, by_log = found
-        if kept != by_log and not self._set_back.excuses(found):
-            whose = "" if about is None else f" of producer {about}"
-            said = f"{replica} keeps {kept} for the {what}{whose} at {offset}, "
-            self._report("derived-state", f"{said}but its log says {by_log}.", replica, offset)
-
-
-class SetBack:
-    """Decisions below a high watermark that a new leader has set back.
-
-    They are dropped for good (ProducerStateManager.onHighWatermarkUpdated).
-    """
-
-    def __init__(self) -> None:
-        """Starts with no high watermark known."""
-        self._marks: dict[str, int] = {}
-        self._from: dict[str, int] = {}
-
-    def after(self, event: Event) -> None:
-        """Note how far a high watermark had been that is lower now."""
-        if isinstance(event, HighWatermarkMoved):
-            name, before = event.replica, self._marks.get(event.replica, 0)
-            if event.high_watermark < before:
-                self._from[name] = max(before, self._from.get(name, 0))
-            self._marks[name] = event.high_watermark
-        elif isinstance(event, Truncated):
-            name = event.replica
-            self._from[name] = min(self._from.get(name, 0), event.target)
-            if not event.kept_high_watermark:
-                self._marks[name] = min(self._marks.get(name, 0), event.target)
-        elif isinstance(event, ReplicaCrashed):
-            self._from.pop(event.replica, None)
-            self._marks.pop(event.replica, None)
-        elif isinstance(event, ReplicaWiped | LogEmptied | LogStartedAfresh | SnapshotInstalled):
-            self._marks.pop(event.replica, None)
-
-    def excuses(self, found: Differs) -> bool:
-        """Whether a decision that is kept no more was below such a high watermark."""
-        dropped = found.what.startswith("unreplicated") and found.kept == "nothing"
-        return dropped and found.offset < self._from.get(found.replica, 0)
+        replica, what, offset, kept, by_log = found
+        said = f"{replica} keeps {kept} for the {what} at {offset}, but its log says {by_log}."
+        self._report("derived-state", said, replica, offset)

@@ -356,7 +356,7 @@ class Reading:
     def _left_of(self, batch: Batch, kept: list[Record]) -> Batch | None:
         """A covered batch with the records that stay; None = it is gone."""
         if not kept:
-            return batch.emptied() if self._stays_empty(batch) else None
+            return _header_of(batch) if self._stays_empty(batch) else None
         order, horizon = self.order, batch.delete_horizon_ms
         stamp_ms = order.now_ms + order.delete_retention_ms
         stamped = self._is_stamped(batch, kept)
@@ -458,3 +458,9 @@ class Reading:
         stamped = any(headers[record.offset] != record.headers for record in left.records)
         if stamped or left.delete_horizon_ms != batch.delete_horizon_ms:
             found.horizons.append((base, self.order.now_ms + self.order.delete_retention_ms))
+
+
+def _header_of(batch: Batch) -> Batch:
+    """The header of a batch without records, which has no horizon (writeEmptyHeader)."""
+    left = replace(batch, records=(), delete_horizon_ms=None)
+    return replace(left, size_bytes=len(encode(left)))

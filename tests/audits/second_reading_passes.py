@@ -14,7 +14,8 @@ stay in the index. The event and the log afterwards are compared with all of tha
 
 Not judged: rules of which a pass does not depend on the log alone (`map_reads_from: offset_index`
 where the index leads into the middle of a segment, `horizon_stamp: each_pass`, deltas that are
-kept), other ways to swap files, batches in old formats, and versions that cannot be read.
+kept), other ways to swap files, batches in old formats, versions that cannot be read, and a full
+map over aborted data below the log start, which the map leaves out and copying takes for committed.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def orders(node: Node, event: Cleaned, before: Before) -> Iterator[Order]:
     While the cluster comes to rest, logs are cleaned as far as it goes, dirty or not.
     """
     rules, first_dirty = node.rules, event.first_dirty_offset
-    if not is_read(rules, before.segments, first_dirty):
+    if not is_read(rules, before.segments, first_dirty, node.replica.log.log_start_offset):
         return
     dirty = dirty_bound(node, before.segments, first_dirty)
     yield _order(node, before, event, upper_bound=dirty, rescan=False)
@@ -186,7 +187,7 @@ def orders(node: Node, event: Cleaned, before: Before) -> Iterator[Order]:
         yield _order(node, before, event, upper_bound=everything, rescan=True)
 
 
-def is_read(rules: Rules, segments: Sequence[Segment], first_dirty: int) -> bool:
+def is_read(rules: Rules, segments: Sequence[Segment], first_dirty: int, log_start: int) -> bool:
     """Decides whether all that a pass under these rules does is read here."""
     cleaner, storage = rules.cleaner, rules.storage
     usual = (
@@ -200,6 +201,9 @@ def is_read(rules: Rules, segments: Sequence[Segment], first_dirty: int) -> bool
         and storage.segment_swap == "swap_files"
     )
     if not usual or any(type(batch) is not Batch for each in segments for batch in each.batches):
+        return False
+    ended = [entry.last_offset for each in segments for entry in each.aborted]
+    if cleaner.map_range == "full" and min(ended, default=log_start) < log_start:
         return False
     holding = [each for each in segments if each.base_offset <= first_dirty][-1:]
     by_index = cleaner.map_reads_from == "offset_index" and cleaner.map_range == "dirty"

@@ -15,6 +15,8 @@ events show. After each event both are the same, in every part:
   segments are merged, deleted or cut off (UnifiedLog.roll, .replaceSegments, .truncateTo).
 * A cut goes back to the newest snapshot that is left above the log start, and reads on from there
   to the new end; a restart reads the whole log (UnifiedLog.rebuildProducerState).
+* Decided transactions count as undecided until their marker is below the high watermark
+  (ProducerStateManager.onHighWatermarkUpdated).
 * Every aborted transaction that was appended and not cut off: its first offset, its marker, and
   from where on others were open (TransactionIndex). What segments say of it is the same.
 """
@@ -42,6 +44,8 @@ _CHANGING: Final = frozenset(
     }
 )
 """Events that may change producers or snapshots."""
+_RELISTING: Final = ("Cleaned", "SegmentsLost", "PrefixDeleted")
+"""Events by which entries leave the indexes of segments that stay."""
 _AFTER_LAST_SEQUENCE: Final = 2**31
 
 Sent = tuple[int, int, int, int]
@@ -76,21 +80,25 @@ class Producers:
     Attributes:
         known: Producer id -> the producer.
         undecided: (first offset, marker) of transactions that ended; perhaps not replicated.
+        replicated: The highest high watermark since `undecided` was read from the log.
         snapshots: Offset (exclusive end) -> producer id -> the producer, with one batch at most.
         newest: Offset of the newest snapshot, still there or not.
         bases: Base offsets of the segments, in order.
         end: Where the log ends (exclusive).
         aborted: The aborted transactions, in the order of their markers.
+        listed: Those of them that the indexes of segments have.
         unsure: Whether a cut may have read the log or not: the log does not say.
     """
 
     known: dict[int, Known] = field(default_factory=dict)
     undecided: list[tuple[int, int]] = field(default_factory=list)
+    replicated: int = 0
     snapshots: dict[int, dict[int, Kept]] = field(default_factory=dict)
     newest: int = 0
     bases: list[int] = field(default_factory=lambda: [0])
     end: int = 0
     aborted: list[Ended] = field(default_factory=list)
+    listed: list[Ended] = field(default_factory=list)
     unsure: bool = False
 
     def note(self, batch: Batch) -> Ended | None:
@@ -134,6 +142,7 @@ class Producers:
             self.roll([base for base in bases if base <= batch.base_offset])
             aborted = self.note(batch)
             self.aborted += [] if aborted is None else [aborted]
+            self.listed += [] if aborted is None else [aborted]
             self.end = batch.last_offset + 1
 
     def roll(self, bases: Iterable[int]) -> None:
@@ -168,6 +177,7 @@ class Producers:
     def cut(self, log: Log, target: int, log_start: int, *, high_watermark: int) -> None:
         """Cuts at `target` a log that started at `log_start`, and reads it again."""
         self.aborted = [entry for entry in self.aborted if entry[2] < target]
+        self.listed = [entry for entry in self.listed if entry[2] < target]
         if target < self.bases[0]:
             self.begin_anew(target)
             return
@@ -180,7 +190,7 @@ class Producers:
         self.snapshots = {at: one for at, one in self.snapshots.items() if start < at <= target}
         self.newest = max(self.snapshots, default=start)
         self.known = {pid: Known(*one) for pid, one in self.snapshots.get(self.newest, {}).items()}
-        self.undecided = []
+        self.undecided, self.replicated = [], 0
         if always or not nothing:
             self._read(log, self.newest, target)
         elif unclear:
@@ -204,7 +214,7 @@ class Producers:
     def restart(self, log: Log) -> None:
         """Reads the whole log, if there was a producer or a transaction in it."""
         if self.known or any(batch.transactional for batch in log.batches()):
-            self.known, self.undecided = {}, []
+            self.known, self.undecided, self.replicated = {}, [], 0
             for batch in log.batches():
                 self.note(batch)
 
@@ -213,12 +223,14 @@ class Producers:
         self.known = {pid: Known(*one) for pid, one in kept_in(log).items()}
         self.undecided = list(log.producers.ended)
         self.snapshots, self.newest = snapshots_of(log), log.snapshots.newest
-        self.aborted = aborted_in(log.aborted_ever)
+        self.aborted, self.listed = aborted_in(log.aborted_ever), listed_in(log)
         self.unsure = False
 
     def begin_anew(self, offset: int) -> None:
         """Begins with an empty log at `offset`."""
-        self.known, self.undecided, self.snapshots, self.aborted = {}, [], {}, []
+        self.known, self.undecided, self.snapshots = {}, [], {}
+        self.replicated = 0
+        self.aborted, self.listed = [], []
         self.newest = self.end = offset
         self.bases = [offset]
 
@@ -232,6 +244,7 @@ class ProducersFollowed:
         self._report = report
         self._logs: dict[str, Producers] = {}
         self._marks: dict[str, int] = {}
+        self._by_mark = cluster.context.scenario.rules.cleaner.cleaner_bound == "hw"
 
     def over(self, _name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
         """Leaves the messages alone."""
@@ -246,7 +259,10 @@ class ProducersFollowed:
             if isinstance(event, on.Quiesced):
                 changed |= dict.fromkeys(self._logs.keys() & self._cluster.nodes.keys(), event)
             elif isinstance(event, on.HighWatermarkMoved):
-                self._marks[event.replica] = event.high_watermark
+                mark, own = event.high_watermark, self._logs.get(event.replica)
+                self._marks[event.replica] = mark
+                if own is not None:
+                    own.replicated = max(own.replicated, mark)
             elif name is not None and node is not None and type(event) in _CHANGING:
                 self._take(self._logs.setdefault(name, Producers()), event, node)
                 changed[name] = event
@@ -323,14 +339,22 @@ class ProducersFollowed:
         start = log.log_start_offset
         taken = {at: one for at, one in own.snapshots.items() if at > start}
         kept = {at: one for at, one in snapshots_of(log).items() if at > start}
-        listed = aborted_in([entry for segment in log.segments for entry in segment.aborted])
+        listed = listed_in(log)
+        if what in _RELISTING:  # a second reading judges what a pass leaves
+            own.listed = [entry for entry in own.aborted if entry in listed]
+        first = log.segments[0].base_offset
+        own.listed = [entry for entry in own.listed if entry[2] >= first]
+        own.replicated = max(own.replicated, log.high_watermark)
+        ended = {pair for pair in log.producers.ended if pair[1] >= own.replicated}
+        undecided = {pair for pair in own.undecided if pair[1] >= own.replicated}
         compared: dict[str, tuple[object, object]] = {
             "producers": (kept_in(log), own.kept),
             "offsets of snapshots": (sorted(kept), sorted(taken)),
             "snapshots": (kept, taken),
             "newest snapshot": (log.snapshots.newest, own.newest),
+            "decisions that are not replicated": (ended, undecided if self._by_mark else ended),
             "aborted transactions": (aborted_in(log.aborted_ever), own.aborted),
-            "entries of no aborted transaction": (sorted({*listed} - {*own.aborted}), []),
+            "indexes of aborted transactions": (listed, own.listed),
         }
         for about, (found, followed) in compared.items():
             if self._differs(name, f"{about} after {what}", found, followed):
@@ -351,6 +375,11 @@ def sent(batch: SentBatch) -> Sent:
 def aborted_in(entries: Iterable[AbortedTransaction]) -> list[Ended]:
     """Entries of an index of aborted transactions as values."""
     return [(e.producer_id, e.first_offset, e.last_offset, e.last_stable_offset) for e in entries]
+
+
+def listed_in(log: Log) -> list[Ended]:
+    """The entries in the indexes of the segments of a log."""
+    return aborted_in([entry for segment in log.segments for entry in segment.aborted])
 
 
 def kept_of(one: ProducerEntry) -> Kept:

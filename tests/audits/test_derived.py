@@ -6,18 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from sim.protocol.events import (
-    Cleaned,
     Event,
-    ProducersForgotten,
     Quiesced,
-    Removal,
     ReplicaRestarted,
     SegmentsLost,
     Truncated,
 )
 from sim.protocol.log import Batch
 from sim.protocol.log.epochs import EpochEntry
-from sim.protocol.log.producers import AbortedTransaction
 from sim.protocol.replication import Replica
 from sim.protocol.rules import Rules
 from tests.audits.derived import Audit
@@ -46,47 +42,6 @@ def found(replica: Replica, events: list[Event] = AT_REST) -> list[str]:
     audit = Audit(Rules())
     told = audit.after(events, {replica.name: replica})
     return [f"{one.what} {one.kept}/{one.by_log}" for one in told]
-
-
-def a_lower_number(replica: Replica) -> None:
-    replica.log.producers.producers[7].batches.pop()
-
-
-def an_older_epoch(replica: Replica) -> None:
-    replica.log.producers.producers[7].epoch = -1
-
-
-def no_producer(replica: Replica) -> None:
-    del replica.log.producers.producers[7]
-
-
-def no_transaction(replica: Replica) -> None:
-    replica.log.producers.producers[7].open_since = None
-
-
-def a_later_transaction(replica: Replica) -> None:
-    replica.log.producers.producers[7].open_since = 2
-
-
-def a_transaction_that_ended(replica: Replica) -> None:
-    replica.log.producers.producers[7].open_since = 0
-
-
-def no_index(replica: Replica) -> None:
-    replica.log.active.aborted.clear()
-
-
-def a_later_start(replica: Replica) -> None:
-    replica.log.active.aborted[:] = [AbortedTransaction(7, 1, 2, 3)]
-
-
-def an_entry_of_another(replica: Replica) -> None:
-    replica.log.active.aborted.append(AbortedTransaction(8, 0, 1, 3))
-
-
-def no_decision(replica: Replica) -> None:
-    replica.log.high_watermark = 1
-    replica.log.producers.ended.clear()
 
 
 def no_epochs(replica: Replica) -> None:
@@ -156,16 +111,6 @@ def test_what_is_derived_by_appends_agrees(batches: tuple[Batch, ...]) -> None:
 @pytest.mark.parametrize(
     ("batches", "spoil", "differs"),
     [
-        (PLAIN, a_lower_number, "last sequence 1/2"),
-        (PLAIN, an_older_epoch, "producer epoch -1/0"),
-        (PLAIN, no_producer, "producer epoch nothing/0"),
-        (OPEN, no_transaction, "open transaction nothing/1"),
-        (OPEN, a_later_transaction, "open transaction 2/1"),
-        (ABORTED, a_transaction_that_ended, "open transaction 0/nothing"),
-        (ABORTED, no_index, "aborted transaction nothing/0"),
-        (ABORTED, a_later_start, "aborted transaction 1/0"),
-        (ABORTED, an_entry_of_another, "aborted transaction 0/nothing"),
-        (ABORTED, no_decision, "unreplicated transaction nothing/0"),
         (PLAIN, no_epochs, "leader epoch -1/1"),
         (PLAIN, an_epoch_above_the_log, "leader epoch 2/nothing"),
         (PLAIN, an_epoch_that_another_contradicts, "leader epoch 0 from 0/1"),
@@ -216,122 +161,9 @@ def test_where_a_crash_lost_the_first_segment_the_log_starts_above_it() -> None:
 
 def test_a_replica_that_is_down_is_not_looked_at() -> None:
     replica = holding(*PLAIN)
-    no_producer(replica)
+    another_size(replica)
     replica.up = False
 
-    assert found(replica) == []
-
-
-def test_a_batch_that_a_cleaner_took_may_be_known_still() -> None:
-    replica = holding(*PLAIN)
-    del replica.log.active.batches[1:]
-    replica.log.active.refresh()
-
-    assert found(replica) == []
-
-
-def pass_that_took(*offsets: int) -> Cleaned:
-    """A pass over three offsets that removed these records."""
-    removals = tuple(Removal(offset, 100 + offset, "k", "superseded", 3) for offset in offsets)
-    return Cleaned("r1", 0, 3, removals, (), (), (), None, 3, 3, (0, 0))
-
-
-def test_a_pass_leaves_the_last_batch_of_a_known_producer() -> None:
-    replica = holding(*PLAIN)
-    took_two, took_last = pass_that_took(0, 1), pass_that_took(2)
-    replica.log.active.batches = [sent(2)]
-    replica.log.active.refresh()
-    assert found(replica, [took_two]) == []
-
-    replica.log.active.batches = [sent(0), sent(1), replace(sent(2), records=())]
-    replica.log.active.refresh()
-    assert found(replica, [took_last]) == []
-
-    replica.log.active.batches = [sent(0), sent(1)]
-    replica.log.active.refresh()
-    assert found(replica, [took_last]) == ["last batch 2/nothing"]
-    assert found(replica, [took_two]) == []
-
-    no_producer(replica)
-    assert found(replica, [took_last]) == []
-
-
-@pytest.mark.parametrize(
-    ("batch", "told"),
-    [
-        (sent(1), []),
-        (replace(sent(1), timestamp_ms=9), ["largest timestamp 9/0"]),
-        (replace(sent(1), records=(), timestamp_ms=9), []),
-        (replace(sent(1), records=(), timestamp_ms=-1), ["largest timestamp -1/0"]),
-        (replace(sent(1), records=(), timestamp_ms=-1583), []),  # by a clock that is slow
-        (replace(sent(1), records=(), delete_horizon_ms=5), ["delete horizon 5/nothing"]),
-    ],
-)
-def test_a_batch_that_was_rewritten_has_the_largest_timestamp_of_what_is_left(
-    batch: Batch, told: list[str]
-) -> None:
-    replica = holding(sent(0), batch, sent(2))
-    rewritten = replace(pass_that_took(), rewritten=((1, batch.size_bytes),))
-
-    assert found(replica, [rewritten]) == told
-    assert found(replica, [replace(pass_that_took(), emptied=(1,))]) == told
-    assert found(replica, [replace(pass_that_took(), rewritten=((0, 1),))]) == []
-
-
-def test_a_batch_of_somebody_else_in_its_place_shows_that_it_is_gone() -> None:
-    replica = holding(*PLAIN)
-    replica.log.active.batches[2] = sent(2, pid=8)
-    replica.log.active.refresh()
-
-    assert "last sequence 2/nothing" in found(replica)
-
-
-def test_who_was_forgotten_is_unknown_until_it_writes_again() -> None:
-    replica = holding(*PLAIN)
-    forgotten: list[Event] = [ProducersForgotten("r1", (7,))]
-    no_producer(replica)
-    audit = Audit(Rules())
-
-    assert audit.after(forgotten, {"r1": replica}) == []
-    replica.log.append(sent(3), now_ms=0)
-    assert audit.after(AT_REST, {"r1": replica}) == []
-    no_producer(replica)
-    assert len(audit.after(AT_REST, {"r1": replica})) == 1
-
-
-def test_a_cut_reads_nothing_below_the_log_start() -> None:
-    replica = holding(*PLAIN)
-    no_producer(replica)
-    assert found(replica, [CUT]) == ["producer epoch nothing/0"]
-
-    replica.log.log_start_offset = 3
-    assert found(replica, [CUT]) == []
-
-
-def test_who_was_forgotten_may_be_known_as_an_older_snapshot_has_it() -> None:
-    """A cut that finds nobody goes back to a snapshot, and reads no further."""
-    replica = holding(*OPEN)
-    a_lower_number(replica)
-    a_later_transaction(replica)
-    audit = Audit(Rules())
-
-    assert audit.after([ProducersForgotten("r1", (7,))], {"r1": replica}) == []
-    assert len(found(replica)) == 2
-
-
-def test_decisions_that_a_cut_leaves_to_a_snapshot_are_not_known() -> None:
-    replica = holding(*ABORTED)
-    no_decision(replica)
-
-    assert found(replica, [CUT]) == []
-
-
-def test_a_marker_without_its_record_decides_nothing() -> None:
-    emptied = marker(1, epoch=1).emptied()
-    replica = holding(sent(0, in_txn=True), emptied)
-    assert found(replica) == []
-
-    replica.log.producers.producers[7].open_since = None
     assert found(replica) == []
 
 

@@ -21,6 +21,7 @@ from sim.protocol.events import (
 from sim.protocol.log import Batch, LogConfig
 from sim.protocol.replication import Replica
 from sim.protocol.replication.replica import restart, truncate
+from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from tests.audits.state_producers import ProducersFollowed
 from tests.log.producing import marker, sent
@@ -35,14 +36,13 @@ class World:
         self.replica = Replica("r1")
         self.log = self.replica.log
         topic = SimpleNamespace(producer_expiration_ms=100)
-        scenario = SimpleNamespace(topic=topic)
+        scenario = SimpleNamespace(topic=topic, rules=Rules())
         context = SimpleNamespace(now_ms=50, scenario=scenario)
         spec = SimpleNamespace(clock_skew_ms=50)
         node = SimpleNamespace(replica=self.replica, context=context, spec=spec)
         self.reports: list[str] = []
-        self.audit = ProducersFollowed(
-            cast(Cluster, SimpleNamespace(nodes={"r1": node})), self._report
-        )
+        cluster = SimpleNamespace(nodes={"r1": node}, context=context)
+        self.audit = ProducersFollowed(cast(Cluster, cluster), self._report)
 
     def _report(self, _name: str, said: str, _replica: str | None, _offset: int | None) -> None:
         self.reports.append(said.split(": ")[1])
@@ -108,6 +108,14 @@ def no_aborted(world: World) -> None:
     world.log.aborted_ever.clear()
 
 
+def no_entry(world: World) -> None:
+    world.log.active.aborted.clear()
+
+
+def no_decision(world: World) -> None:
+    world.log.producers.ended.clear()
+
+
 def another_last_stable(world: World) -> None:
     entry = world.log.active.aborted[0]
     world.log.active.aborted[0] = replace(entry, last_stable_offset=3)
@@ -123,7 +131,9 @@ def another_last_stable(world: World) -> None:
         (a_time_in_a_snapshot, ["snapshots after Quiesced"]),
         (a_later_snapshot, ["newest snapshot after Quiesced"]),
         (no_aborted, ["aborted transactions after Quiesced"]),
-        (another_last_stable, ["entries of no aborted transaction after Quiesced"]),
+        (no_decision, ["decisions that are not replicated after Quiesced"]),
+        (another_last_stable, ["indexes of aborted transactions after Quiesced"]),
+        (no_entry, ["indexes of aborted transactions after Quiesced"]),
     ],
 )
 def test_what_differs_is_reported(spoil: Callable[[World], None], differs: list[str]) -> None:
