@@ -1,4 +1,4 @@
-"""Places and epochs that a replica keeps beside its batches, compared with the batches themselves.
+"""Places and epochs beside the batches of a log, compared with the batches themselves.
 
 What follows from event to event is judged by `tests.audits.state_producers`, `.state_places` and
 `.state_snapshots`. Here the log is read as it is:
@@ -51,7 +51,7 @@ _NOTHING: Final = "nothing"
 
 
 class Differs(NamedTuple):
-    """A place that a replica keeps beside its log, and that the batches of the log contradict.
+    """A place beside the log of a replica that the batches of the log contradict.
 
     Attributes:
         replica: Name of the replica.
@@ -107,7 +107,7 @@ class Audit:
 
 
 class _Look:
-    """One look at one replica."""
+    """A comparison of one replica with its log."""
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
@@ -115,7 +115,7 @@ class _Look:
         self.found: list[Differs] = []
 
     def differs(self, what: str, offset: int, kept: object, by: object) -> None:
-        """Notes a difference."""
+        """Adds a difference to those found."""
         self.found.append(Differs(self.replica.name, what, offset, str(kept), str(by)))
 
     def compare_epochs(self, *, end_is_stored: bool) -> None:

@@ -137,7 +137,7 @@ class Places:
                 self._replaced(event)
 
     def _replaced(self, event: on.Event) -> None:
-        """Takes an event that replaces the whole log."""
+        """Takes an event that replaces the whole log, or a file."""
         match event:
             case on.ReplicaWiped() | on.LogEmptied():
                 self.begin_anew(0)
@@ -147,6 +147,8 @@ class Places:
             case on.LogStartedAfresh():
                 self.begin_anew(event.log_start_offset)
                 self.last_pass = None
+            case on.ConfigChanged():
+                self.last_pass = None  # an upgrade may write that down anew
             case on.SnapshotInstalled():
                 self.begin_anew(event.end_offset)
                 self.begins(event.epoch, event.end_offset)

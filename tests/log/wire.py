@@ -85,7 +85,7 @@ def _record(record: Record, batch: Batch, base_ms: int) -> bytes:
     if batch.control is not None:
         key = struct.pack(">hh", 0, CONTROL_TYPES[batch.control])
         value = struct.pack(">hi", 0, 0)
-    body = bytes([TOMBSTONE * record.flagged])
+    body = bytes([TOMBSTONE * bool(record.flagged)])
     body += _varint(record.timestamp_ms - base_ms) + _varint(record.offset - batch.base_offset)
     body += _bytes(key) + _bytes(value) + _varint(len(record.headers))
     for name, content in record.headers:
