@@ -5,9 +5,9 @@ what the pass has to do (`tests.audits.second_reading`): up to where, which reco
 which batches stay empty or get a horizon, which segments are merged, which aborted transactions
 stay in the index. The event and the log afterwards are compared with all of that:
 
-* A pass begins at the cleaner's checkpoint, ends at the base of a closed segment below the last
-  stable offset and `min.compaction.lag.ms`, and runs when the log is dirty enough
-  (LogCleanerManager.cleanableOffsets, LogToClean), by the clock of the replica.
+* A pass begins at the cleaner's checkpoint, but not below the log start, and ends at the base of a
+  closed segment below the last stable offset and `min.compaction.lag.ms`; it runs when the log is
+  dirty enough (LogCleanerManager.cleanableOffsets, LogToClean), by the clock of the replica.
 * One that a crash interrupts leaves each group of segments as it was, or merged, the first ones
   first (LocalLog.replaceSegments); the replica goes down at once.
 * Nothing but a pass changes a closed segment, so those that it does not cover stay.
@@ -145,6 +145,9 @@ class SecondReading:
                 event.replica, f"{what} of the pass from {event.first_dirty_offset}", kept, expected
             )
         self._half_done = event.replica if chosen.half_done else None
+        first_dirty, start = event.first_dirty_offset, log.log_start_offset
+        if first_dirty < start and not node.context.settling:
+            self._tell(event.replica, "begins a pass", first_dirty, f"at the log start, {start}")
         bound = dirty_bound(node, segments, event.first_dirty_offset)
         if not is_dirty_enough(node, segments, event.first_dirty_offset, bound):
             self._tell(event.replica, "cleans", f"below {bound}", "the log is not dirty enough")
