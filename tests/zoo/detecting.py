@@ -112,7 +112,7 @@ class Detectors:
             again = Result(code_digest())
             self.random(error, again, [Draw.named(result.run)])
             return bool(again.run)
-        return result.test is not None and bool(failed_test(error, result.test))
+        return bool(result.test and failed_test(error, result.test))
 
     def tried(self, error: Planted) -> Result:
         """The result of a full trial."""
