@@ -184,10 +184,9 @@ class Run:
     def causality(self, invariant: str | None = None) -> nx.DiGraph:
         """The events that led to a violation as a graph of networkx; needs the extra `report`.
 
-        A node is the place of an event in `run.events`, with `time`, `replica`, `kind`, `sentence`,
-        `message` (`r1 to r2` for the arrival of one) and, if it is followed at one, `offset`; the
-        last one showed the violation. An edge leads from cause to effect; its `why` is `copy`,
-        `message`, `decided by` or `program order`.
+        A node is the row of an event in `run.events`, with `time`, `replica`, `kind`, `sentence`,
+        `message` (`r1 to r2` for an arrival) and `offset` where there is one; the last node showed
+        the violation. `why` of an edge is `copy`, `message`, `decided by` or `program order`.
 
             >>> import sim
             >>> run = sim.run("scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
@@ -217,7 +216,7 @@ class Run:
         Args:
             invariant: Without a name, the first one.
             tries: Number of futures that are drawn from each moment.
-            within_s: Stop after so many seconds, half of them for each question; None for no limit.
+            within_s: Time limit in s, half of it for each question; None for no limit.
         """
         half = None if within_s is None else within_s / 2
         story = self.scenario.kind == "story"
@@ -236,7 +235,7 @@ class Run:
 
         Args:
             invariant: Without a name, the first one.
-            within_s: Stop after so many seconds with what was found; None for no limit.
+            within_s: Time limit in s, after which it returns what was found; None for no limit.
         """
         return tables.heals_table(
             self.scenario, self.violation(invariant).invariant, within_s=within_s
@@ -254,7 +253,7 @@ class Run:
         Args:
             invariant: Without a name, the first one.
             tries: Number of futures that are drawn from each moment.
-            within_s: Stop after so many seconds with what is known; None for no limit.
+            within_s: Time limit in s, after which it returns what is known; None for no limit.
 
         Raises:
             BadInput: It is a story, where nothing is random.
@@ -376,7 +375,7 @@ class Run:
 
         Args:
             invariant: What it is to violate; None = what the run violates first.
-            within_s: Stop after so many seconds with the best found; None = take all the time.
+            within_s: Time limit in s, after which it returns the best found; None for no limit.
 
         Raises:
             BadInput: Nothing is violated, or not this.
@@ -421,7 +420,7 @@ class Run:
         from sim.protocol.compaction import FIXES
 
         axes = {
-            name: (given,) if isinstance(given, str | int) else tuple(given)
+            name: (given,) if isinstance(given, str | int) else (*given,)
             for name, given in rules.items()
         }
         if fixes or not axes:

@@ -9,7 +9,7 @@ from sim.protocol.rules import rules_from
 from sim.simulate.faults import FaultKind
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import Mix, generate
-from sim.simulate.scenario.generate.scenario import hunts_of
+from sim.simulate.scenario.generate.scenario import targeted_faults_of
 
 CALM = Mix(tail_hunts=0.0, kind_off=1.0)
 ELECTIONS = CALM.model_copy(update={"election_hunts": 1.0})
@@ -63,7 +63,9 @@ def test_which_hunts_a_case_has_is_told() -> None:
         update={"tail_hunts": 1.0, "election_hunts": 1.0, "disk_hunts": 1.0, "idle_phases": (1, 1)}
     )
 
-    assert hunts_of(3, CALM) == ()
-    assert hunts_of(3, ELECTIONS) == ("elections",)
-    assert hunts_of(3, DISKS) == ("lost_disks",)
-    assert ("tail", "elections", "lost_disks") in {hunts_of(seed, every) for seed in SEEDS}
+    assert targeted_faults_of(3, CALM) == ()
+    assert targeted_faults_of(3, ELECTIONS) == ("elections",)
+    assert targeted_faults_of(3, DISKS) == ("lost_disks",)
+    assert ("tail", "elections", "lost_disks") in {
+        targeted_faults_of(seed, every) for seed in SEEDS
+    }

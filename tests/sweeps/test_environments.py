@@ -53,7 +53,7 @@ def test_the_hunted_case_is_the_plain_one_with_a_hunt() -> None:
 @pytest.mark.parametrize(
     ("environments", "told"),
     [
-        ({"a": {"tail_hunt": 0.0}}, "tail_hunt"),
+        ({"a": {"tail_faults": 0.0}}, "tail_faults"),
         ({"a": {"mix": "storm"}}, "belongs into generate"),
         ({"a": {}, "b": {"mix_": 1}}, "mix_"),
         ({"a": {}, "b": {}}, "a and b are the same"),

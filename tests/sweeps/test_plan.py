@@ -184,7 +184,7 @@ titel: What is compared
 count: 4
 seed: -1
 about: [log divergance]
-generate: {mix: quite, tail_hunt: 0.5}
+generate: {mix: quite, tail_faults: 0.5}
 rules: {preset: kafka-4, map_rang: full}
 matrix:
   fix: [none, leo_retension]
@@ -211,7 +211,7 @@ def test_a_plan_is_told_all_its_mistakes_at_once_and_what_each_was_meant_to_be(
         "4: seed: -1 is below the smallest allowed, 0",
         "5: about[0]: log divergance: no invariant and no family (did you mean 'log divergence'?)",
         "6: generate.mix: unknown mix \"quite\" (did you mean 'quiet'?)",
-        "6: generate.tail_hunt: unknown field (did you mean 'tail_hunts'?)",
+        "6: generate.tail_faults: unknown field (did you mean 'tail_hunts'?)",
         "7: rules.preset: unknown preset \"kafka-4\" (did you mean 'kafka-4.1'?)",
         "7: rules.map_rang: unknown rule (did you mean 'map_range'?)",
         "9: matrix.fix[1]: unknown value 'leo_retension' (did you mean 'leo_retention'?)",

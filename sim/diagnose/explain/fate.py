@@ -462,9 +462,6 @@ def led_twice(case: Case) -> Facts:
     return []
 
 
-# Truncations.
-
-
 def _cut(case: Case, step: LogStep, offset: int, uid: int | None) -> Facts:
     """Explains a truncation: its leader lacked the record, or the follower was mistaken."""
     event, at, leader = step.event, step.position, case.leader_at(step.position)

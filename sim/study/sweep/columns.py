@@ -15,7 +15,7 @@ import pyarrow as pa
 from sim.check.counters import COSTS, COUNTER
 from sim.check.violation import Violation
 from sim.simulate.run import Run
-from sim.simulate.scenario.generate.scenario import hunts_of
+from sim.simulate.scenario.generate.scenario import targeted_faults_of
 from sim.study.sweep.plan import RuleSet, Sweep, swept_type
 
 
@@ -258,13 +258,13 @@ def row_of(
 ) -> dict[str, Any]:
     """Makes the row of a run from its numbers and its outcome."""
     seed, environment = sweep.case_seed(case_id), sweep.environment_of(case_id)
-    hunts = hunts_of(seed, environment.mix)
+    targeted = targeted_faults_of(seed, environment.mix)
     return {
         "run_id": sweep.run_id(case_id, rule_set.index),
         "case_id": case_id,
         "environment": environment.name,
-        "hunted": bool(hunts),
-        "hunts": " ".join(hunts),
+        "hunted": bool(targeted),
+        "hunts": " ".join(targeted),
         "seed": seed,
         "rule_set": rule_set.label,
         **rule_set.values,

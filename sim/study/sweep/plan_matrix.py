@@ -7,12 +7,12 @@ Combinations are in the standard order of a factorial design: the first rule cha
 that neighbours differ in what the plan names first, which is what a report compares. With
 `rule_sets` in the plan, each of them meets the whole matrix, one after the other.
 
-A rate is a rate of something. Scripted hunts (`tail_hunts`) make rare things frequent; so a plan
-names its environments, `plain` without them and `hunted` with them, and every table is there for
-each. Every draw is a case of each environment: what differs in two environments has streams of
-chance of its own, so the hunted case is the plain one with a hunt. To split the cases of one
-environment by whether they were hunted would not do: a hunt needs a long idle phase, and cases
-that have one differ in more than the hunt.
+A rate holds for one environment. Targeted faults (`tail_hunts`) make rare failures frequent; so a
+plan names its environments, `plain` without them and `hunted` with them, and every table is there
+for each. Every draw is a case of each environment: parts that differ between two environments have
+random streams of their own, so the `hunted` case is the plain one with targeted faults. Splitting
+the cases of one environment would not do: targeted faults need a long idle phase, so such cases
+differ from others in more than these faults.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ def environments_of(
 ) -> tuple[Environment, ...]:
     """The environments of a plan: `generate` with the changes of each, by name.
 
-    Without any there is one, `generate` itself: `hunted` if it has scripted hunts, else `plain`.
+    Without any there is one, `generate` itself: `hunted` if it has targeted faults, else `plain`.
 
     Raises ValueError for what no mix has; pydantic's ValidationError is one.
     """
     if not changes:
-        hunts = generate.tail_hunts or generate.election_hunts or generate.disk_hunts
-        return (Environment(HUNTED if hunts else PLAIN, generate),)
+        targeted = generate.tail_hunts or generate.election_hunts or generate.disk_hunts
+        return (Environment(HUNTED if targeted else PLAIN, generate),)
     return tuple(Environment(name, changed(generate, own)) for name, own in changes.items())
 
 

@@ -48,7 +48,7 @@ _MIGRATION_MS = (10, 1_500)
 """Range of the time in ms from the return to the migration."""
 
 
-def tail_hunt(
+def tail_faults(
     seed: int, mix: Mix, replicas: Sequence[str], idle: Sequence[tuple[int, int]]
 ) -> list[Fault]:
     """Draws outage, roll, return and migration around one idle phase, or nothing.
@@ -59,8 +59,8 @@ def tail_hunt(
     """
     draws, weights = Draws(seed, "hunt"), mix.weights
     phases = [phase for phase in idle if phase[1] - phase[0] >= _IDLE_MS]
-    hunts = draws.happens(mix.tail_hunts) and mix.faults[1] > 0
-    if not (hunts and phases and weights.of(Roll) and weights.of(Migrate)):
+    targeted = draws.happens(mix.tail_hunts) and mix.faults[1] > 0
+    if not (targeted and phases and weights.of(Roll) and weights.of(Migrate)):
         return []
     point = draws.random() * _ENDS[-1]
     kind = next(kind for kind, end in zip(_OUTAGES, _ENDS, strict=True) if point < end)
@@ -88,7 +88,7 @@ _AT_ONCE_MS = (1, 25)
 """Range of outages in ms that are so short that messages from before them arrive after them."""
 
 
-def disk_hunt(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
+def disk_faults(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
     """Draws a replica that loses its disk and a leader that goes right after that, or nothing.
 
     The replica has left the in-sync set before, or its disk would not be replaced: it was away for
@@ -119,7 +119,7 @@ _EARLY = 0.4
 _LEADER, _FOLLOWER = "leader", "follower"
 
 
-def election_hunt(
+def election_faults(
     seed: int, mix: Mix, replicas: Sequence[str], idle: Sequence[tuple[int, int]]
 ) -> list[Fault]:
     """Draws one of three sequences of faults in which leaders follow each other, or nothing.
@@ -222,13 +222,13 @@ def draw_faults(
         if weight > 0
     }
     returns = list(_migrations_back(seed, mix, drawn))
-    drawn["hunt"] = tail_hunt(seed, mix, replicas, idle)
+    drawn["hunt"] = tail_faults(seed, mix, replicas, idle)
     for source in ("crash", "hunt"):
         drawn[source] = made_harder(seed, mix, source, drawn.get(source, []))
     for kind in (Partition.kind, OneWayPartition.kind):
         drawn[kind] = list(_partial(seed, mix, kind, drawn.get(kind, []), replicas))
-    drawn["election hunt"] = election_hunt(seed, mix, replicas, idle)
-    drawn["disk hunt"] = disk_hunt(seed, mix, replicas)
+    drawn["election hunt"] = election_faults(seed, mix, replicas, idle)
+    drawn["disk hunt"] = disk_faults(seed, mix, replicas)
     drawn["power failure"] = power_failure(seed, mix, replicas)
     installs = crashes_during_installs(seed, mix, drawn)
     return tuple(sorted([*chain(*drawn.values()), *returns, *installs], key=attrgetter("at_ms")))

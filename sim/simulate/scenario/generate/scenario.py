@@ -21,7 +21,12 @@ from sim.simulate.scenario.generate.clients import (
     with_header_mistakes,
     with_mixed_clients,
 )
-from sim.simulate.scenario.generate.faults import disk_hunt, draw_faults, election_hunt, tail_hunt
+from sim.simulate.scenario.generate.faults import (
+    disk_faults,
+    draw_faults,
+    election_faults,
+    tail_faults,
+)
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.generate.streams import (
     Draws,
@@ -200,7 +205,7 @@ def last_rounds_of(seed: int, mix: Mix) -> int:
     return _LAST_ROUNDS if Draws(seed, "last rounds").happens(mix.last_rounds) else 0
 
 
-def hunts_of(seed: int, mix: Mix) -> tuple[str, ...]:
+def targeted_faults_of(seed: int, mix: Mix) -> tuple[str, ...]:
     """The targeted faults of a scenario: `tail`, `elections`, `lost_disks`, in this order.
 
     See `Mix.tail_hunts`, `Mix.election_hunts`, `Mix.disk_hunts`.
@@ -208,8 +213,8 @@ def hunts_of(seed: int, mix: Mix) -> tuple[str, ...]:
     names = [replica.name for replica in draw_replicas(seed, mix)]
     idle = draw_idle_phases(seed, mix)
     scripts = {
-        "tail": tail_hunt(seed, mix, names, idle),
-        "elections": election_hunt(seed, mix, names, idle),
-        "lost_disks": disk_hunt(seed, mix, names),
+        "tail": tail_faults(seed, mix, names, idle),
+        "elections": election_faults(seed, mix, names, idle),
+        "lost_disks": disk_faults(seed, mix, names),
     }
     return tuple(name for name, faults in scripts.items() if faults)
