@@ -120,7 +120,7 @@ class Failures(Sequence[Run]):
 
 
 def _known_values(column: pd.Series) -> list[object]:
-    """The categories of a column; of a column without categories the values that occur."""
+    """The categories of a column, or its distinct values if it has no categories."""
     categories = getattr(column.dtype, "categories", None)
     return list(column.unique() if categories is None else categories)
 

@@ -106,8 +106,8 @@ def shown_streams() -> Iterator[None]:
 def _open_what_is_closed() -> None:
     """Opens the standard streams that were closed when the process started.
 
-    Otherwise the next file that it opens would be its stdout. Writing to a stream opened here
-    fails: a result that goes nowhere is no success.
+    Otherwise the next opened file would become stdout. Writing to a stream opened here fails, since
+    the command has no success without output.
     """
     for number, flags in ((_STDIN, os.O_RDONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
         try:

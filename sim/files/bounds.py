@@ -122,4 +122,4 @@ Tags = Annotated[
     Must(tag_given_twice, uniqueItems=True),
 ]
 Loss = Annotated[float, Ge(0), Lt(1)]
-"""Probability that a message is lost; a link that loses everything is a partition."""
+"""Probability that a message is lost, below 1: use a partition for a link without messages."""

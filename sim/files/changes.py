@@ -231,7 +231,7 @@ def _check_types(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 def _check_groups(path: Path, metadata: Any) -> None:
-    """Raises BadInput for row groups that need more memory than there may be."""
+    """Raises BadInput for row groups above the limit of memory."""
     for number in range(metadata.num_row_groups):
         size = metadata.row_group(number).total_byte_size
         if not 0 <= size <= ROW_GROUP.most:

@@ -36,9 +36,9 @@ def is_plain(text: str) -> bool:
 def one_line(text: str, *, longest: int | None = None) -> str:
     r"""A text as one line that moves no cursor and reverses no direction.
 
-    Escaped are control characters, ends of lines, marks of direction, private and unassigned
-    characters, and halves of characters (lone surrogates): `\n`, `\x1b`, `\u202e`, `\U000e0041`.
-    Letters, spaces, signs and emoji of any script stay. It may be done twice.
+    It escapes control characters, line ends, marks of direction, private and unassigned characters,
+    and lone surrogates: `\n`, `\x1b`, `\u202e`, `\U000e0041`. Letters, spaces, signs and emoji of
+    any script stay. A second application changes nothing.
 
     Args:
         text: Anything.

@@ -18,13 +18,13 @@ LONGEST_DIGITS: Final = 100
 
 
 class Limit(NamedTuple):
-    """A limit: the most that a field may have.
+    """The largest value of a field, with the reason.
 
     Attributes:
         name: Name in messages.
         most: Largest number, or number of items or characters, allowed (inclusive).
         unit: The unit.
-        why: The source, or why more makes no sense.
+        why: The source, or the reason why larger values make no sense.
         least: Smallest number that any field with this limit takes; a field may want more.
     """
 

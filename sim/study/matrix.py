@@ -126,7 +126,7 @@ class Matrix:
 
     @property
     def decided(self) -> tuple[str, ...]:
-        """The invariants that are violated under one value of the varied rule, and not another."""
+        """The invariants that some values of the varied rule violate, and others do not."""
         places = [*product(range(len(self.conditions)), range(len(self.varied.values)))]
         return tuple(
             name for name in self.violated if any(self.blamed(name, *place) for place in places)
@@ -392,7 +392,7 @@ def _short(outcome: MatrixCell) -> str:
 
 
 def prices_table(matrix: Matrix) -> list[Row]:
-    """A row per cost, added up over all scenarios, and relative to the first value."""
+    """A row per cost: its sum over all scenarios, and its ratio to the first value."""
 
     def against(price: int, base: int) -> str:
         ratio = f" (×{price / base:.3f})" if base and price != base else ""

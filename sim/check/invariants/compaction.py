@@ -54,12 +54,12 @@ class CleanPrefix(Invariant):
 
 
 class CompactionBound(Invariant):
-    """Neither the removed record nor the one that beat it is at or above the high watermark.
+    """A pass compares and removes records below the high watermark only.
 
     For all records x that a pass of r removes, beaten by w if by any: x.offset < hw(r) and w.offset
     < hw(r), with the high watermark before the pass.
-    Judged: on removal. Excused: nothing. That w exists at all is left to `hole-justified` and
-    `winner-retained`; the last stable offset, which lies lower, to `txn-isolation`.
+    Judged: on removal. Excused: nothing. Other invariants judge that w exists (`hole-justified`,
+    `winner-retained`) and the last stable offset (`txn-isolation`).
     """
 
     source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
@@ -122,8 +122,8 @@ class LagMetric(Invariant):
     """`max-compaction-delay-secs` says how long the most overdue log is overdue, in whole seconds.
 
     For a look at r: metric = max(0, now - oldest uncleaned timestamp - M) / 1000, rounded down.
-    Judged: at each look. Excused: nothing; Kafka refreshes it only when a look led to a pass, so it
-    may go on showing an old figure.
+    Judged: at each look. Excused: nothing. Kafka updates the metric only when a look leads to a
+    pass, so that it may show an old value.
     """
 
     kind = Kind.FINDING

@@ -192,7 +192,7 @@ class EpochCacheConsistency(LogInvariant):
             self._judge(event.replica)
 
     def on_written(self, event: Writing) -> None:
-        """Notes the epochs of batches; an epoch that a follower led without a record goes first."""
+        """Notes the epochs of batches, and before that drops an epoch led without a record."""
         known = self._known[event.replica]
         led_last = known.entries[-1:] != [known.installed]
         if isinstance(event, Copied) and self._cuts_unwritten and led_last:

@@ -19,9 +19,8 @@ class NoOffsetReuse(LogInvariant):
     """An offset that was committed is never assigned again.
 
     For all records x that a leader appends: x.offset >= N.
-    Judged: on append. Excused: in simulated time an append by a deposed leader that has not heard
-    of it yet: epochs are there for it, it is never committed and cut when the leader hears.
-    Stories, which have no such excuse, count it.
+    Judged: on append. Excused: in simulated time an append by a deposed leader that does not know
+    its successor: the record is never committed, and truncated by its epoch. Stories count it.
     """
 
     source = "KIP-280; KAFKA-17076"
@@ -196,8 +195,8 @@ class LeoPreservation(LogInvariant):
     """Cleaning and a restart leave the log end offset where it was.
 
     For each pass and restart of r: end(r) after = end(r) before.
-    Judged: after a pass, and after a restart by what the crash left. Excused: the tail that a crash
-    lost.
+    Judged: after a pass; after a restart against the log that the crash left. Excused: the tail
+    that a crash lost.
     """
 
     source = "KIP-280; etcd #17780"

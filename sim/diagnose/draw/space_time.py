@@ -212,7 +212,7 @@ class SpaceTime:
 
 
 def _arrow(start: float | None, end: float | None, y: float, look: str) -> Sequence[Shape]:
-    """Draws a message from lane to lane; a point if its sender has no lane."""
+    """Draws a message as an arrow between lanes, or as a point if its sender has no lane."""
     if end is None:
         return []
     if start is None or start == end:

@@ -114,7 +114,7 @@ def _end_moved(past: Past, replica: str, before: int) -> int | None:
 
 
 def _elected(past: Past, name: str, at: int) -> Iterator[int]:
-    """Positions of the events behind an election: how the previous leader ended, who joined."""
+    """Positions of the events before an election: end of the previous leader, joined replicas."""
     previous = past.last(on.LeaderElected, before=at)
     since = {"after": -1 if previous is None else previous, "before": at}
     yield from past.all(on.UncleanElection, **since, replica=name)

@@ -45,9 +45,9 @@ _HOLES: Final = (Became.CLEANED, Became.NOT_AT_SOURCE, Became.SEGMENTS_LOST)
 
 
 def answer(case: Case) -> Facts:
-    """Explains the fate of the offset of a violation, on its replica or on any.
+    """Explains the fate of the offset of a violation, on its replica if it names one.
 
-    The event that showed it comes last, if it decided something by itself.
+    The event that showed the violation comes last, if it is a deciding event itself.
     """
     facts, at = _fate(case), case.judged
     if any(fact.position == at for fact in facts):

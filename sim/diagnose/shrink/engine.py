@@ -223,7 +223,7 @@ def put_at(items: Sequence[Item], index: int, item: Item) -> tuple[Item, ...]:
 
 
 def plainer(own: Any, default: Any) -> Iterator[Any]:
-    """Yields the default of a value, then the value with one part at a time as in the default."""
+    """Yields the default, then copies of the value with one part of the default each."""
     if own == default:
         return
     yield default

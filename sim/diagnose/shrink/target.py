@@ -143,7 +143,7 @@ class _Watch:
 V = TypeVar("V", bound=Story | Scenario)
 
 Moments: TypeAlias = Iterator[tuple[Sequence[Violation], Recorded]]
-"""For each moment with violations: these, and the events so far."""
+"""The violations of each moment that has some, with the events so far."""
 
 
 def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
@@ -213,7 +213,7 @@ class Target(Generic[V]):
         return None
 
     def shown_by(self, value: V) -> ShownTarget[V] | None:
-        """Runs a value: the story up to the step that shows the target, or the scenario; else None.
+        """Runs a story up to the step that shows the target, or a scenario; None without it.
 
         A value that the simulator refuses, or that no file can express, does not count.
         """

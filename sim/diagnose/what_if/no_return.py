@@ -33,7 +33,7 @@ from sim.simulate.scenario.generate.streams import Draws
 from sim.simulate.scenario.model import Scenario, Workload
 
 LEVEL = 0.05
-"""Share of intervals that miss the true share, at most, on average."""
+"""Largest expected proportion of intervals that miss the true share."""
 
 _HALVINGS = 40
 

@@ -40,7 +40,7 @@ MAX_HORIZON_MS: Final = 2**63 - 1
 """A horizon beyond it, or below 0, is not written; the batch is rewritten without one."""
 
 _NOTHING: Final = Batch(-1, -1, -1, (), -1, 0)
-"""Stands for a removed batch, whose empty header is not needed."""
+"""Placeholder for a removed batch that leaves no empty header."""
 
 _NO_OFFSET: Final = -1
 
@@ -154,7 +154,7 @@ class Copier:
         return merged
 
     def note_unended(self) -> None:
-        """Report what counts as aborted for want of the marker that ends the transaction."""
+        """Reports transactions that count as aborted because their marker is missing."""
         if self.watch is not None:
             self.result.unended |= self.watch.unended
 

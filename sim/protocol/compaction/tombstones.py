@@ -127,7 +127,7 @@ def without_record_horizon(record: Record) -> Record:
 
 
 def with_record_horizon(record: Record, horizon_ms: int) -> Record:
-    """The record with one header more: its delete horizon in ms, 8 bytes, signed."""
+    """The record with an added header: its delete horizon in ms, 8 bytes, signed."""
     header = (HORIZON_HEADER, horizon_ms.to_bytes(8, "big", signed=True))
     return replace(record, headers=(*record.headers, header))
 

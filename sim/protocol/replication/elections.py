@@ -30,7 +30,7 @@ def last_entry(replica: Replica) -> tuple[int, int]:
 
 
 def grants_vote(voter: Replica, candidate: tuple[int, int]) -> bool:
-    """A voter grants iff the candidate's log is at least as up to date (canGrantVote)."""
+    """Decides a vote: the candidate's log must be at least as up to date (canGrantVote)."""
     return candidate >= last_entry(voter)
 
 

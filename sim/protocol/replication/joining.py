@@ -64,7 +64,7 @@ _UNKNOWN: Final = FetchTimes()
 
 
 def is_caught_up(leader: Replica, follower: str, *, now_ms: int, lag_max_ms: int) -> bool:
-    """Decides whether a follower has the leader's whole log, or had it within the lag."""
+    """Decides whether a follower had the leader's whole log within `lag_max_ms`."""
     leadership = leader.leadership
     return leadership is not None and (
         now_ms - caught_up_ms(leadership, follower) <= lag_max_ms

@@ -341,7 +341,7 @@ class Joining:
             note_fetch(leader.leadership, follower, offset, end, now_ms)
 
     def look(self) -> None:
-        """Has every leader find the followers it waits for, as these may have changed."""
+        """Updates in each leader the followers that its high watermark waits for."""
         for one in self._world.replicas.values():
             if one.leadership is not None:
                 self.before_isr(one, one.leadership.isr)

@@ -263,10 +263,10 @@ def _witnesses(
 def _story_of(
     world: World, rules: Sequence[Rules], place: int, invariant: str, found: Break
 ) -> Story:
-    """The story of a schedule, without the last fetches if resting makes them, too.
+    """The story of a schedule, without final fetches that `quiesce` makes as well.
 
-    Only a search of one rule set, of an invariant that is judged at once, has gone through every
-    shorter schedule.
+    It is known to be shortest only after a search of one rule set for an invariant that is not
+    judged at rest.
     """
     moves, at_rest = [*found.moves], found.ends_with == QUIESCE
     source = "replog explore"

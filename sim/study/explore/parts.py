@@ -168,9 +168,9 @@ def _without_index(segments: list[Segment]) -> list[Segment]:
 
 
 def unread(rules: Rules) -> dict[str, Any]:
-    """Parts that no move of a search can read under some rules, with the value they are given.
+    """Parts that no move of a search reads under the rules, with the constant value they get.
 
-    They would distinguish states in which the same can happen.
+    Otherwise they would distinguish states with the same futures.
     """
     removal, empty = rules.cleaner.tombstone_removal, Log()
     found: dict[str, Any] = {

@@ -128,9 +128,9 @@ def _prevented(grid: Grid, differing: Differing) -> Sentence | None:
 
 
 def _closed_worlds(grid: Grid, hazard: str) -> list[Unit]:
-    """The clean searches that break a hazard under the first alternative.
+    """The clean searches that meet a hazard under the first alternative only.
 
-    There are none where such a search breaks it under another one, or was not exhausted.
+    There are none if such a search meets it under another one, too, or was not exhausted.
     """
     first, *others = grid.alternatives
     clean = [one for one in grid.shared(hazard) if one.is_clean_search]

@@ -24,9 +24,9 @@ from sim.study.sweep.plan import Plan
 from sim.study.sweep.runner import run_sweep
 
 BOUNDS: Final = Bounds(seconds=300)
-"""Of each search of a further alternative."""
+"""Bounds of time and memory for each search of a further alternative."""
 Teller = Callable[[str], None]
-"""Takes a line about what is begun."""
+"""Prints a line about the next search or sweep."""
 
 
 def add_alternative(

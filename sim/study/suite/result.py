@@ -146,7 +146,7 @@ class CaseResult(NamedTuple):
         return tuple(first.values())
 
     def strictly(self) -> CaseResult:
-        """This result in a strict suite: a note is a difference."""
+        """The result in a strict suite, where each note is a difference."""
         if not self.notes or not self.expectation_met:
             return self
         return self._replace(noted=True)

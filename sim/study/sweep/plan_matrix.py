@@ -137,7 +137,7 @@ def _as_written(location: Location) -> Location:
 
 
 def read_plan(document: Document, plan_format: str, model: type[M]) -> M:
-    """The plan that a document holds, as a model that knows no matrix.
+    """The plan in a document, as a model with the matrix written out as rule sets.
 
     Raises:
         BadInput: With all that is wrong, in its order, a line each: `file:line: field: what is

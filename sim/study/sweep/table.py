@@ -136,7 +136,7 @@ def state_of(out: Path, *, thorough: bool = False) -> TableState:
 
     Args:
         out: The folder.
-        thorough: Read all rows, with the checksums of Parquet; otherwise their numbers alone.
+        thorough: True to read all rows with their checksums, false for run ids, seeds and rules.
 
     Raises:
         BadInput: It holds no sweep.

@@ -185,7 +185,7 @@ class RemovalBoundsRequest(Struct, frozen=True, gc=False):
 
 
 class RemovalBoundsResponse(Struct, frozen=True, gc=False):
-    """A replica has taken over the bounds, and reports.
+    """The answer of a replica that has stored the bounds, with its next report.
 
     Attributes:
         replica: Name of the replica.
