@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from sim.errors import BadInput
 from sim.files.shipped import shipped_path
@@ -17,8 +18,9 @@ from sim.simulate.partition.ahead import look_ahead
 from sim.simulate.partition.as_log import Question, log_file_of
 from sim.simulate.partition.as_story import Beginning, story_of
 from sim.simulate.partition.contents import Holdings, look_into
+from sim.simulate.partition.damage import FilesChanged
 from sim.simulate.partition.due import Due, due
-from sim.simulate.partition.folder import partitions_in
+from sim.simulate.partition.folder import partition_in, partitions_in
 from sim.simulate.partition.partition import Partition
 from sim.simulate.partition.replicas import Comparison, compare
 from sim.simulate.partition.segments import Detail
@@ -29,10 +31,30 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Place = str | PathLike[str]
+P = ParamSpec("P")
+T = TypeVar("T")
 COMPACTED: Final = ("__consumer_offsets", "__transaction_state")
 """Topics that are always compacted."""
+TRIES: Final = 4
+"""A partition whose segments are replaced while they are read is read anew so often at most."""
 RECORDS_MAX: Final = 1_000_000
 """Records of a partition that are held in memory at once: about 500 bytes each."""
+
+
+def _again(
+    ask: Callable[Concatenate[OpenedPartition, P], T],
+) -> Callable[Concatenate[OpenedPartition, P], T]:
+    """Asks a partition anew when its cleaner replaced segments meanwhile."""
+
+    @wraps(ask)
+    def asked(opened: OpenedPartition, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(TRIES):
+            with suppress(FilesChanged):
+                return ask(opened, *args, **kwargs)
+            opened = replace(opened, partition=partition_in(opened.partition.place))
+        return ask(opened, *args, **kwargs)
+
+    return asked
 
 
 @dataclass(frozen=True)
@@ -65,6 +87,7 @@ class OpenedPartition:
             return "compact" in str(settings.topic["cleanup.policy"])
         return partition.checkpoint is not None or partition.topic in COMPACTED
 
+    @_again
     def log_file(self) -> LogFile:
         """The partition as a log file, with a pass now if one is due.
 
@@ -79,6 +102,7 @@ class OpenedPartition:
             )
         return log_file_of(self.partition, self.question, Detail.WHOLE)
 
+    @_again
     def due(self) -> Due:
         """Decides whether a pass is due, and says why not, when it will be, and what would help.
 
@@ -87,17 +111,19 @@ class OpenedPartition:
         """
         return due(log_file_of(self.partition, self.question, Detail.HEADERS))
 
+    @_again
     def contents(self) -> Holdings:
         """Counts what the partition holds, and what a pass now would remove. Raises BadInput."""
         return look_into(self.partition, self.question)
 
+    @_again
     def fate(self, key: str | None = None, *, offset: int | None = None) -> Iterator[str]:
         """Tells when each record of a key, or what lies at an offset, goes: a sentence each.
 
         Raises:
             BadInput: Nothing has the key, or nothing lies at the offset.
         """
-        yield from look_ahead(self.partition, self.question, key, offset or 0)
+        return iter(list(look_ahead(self.partition, self.question, key, offset or 0)))
 
     @property
     def records(self) -> pd.DataFrame:
@@ -122,6 +148,7 @@ class OpenedPartition:
         names = "offset key value marker timestamp_ms epoch producer_id delete_horizon_ms"
         return pd.DataFrame(rows, columns=names.split())
 
+    @_again
     def save(self, path: Path, *, anonymous: bool = False) -> None:
         """Writes the partition as a log file, with a pass that is done if it is due.
 

@@ -17,8 +17,10 @@ import pytest
 import snappy
 import zstandard
 
+import sim
 from sim.errors import BadInput
 from sim.protocol.log import Batch
+from sim.simulate.partition.damage import FilesChanged
 from sim.simulate.partition.folder import partition_in
 from sim.simulate.partition.segments import Detail
 from tests.commands import replog
@@ -263,3 +265,20 @@ def test_an_empty_partition_has_nothing(tmp_path: Path) -> None:
 
     assert answer.status == 0
     assert "keys 0, live 0" in answer.out
+
+
+def test_segments_that_a_cleaner_merges_meanwhile_are_read_anew(tmp_path: Path) -> None:
+    folder = tmp_path / "t-0"
+    first, second = log_of(folder), folder / "00000000000000000003.log"
+    write_batch(first, 0, ROWS)
+    write_batch(second, 3, ROWS)
+    opened = sim.open_partition(folder, now_ms=0)
+    merged = folder / "00000000000000000000.log.swap"
+    merged.write_bytes(first.read_bytes() + second.read_bytes())
+    merged.replace(first)
+    second.unlink()
+
+    with pytest.raises(FilesChanged, match="were replaced while they were read"):
+        list(opened.partition.batches(Detail.WHOLE))
+    assert opened.contents().counts.records == 6
+    assert opened.log_file().segments[0].batches[-1].last_offset == 5

@@ -14,3 +14,7 @@ class Damaged(BadInput):
         """Names the file, the position in bytes where the damage begins, and what is wrong."""
         where = "" if position is None else f": position {position}"
         super().__init__(f"{file}{where}: {what}")
+
+
+class FilesChanged(BadInput):
+    """Segments of a partition were replaced while they were read, as by its cleaner."""

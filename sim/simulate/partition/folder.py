@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,6 +34,7 @@ _UNFINISHED: Final = {
     ".cleaned": "a cleaning pass is being written, or was cut off",
     ".swap": "a cleaning pass is being swapped in",
 }
+_PAUSE_S: Final = 0.02
 _TRIES: Final = 5
 """A cleaner that swaps segments meanwhile makes a reader begin anew so often at most."""
 
@@ -177,16 +180,26 @@ def partition_in(folder: Path) -> Partition:
         BadInput: A file cannot be read.
         Damaged: A file is not as a broker writes it.
     """
-    for _ in range(_TRIES):
+    for number in range(_TRIES):
         try:
             return _read(folder)
         except FileNotFoundError:
             continue  # a cleaner swapped a segment, or retention deleted it
+        except BadInput:  # or a broker is renaming files, or writing one
+            if number == _TRIES - 1:
+                raise
+            time.sleep(_PAUSE_S)
     raise BadInput(f"{folder}: its files change faster than they can be read; copy it first")
 
 
+def _identities(folder: Path) -> set[tuple[str, int]]:
+    """Name and inode of each segment file."""
+    with os.scandir(folder) as entries:
+        return {(one.name, one.inode()) for one in entries if SEGMENT.fullmatch(one.name)}
+
+
 def _read(folder: Path) -> Partition:
-    names = sorted(one.name for one in folder.iterdir())
+    names, were = sorted(one.name for one in folder.iterdir()), _identities(folder)
     known = FOLDER.fullmatch(folder.resolve().name)
     name = f"{known['topic']}-{known['partition']}" if known else folder.resolve().name
     data = folder.resolve().parent
@@ -208,7 +221,11 @@ def _read(folder: Path) -> Partition:
         text = f"a segment is missing: the log starts at {found.log_start}, the first one at"
         raise Damaged(folder, f"{text} {segments[0].base_offset}")
     last = SegmentFile.at(folder / f"{segments[-1].base_offset:020}.log")
-    return replace(found, notes=(*_notes(found, names), *_torn_note(last)))
+    return replace(
+        found,
+        notes=(*_notes(found, names), *_torn_note(last)),
+        is_replaced=lambda: not were <= _identities(folder),
+    )
 
 
 def _segments(

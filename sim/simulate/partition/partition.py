@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from sim.errors import BadInput
 from sim.protocol.log import AbortedTransaction
-from sim.simulate.partition.damage import Damaged
+from sim.simulate.partition.damage import Damaged, FilesChanged
 from sim.simulate.partition.segments import Detail, Stored
 from sim.simulate.partition.small_files import KnownProducer
 
@@ -47,6 +48,7 @@ class Partition:
         producers: Producers in the newest snapshot of their state.
         topic_id: Id of the topic; None = none is known.
         notes: Lines about what is no damage, and should be known.
+        is_replaced: Says whether a segment is not the file any more that it was.
     """
 
     name: str
@@ -59,13 +61,24 @@ class Partition:
     producers: tuple[KnownProducer, ...] = ()
     topic_id: str | None = None
     notes: tuple[str, ...] = ()
+    is_replaced: Callable[[], bool] = field(default=lambda: False, compare=False)
 
     def batches(self, detail: Detail) -> Iterator[tuple[PartitionSegment, Stored]]:
         """Every batch with its segment, in order.
 
         Raises:
             Damaged: A batch is not as it was written, or segments overlap.
+            FilesChanged: The same, as segments were replaced meanwhile.
         """
+        try:
+            yield from self._batches(detail)
+        except BadInput as error:
+            if self.is_replaced():
+                text = "its segments were replaced while they were read, as a cleaner does"
+                raise FilesChanged(f"{self.place}: {text}: try again, or copy it first") from error
+            raise
+
+    def _batches(self, detail: Detail) -> Iterator[tuple[PartitionSegment, Stored]]:
         end = 0
         for segment in self.segments:
             if segment.base_offset < end:
