@@ -8,6 +8,7 @@ Replog said of the next pass, and when it is due, is what the broker's cleaner t
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -393,8 +394,8 @@ def _as_dumped(stored: Stored) -> Json:
         del record["headers"]
         for name in ("key", "value"):
             if record[name] is not None:
-                content = record[name].encode(errors="surrogateescape")
-                record[name] = content.decode(errors="replace")
+                content = record[name].encode(errors="surrogateescape").decode(errors="replace")
+                record[name] = re.sub("\ufffd+", "\ufffd", content)  # Java puts fewer of them
     return batch
 
 
