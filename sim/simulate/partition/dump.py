@@ -72,7 +72,7 @@ class Dump:
         """
         files = list(_FILE.finditer(self._content))
         ends = [one.start() for one in files[1:]] + [len(self._content)]
-        for found, end in zip(files, ends, strict=True):
+        for found, end in zip(files, ends, strict=bool(files)):
             self._at = found.end() + 1
             folder = Path(found[1].decode(errors="replace")).name
             yield DumpedSegment(folder, int(found[2]), tuple(self._batches(end)))
@@ -82,7 +82,12 @@ class Dump:
             line = self._line()
             if line.startswith((b"baseOffset: ", b"offset: ")):
                 self._at += len(line) + 1
-                yield self._batch(dict(_FIELD.findall(line.decode(errors="replace"))))
+                try:
+                    yield self._batch(dict(_FIELD.findall(line.decode(errors="replace"))))
+                except (KeyError, ValueError) as error:
+                    self._fail(f"a batch that lacks fields, or has none of Kafka's: {error}")
+            elif line.startswith(b"| offset: "):
+                self._fail("a record without the line of its batch")
             elif line.startswith(b"Found "):
                 self._fail(line.decode(errors="replace"))
             else:

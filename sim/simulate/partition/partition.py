@@ -85,6 +85,10 @@ class Partition:
                 text = f"the segment at {segment.base_offset} begins below {end}, where the one"
                 raise Damaged(self.place, f"{text} before it ends")
             for stored in segment.read(detail):
+                first = stored.batch.base_offset
+                if first < end:
+                    text = f"a batch begins at offset {first}, below {end}, the end of the one"
+                    raise Damaged(self.place, f"{text} before it")
                 yield segment, stored
                 end = stored.batch.last_offset + 1
             end = max(end, segment.base_offset)
