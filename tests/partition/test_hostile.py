@@ -21,7 +21,7 @@ import sim
 from sim.errors import BadInput
 from sim.protocol.log import Batch
 from sim.simulate.partition.damage import FilesChanged
-from sim.simulate.partition.folder import partition_in
+from sim.simulate.partition.folder import partition_in, partition_of_dump
 from sim.simulate.partition.segments import Detail
 from tests.commands import replog
 from tests.partition.writing import write_batch, write_partition
@@ -282,3 +282,22 @@ def test_segments_that_a_cleaner_merges_meanwhile_are_read_anew(tmp_path: Path) 
         list(opened.partition.batches(Detail.WHOLE))
     assert opened.contents().counts.records == 6
     assert opened.log_file().segments[0].batches[-1].last_offset == 5
+
+
+def test_a_damaged_dump_is_refused_in_a_line(recorded: Path, tmp_path: Path) -> None:
+    """Lines are lost, doubled and cut, digits and names changed."""
+    draws, path = random.Random(5), tmp_path / "dump"
+    whole = (recorded / "3.8.0" / "t11-0.dump").read_bytes()
+    said = []
+    for _ in range(200):
+        lines = whole.split(b"\n")
+        at = draws.randrange(len(lines))
+        changed = draws.choice((b"", lines[at] * 2, lines[at][: draws.randrange(80)], b"\0"))
+        path.write_bytes(b"\n".join([*lines[:at], changed, *lines[at + 1 :]]))
+        try:
+            list(partition_of_dump(path).batches(Detail.WHOLE))
+        except BadInput as error:
+            said.append(str(error))
+
+    assert len(said) > 100
+    assert all(one.startswith(f"{path}: ") for one in said)
