@@ -244,6 +244,8 @@ def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:
         BadInput: They are of several partitions, or a file is damaged.
     """
     paths = [shipped_path(str(one)) for one in places]
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise BadInput("replicas: a place is given twice")
     found = [one for path in paths for one in open_partitions(path, **options)]
     names = sorted({one.partition.name for one in found})
     if len(found) != len(paths) or len(names) > 1:

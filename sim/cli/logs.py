@@ -70,7 +70,10 @@ def clean(
     options = {"settings": settings, "preset": preset, "now_ms": now_ms}
     if is_partition(logfile, options):
         from sim.api.partitions import open_partition
+        from sim.errors import BadInput
 
+        if explain is not None and offset is not None:
+            raise BadInput("--explain and --offset: give one of them")
         partition = open_partition(logfile, rules=rule_values(rule), **options)
         if explain is not None or offset is not None:
             return print_fate(partition, explain, offset, as_json=as_json)

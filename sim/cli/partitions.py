@@ -89,6 +89,8 @@ def log(
         raise BadInput("log: several places are replicas: give --story, or use replog replicas")
     found = open_partitions(place[0], **options)
     if len(found) > 1 or found[0].partition.place != place[0]:
+        if output is not None:
+            raise BadInput(f"{place[0]}: -o: is a data directory; give the folder of one partition")
         chosen, left_out = compacted(found)
         rows = [summary(one.partition) for one in chosen]
 

@@ -469,9 +469,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BadInput as error:
         print(error, file=sys.stderr)
         return 2
-    differences = [text for one in found for text in one.differences]
-    print(*differences, sep="\n")
-    return int(bool(differences))
+    return int(any(one.differences for one in found))
 
 
 if __name__ == "__main__":

@@ -124,7 +124,8 @@ REFUSED = {
     ("log", "--story"): "--story and --anonymous: -o FILE is missing",
     ("log", "--anonymous"): "--story and --anonymous: -o FILE is missing",
     ("clean", "--offset", "999"): "offset 999: no batch covers it",
-    ("clean", "--explain", "nobody"): "nobody",
+    ("clean", "--explain", "nobody"): "t11-0: no record has the key nobody",
+    ("clean", "--explain", "k1", "--offset", "5"): "--explain and --offset: give one of them",
     ("clean", "--preset", "kafka-0.1"): "kafka-0.1",
     ("replicas",): "at least two places are needed",
 }
@@ -136,6 +137,24 @@ def test_what_cannot_be_asked_is_refused(partition: Path, words: tuple[str, ...]
 
     assert answer.status == 2
     assert REFUSED[words] in answer.complaint
+
+
+def test_what_is_no_one_partition_is_refused(partition: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("Dumping nothing\n")
+
+    said = {
+        ("log", partition.parent, "-o", tmp_path / "log.yaml"): "-o: is a data directory",
+        ("clean", partition.parent): "has several partitions; give the folder of one",
+        ("replicas", partition, partition): "a place is given twice",
+        ("log", partition, partition.parent / "t18-0"): "give --story, or use replog replicas",
+        ("log", tmp_path / "absent"): "cannot be read: No such file or directory",
+        ("log", text): "no folder of a partition, and no text of kafka-dump-log",
+    }
+    for words, expected in said.items():
+        answer = replog(*words)
+        assert answer.status == 2
+        assert expected in answer.complaint
 
 
 def test_options_of_a_partition_mean_nothing_for_a_log_file(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from sim.errors import BadInput
 from sim.protocol.log import Batch, Record
+from sim.simulate.logfile.batches import readable
 from sim.simulate.logfile.explain import explain_key
 from sim.simulate.logfile.file import LogFile
 from sim.simulate.logfile.run import StepResult, run_steps
@@ -88,6 +89,13 @@ def look_ahead(
 
     if key is not None:
         found = ahead(lambda _, record: record.key == key)
+        if not any(
+            batch.records
+            for one in found.file.segments
+            for batch in one.batches
+            if batch.control is None
+        ):
+            raise BadInput(f"{partition.place}: no record has the key {readable(key)}")
         yield from (*found.passes, *found.of_key(key))
         return
     batch, record = _at(partition, offset)

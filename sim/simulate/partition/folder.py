@@ -152,8 +152,10 @@ def partition_of_dump(path: Path) -> Partition:
     dump = Dump(path)
     found = sorted(dump.segments(), key=lambda one: one.base_offset)
     folders = {one.folder for one in found}
-    if len(folders) != 1:
-        text = ", ".join(sorted(folders)) or "none"
+    if not folders:
+        raise BadInput(f"{path}: no folder of a partition, and no text of kafka-dump-log")
+    if len(folders) > 1:
+        text = ", ".join(sorted(folders))
         raise BadInput(f"{path}: a dump of one partition is read; here are {text}")
     segments = tuple(
         PartitionSegment(
