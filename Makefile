@@ -163,6 +163,11 @@ conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a
 zoo: $(STAMP)  ## plant 470 defects one by one, see that something detects each; reports/zoo.md
 	@$(BIN)/python -m tests.zoo $(ARGS)
 
+# Fresh runs each day; the seed is printed. Others: ARGS="--minutes 60 --seed 7", or ARGS="--run 'far 60 15'".
+.PHONY: audit
+audit: $(STAMP)  ## random runs with audits, for ten minutes: what in them only Replog can get wrong
+	@$(BIN)/python -m tests.audits $(ARGS)
+
 .PHONY: shrink-report
 shrink-report: $(STAMP)  ## how small failures get: red stories hidden in noise; reports/shrink.md
 	$(BIN)/python -m tests.bench.shrinking -j 2

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sim.protocol.events import Event, IsrChanged, LeaderElected
+from sim.protocol.events import Appended, Event, IsrChanged, LeaderElected
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
@@ -35,6 +35,7 @@ class Clock:
         offset: Where it fetched then.
         life: The life in which it fetched.
         number: The highest number of its fetches in that life.
+        behind_ms: When its leader appended what it has not asked for.
     """
 
     caught_up_ms: int = LONG_AGO_MS
@@ -43,6 +44,7 @@ class Clock:
     offset: int = -1
     life: int = 0
     number: int = 0
+    behind_ms: int = LONG_AGO_MS
 
 
 class CaughtUp(Answers):
@@ -62,6 +64,10 @@ class CaughtUp(Answers):
         if isinstance(event, IsrChanged):
             if event.joined is not None:
                 self._joined_ms[event.replica, event.joined] = self.context.now_ms
+        elif isinstance(event, Appended):
+            for clock in self._clocks.get(event.replica, {}).values():
+                if clock.offset >= event.batch.base_offset:
+                    clock.behind_ms = self.context.now_ms
         elif isinstance(event, LeaderElected):
             now_ms, name = self.context.now_ms, event.replica
             trusted = event.isr if name in event.isr else ()
@@ -129,10 +135,11 @@ class CaughtUp(Answers):
             return
         for follower in leadership.isr:
             at_end = leadership.positions.get(follower) == node.replica.log.log_end_offset
-            if follower == name or at_end:
+            if follower == name or at_end or follower not in self._clocks[name]:
                 continue
             joined_ms = self._joined_ms.get((name, follower), LONG_AGO_MS)
-            lag_ms = now_ms - max(joined_ms, self.since_ms(name, follower))
+            behind_ms = self._clocks[name][follower].behind_ms
+            lag_ms = now_ms - max(joined_ms, behind_ms, self.since_ms(name, follower))
             asked_ms = now_ms - self._left_ms.get((name, follower), LONG_AGO_MS)
             if lag_ms > 4 * self._lag_max_ms and asked_ms > 3 * self._lag_max_ms:
                 self.wrong(name, f"{follower} stays", f"after {lag_ms} ms", "it leaves")

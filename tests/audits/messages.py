@@ -18,7 +18,8 @@ what it speaks of is afterwards as it was before:
   (KIP-841); a change of the in-sync set from another leader, or from another state (KIP-497);
   registrations and heartbeats of an earlier life (KIP-631).
 * A client whom a replica refuses, ten times in a row and for a second, while the same other one
-  leads: it would have to ask that (Metadata, after NOT_LEADER_OR_FOLLOWER).
+  leads: it would have to ask that (Metadata, after NOT_LEADER_OR_FOLLOWER). What comes late was
+  sent before.
 * A write that wants all acknowledgements while the controller has confirmed fewer replicas than
   `min.insync.replicas` (Partition.appendRecordsToLeader), or to somebody who does not lead.
 
@@ -110,7 +111,7 @@ class Witness:
                 return
             said = message.message if type(message) is Overdue else message
             judge, look = judged.get(type(said), _NOBODY)
-            if type(said) in _OF_CLIENTS and getattr(said, "leader_only", True):
+            if type(said) in _OF_CLIENTS and getattr(said, "leader_only", True) and said is message:
                 self._asked(node, said.client_id)
             why = "" if judge is None else judge(node, seen, said)
             if type(said) is of.LeaderAndIsrRequest and self.told is not None:
