@@ -7,6 +7,7 @@ import pytest
 from sim.protocol.events import Event, LeaderElected, ReplicaWiped
 from sim.protocol.rules import rules_from
 from sim.simulate.faults import FaultKind
+from sim.simulate.faults.kinds import Crash, Partition
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import Mix, generate
 from sim.simulate.scenario.generate.scenario import targeted_faults_of
@@ -14,6 +15,7 @@ from sim.simulate.scenario.generate.scenario import targeted_faults_of
 CALM = Mix(tail_hunts=0.0, kind_off=1.0)
 ELECTIONS = CALM.model_copy(update={"election_hunts": 1.0})
 DISKS = CALM.model_copy(update={"disk_hunts": 1.0})
+MARKS = CALM.model_copy(update={"mark_hunts": 1.0, "faults": (1, 1)})
 SEEDS = range(60)
 
 
@@ -58,6 +60,16 @@ def test_a_disk_is_lost_in_disk_hunts_and_the_leader_goes_right_after(preset: st
     assert soon >= 4
 
 
+def test_in_a_mark_hunt_who_restarts_with_an_old_high_watermark_cannot_fetch() -> None:
+    faults = generate(3, MARKS).faults
+    cut = {(one.at_ms, one.target): one.duration_ms for one in faults if isinstance(one, Partition)}
+    crashes = [one for one in faults if isinstance(one, Crash)]
+
+    assert len(crashes) == 8
+    assert all(one.high_watermark is not None for one in crashes)
+    assert all(one.duration_ms + 800 <= cut[one.at_ms, one.target] for one in crashes)
+
+
 def test_which_hunts_a_case_has_is_told() -> None:
     every = CALM.model_copy(
         update={"tail_hunts": 1.0, "election_hunts": 1.0, "disk_hunts": 1.0, "idle_phases": (1, 1)}
@@ -66,6 +78,7 @@ def test_which_hunts_a_case_has_is_told() -> None:
     assert targeted_faults_of(3, CALM) == ()
     assert targeted_faults_of(3, ELECTIONS) == ("elections",)
     assert targeted_faults_of(3, DISKS) == ("lost_disks",)
+    assert targeted_faults_of(3, MARKS) == ("marks",)
     assert ("tail", "elections", "lost_disks") in {
         targeted_faults_of(seed, every) for seed in SEEDS
     }

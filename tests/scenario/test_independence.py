@@ -24,6 +24,7 @@ CHANGED_BY = {
     "tail_hunts": {"faults"},
     "election_hunts": {"faults"},
     "disk_hunts": {"faults"},
+    "mark_hunts": {"faults"},
     "retention": {"topic.deletes", "topic.retention_ms", "topic.retention_bytes"},
     "instances": {
         "workload.sends.producer",

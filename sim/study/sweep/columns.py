@@ -126,13 +126,13 @@ _TAIL = (
     SweepColumn(
         "hunted",
         "True for a case with targeted faults.",
-        "tail_hunts, election_hunts and disk_hunts of a mix",
+        "tail_hunts, election_hunts, disk_hunts and mark_hunts of a mix",
         "bool",
     ),
     SweepColumn(
         "hunts",
         "Targeted faults of the case: tail, elections, lost_disks, joined by spaces.",
-        "tail_hunts, election_hunts and disk_hunts of a mix",
+        "tail_hunts, election_hunts, disk_hunts and mark_hunts of a mix",
     ),
     _verdict(
         "cause",

@@ -72,7 +72,12 @@ def environments_of(
     Raises ValueError for what no mix has; pydantic's ValidationError is one.
     """
     if not changes:
-        targeted = generate.tail_hunts or generate.election_hunts or generate.disk_hunts
+        targeted = (
+            generate.tail_hunts
+            or generate.election_hunts
+            or generate.disk_hunts
+            or generate.mark_hunts
+        )
         return (Environment(HUNTED if targeted else PLAIN, generate),)
     return tuple(Environment(name, changed(generate, own)) for name, own in changes.items())
 

@@ -24,7 +24,7 @@ from sim.simulate.faults.kinds import (
     SlowFetcher,
     Wipe,
 )
-from sim.simulate.scenario.generate.clients import busy_spans
+from sim.simulate.scenario.generate.clients import busy_spans, draw_shape
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.generate.streams import Draws, between, log_between
 
@@ -196,6 +196,32 @@ def _restarts_between_votes(at_ms: int, replicas: Sequence[str], draws: Draws) -
     return [Crash(at_ms, _LEADER, log_between(draws, (1_000, 4_000))), *restarts]
 
 
+_UNREACHABLE_MS = (800, 4_500)
+"""Range of the time in ms that a replica goes by an old high watermark: a snapshot may be due."""
+_OLD_MARKS = 8
+
+
+def mark_faults(
+    seed: int, mix: Mix, replicas: Sequence[str], idle: tuple[tuple[int, int], ...]
+) -> list[Fault]:
+    """Draws restarts with an old high watermark, out of reach of the leader, or nothing.
+
+    The mark may be in the middle of a batch, and stays until the replica can fetch; a snapshot that
+    is taken before ends there, and the log starts there later. Runs without faults have none.
+    """
+    draws = Draws(seed, "mark hunt")
+    if not (draws.happens(mix.mark_hunts) and mix.faults[1] > 0):
+        return []
+    sends, faults = draw_shape(seed, mix, idle).sends, list[Fault]()
+    for _ in range(_OLD_MARKS):
+        share, target = draws.random(), draws.choice(replicas)
+        at_ms, down_ms = int(share * mix.duration_ms), log_between(draws, (1, 60))
+        mark = int(sends * share * (0.1 + 0.9 * draws.random()))
+        faults.append(Partition(at_ms, target, down_ms + between(draws, _UNREACHABLE_MS)))
+        faults.append(Crash(at_ms, target, down_ms, high_watermark=mark))
+    return faults
+
+
 WEIGHTS = 16.0
 """Sum of weights, as of the default ones, that gives the number of faults in `Mix.faults`."""
 _LOPSIDED, _LOPSIDED_MEAN = 4.0, 1.3525
@@ -229,6 +255,7 @@ def draw_faults(
         drawn[kind] = list(_partial(seed, mix, kind, drawn.get(kind, []), replicas))
     drawn["election hunt"] = election_faults(seed, mix, replicas, idle)
     drawn["disk hunt"] = disk_faults(seed, mix, replicas)
+    drawn["mark hunt"] = mark_faults(seed, mix, replicas, tuple(idle))
     drawn["power failure"] = power_failure(seed, mix, replicas)
     installs = crashes_during_installs(seed, mix, drawn)
     return tuple(sorted([*chain(*drawn.values()), *returns, *installs], key=attrgetter("at_ms")))

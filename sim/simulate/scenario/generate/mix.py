@@ -165,6 +165,9 @@ class Mix(BaseModel):
     """Chance of targeted faults in which a replica out of the in-sync set loses its disk, and the
     leader crashes or hands over within 400 ms; half of the time messages from before are on their
     way."""
+    mark_hunts: Share = 0.0
+    """Chance of targeted faults in which replicas restart with an old high watermark, perhaps in
+    the middle of a batch, and cannot reach the others while a snapshot may be due."""
     outage_ms: Times = (100, 6_000)
     """Duration of crashes, partitions and slowness; each order of magnitude is as likely."""
     delete_share: Shares = (0.0, 0.4)

@@ -25,6 +25,7 @@ from sim.simulate.scenario.generate.faults import (
     disk_faults,
     draw_faults,
     election_faults,
+    mark_faults,
     tail_faults,
 )
 from sim.simulate.scenario.generate.mix import Mix
@@ -206,9 +207,9 @@ def last_rounds_of(seed: int, mix: Mix) -> int:
 
 
 def targeted_faults_of(seed: int, mix: Mix) -> tuple[str, ...]:
-    """The targeted faults of a scenario: `tail`, `elections`, `lost_disks`, in this order.
+    """The targeted faults of a scenario: `tail`, `elections`, `lost_disks`, `marks`, in this order.
 
-    See `Mix.tail_hunts`, `Mix.election_hunts`, `Mix.disk_hunts`.
+    See `Mix.tail_hunts`, `Mix.election_hunts`, `Mix.disk_hunts`, `Mix.mark_hunts`.
     """
     names = [replica.name for replica in draw_replicas(seed, mix)]
     idle = draw_idle_phases(seed, mix)
@@ -216,5 +217,6 @@ def targeted_faults_of(seed: int, mix: Mix) -> tuple[str, ...]:
         "tail": tail_faults(seed, mix, names, idle),
         "elections": election_faults(seed, mix, names, idle),
         "lost_disks": disk_faults(seed, mix, names),
+        "marks": mark_faults(seed, mix, names, idle),
     }
     return tuple(name for name, faults in scripts.items() if faults)
