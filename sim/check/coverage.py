@@ -57,7 +57,7 @@ SITUATIONS: dict[str, str] = {
     "batch-oversized": "a delete horizon made a batch larger than max.message.bytes",
     "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
     "live-key-expired": "retention deleted the latest record of a key, which no snapshot has",
-    "follower-started-afresh": "a follower was below the leader's log start and began anew there",
+    "follower-started-afresh": "a follower was below the leader's log start and restarted there",
     "unversioned-write-lost": "a record without version lost to an earlier one with a version",
     "fetching-failed": "a follower could not append what it fetched, and fetches no more",
     "append-refused": "a leader refused what a producer sent",

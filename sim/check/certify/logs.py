@@ -121,7 +121,7 @@ class RebuiltCluster:
         name = (record["uid"], record["offset"])
         if name not in self._slots:
             if batch is None:
-                raise Refused(f"nobody wrote a record of uid {name[0]} at offset {name[1]}")
+                raise Refused(f"no replica wrote a record of uid {name[0]} at offset {name[1]}")
             control = batch["control"]
             producer = batch["producer_id"] if batch["transactional"] else None
             dead = [not control and is_tombstone(record, mark) for mark in self._marks]

@@ -415,7 +415,7 @@ def elected(case: Case, position: int, offset: int | None = None, *mechanisms: s
     marks = case.all(on.HighWatermarkMoved, leading=True, before=position)
     committed = max((case.event(one).high_watermark for one in marks), default=0)
     fact = case.fact(position, *mechanisms)
-    how = f", whatever it has: {case.event(unclean[-1]).because}" if unclean else ""
+    how = f", unclean: {case.event(unclean[-1]).because}" if unclean else ""
     if offset is not None and committed > event.epoch_start_offset:
         how += f", while all below {committed} was committed"
     came = case.all(on.IsrChanged, joined=event.replica, **since)

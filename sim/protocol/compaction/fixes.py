@@ -111,7 +111,7 @@ FIXES: dict[str, Fix] = {
         Fix(
             "persisted_leo",
             "etcd PR 17815: the scheduled compact revision bounds the current one from below",
-            "nothing is kept; the end of what was cleaned is written down beside the records",
+            "nothing is kept; the end of the cleaned section is stored by itself",
             _nothing,
             persists_log_end=True,
             example="kip280/kip280_56_log_end_persisted_beside_the_records.yaml",

@@ -17,7 +17,7 @@ About = Callable[[int, str | None], bool]
 
 _REFUSED = {
     "late_version": "its version is below that of a removed tombstone",
-    "unreadable_version": "its version cannot be read, so nobody can say that it is not late",
+    "unreadable_version": "its version cannot be read, so it may be late",
     "null_value": "its null value is not flagged as a delete",
     "client_version": "it does not know the producer's version",
     "not_enough_replicas": "fewer than min.insync.replicas are in sync",
@@ -84,7 +84,7 @@ _SAID: Final[dict[type, str]] = {
     on.FaultEnded: "fault {fault} at {replica} is over",
     on.RoundsEnded: "{cleaners} cleaned {rounds} times, {interval_ms} ms apart",
     on.LeaderElected: "{replica} leads epoch {epoch} from {epoch_start_offset}, in sync: {isr}",
-    on.UncleanElection: "{replica} is made leader of epoch {epoch} whatever it has: {because}",
+    on.UncleanElection: "{replica} is made leader of epoch {epoch} uncleanly: {because}",
     on.LeaderResigned: "{replica} stops leading epoch {epoch}",
     on.ReplicaAdded: "{replica} joins with an empty log",
     on.ReplicaRemoved: "{replica} leaves for good",
@@ -159,7 +159,7 @@ def _of_others(event: Event) -> str:
             whom = f"producer {producer}" if producer >= 0 else "a producer"
             number = f" (from sequence {sequence} on)" if sequence >= 0 else ""
             when = "committed" if acks == "all" else "written"
-            said = f"{name} tells {whom} that {first} to {last}{number} are {when}"
+            said = f"{name} answers {whom}: {first} to {last}{number} are {when}"
         case on.AppendRefused(_, key, reason):
             said = f"{name} refuses {key or 'a batch'}: {_REFUSED[reason]}"
         case on.Understood(_, consumer, values, deletes):

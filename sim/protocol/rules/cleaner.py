@@ -260,7 +260,7 @@ class CleanerRules(NamedTuple):
             "kip534/log_old_format_kept.json",
         ),
         Value(
-            "it writes them anew as magic 2, and a tombstone that stays gets its horizon",
+            "it rewrites them as magic 2, and a tombstone that stays gets its horizon",
             "KAFKA-13093 (KIP-724); MemoryRecords.filterTo since 4.0",
             "kip534/log_old_format_converted.json",
         ),
@@ -289,7 +289,7 @@ class CleanerRules(NamedTuple):
             "kip87/kip87_02_null_value.yaml",
         ),
         Value(
-            "its tombstone attribute is set, whatever its value",
+            "its tombstone attribute is set, with any value",
             "KIP-87, Proposed Changes",
             "kip87/kip87_01_flag.yaml",
         ),
@@ -319,7 +319,7 @@ class CleanerRules(NamedTuple):
             "kip280/kip280_65_late_write_accepted_for_good.yaml",
         ),
         Value(
-            "leaders refuse what is below the highest version removed, whatever its key",
+            "leaders refuse what is below the highest version removed, for any key",
             "this project; the hazard is that of Scylla #23712 and #24415",
             "kip280/kip280_63_late_write_refused_by_a_floor.yaml",
         ),

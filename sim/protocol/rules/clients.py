@@ -69,7 +69,7 @@ class ReadingRules(NamedTuple):
         ),
         Value(
             "it is a header like any other",
-            "KIP-534, Rejected Alternatives: what a header does if nobody takes it off",
+            "KIP-534, Rejected Alternatives: what a header does if no reader removes it",
             "kip534/kip534_18_readers_see_the_header.yaml",
         ),
     ] = "hidden"

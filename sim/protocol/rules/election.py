@@ -27,7 +27,7 @@ class ElectionRules(NamedTuple):
     ] = "isr"
     unclean_election: Annotated[
         bool,
-        "isr: whether any live replica may lead when nobody may cleanly",
+        "isr: whether any live replica may lead when no replica may lead cleanly",
         Value(
             "no: the partition waits",
             "unclean.leader.election.enable, Kafka's default since KIP-106",
@@ -100,12 +100,12 @@ class ElectionRules(NamedTuple):
         Literal["none", "exponential"],
         "majority: when a candidate stands again that was not elected",
         Value(
-            "when its election timeout is over, which is drawn anew each time",
+            "when its election timeout is over, which is drawn each time",
             "KafkaRaftClient.pollCandidate since KIP-996; Raft paper 5.2",
             "raft/timed_back_with_a_shorter_log.yaml",
         ),
         Value(
-            "as soon as it cannot win any more, or nobody did in time, after 100 ms times a"
+            "as soon as it cannot win any more, or no candidate won in time, after 100 ms times a"
             " number below 2, 4, 8 ..., at most quorum.election.backoff.max.ms",
             "KafkaRaftClient.binaryExponentialElectionBackoffMs up to 3.9",
             "raft/timed_back_with_a_shorter_log_backs_off.yaml",

@@ -195,7 +195,7 @@ class ReplicationRules(NamedTuple):
             "raft/raft_20_late_answer_is_ignored.yaml",
         ),
         Value(
-            "no: whatever arrives is acted on",
+            "no: every answer is acted on",
             "this project: what the checks of KafkaRaftClient protect from",
             "raft/raft_19_late_answer_is_acted_on.yaml",
         ),
@@ -260,8 +260,8 @@ class ReplicationRules(NamedTuple):
         Literal["if_known", "always"],
         "whether a replica that cuts its log reads what is left for producers",
         Value(
-            "if it knew one, or a decision above its high watermark: one whose marker it cuts off"
-            " where nobody is known is open again, and nobody knows",
+            "if it knew one, or a decision above its high watermark: if it knew none, a transaction"
+            " whose marker it cuts off is open again without its knowledge",
             "UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty",
             "seen_on_kafka/kafka_08_cut_marker_nobody_known.yaml",
         ),

@@ -48,7 +48,7 @@ class SnapshotRules(NamedTuple):
         Literal["dropped", "kept"],
         "what becomes of a partly fetched snapshot when the follower is elected",
         Value(
-            "it is forgotten, and a chunk that comes later is nobody's",
+            "it is forgotten, and a later chunk of it is dropped",
             "FollowerState.close, EpochElection; KIP-630, Fetching Snapshots",
             "snapshots/snap_35_elected_without_its_download.yaml",
         ),
@@ -91,7 +91,7 @@ class SnapshotRules(NamedTuple):
         Literal["beside", "in_log"],
         "where snapshots are",
         Value(
-            "in files beside the log",
+            "in files of their own",
             "KIP-630, Proposed Changes",
             "snapshots/snap_23_snapshot_beside_the_log.yaml",
         ),
@@ -119,7 +119,7 @@ class SnapshotRules(NamedTuple):
         Literal["local", "all_live", "all_live_or_timeout"],
         "when a replica may delete what a snapshot covers",
         Value(
-            "when it likes, whatever the others have",
+            "at its own time, without regard to the others",
             "KafkaMetadataLog.maybeClean",
             "snapshots/snap_28_prefix_goes_at_once.yaml",
         ),

@@ -22,7 +22,7 @@ class StorageRules(NamedTuple):
         Literal["stored", "last_record"],
         "where a replica knows its log end offset from after cleaning and after a restart",
         Value(
-            "it is kept beside the records",
+            "it is stored by itself, not derived from the records",
             "LocalLog.nextOffsetMetadata",
             "kip280/kip280_50_cleaning_leaves_the_log_end.yaml",
         ),

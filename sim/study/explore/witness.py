@@ -126,7 +126,7 @@ class Shortest:
             return f"not known to be the shortest: {self.why_not}"
         found = f"{self.states:,} states of its world were searched"
         if self.story is not None:
-            return f"a schedule of {self.moves} moves breaks it, too, whatever the cause; {found}"
+            return f"a schedule of {self.moves} moves breaks it, too, for any cause; {found}"
         least = f"no schedule of fewer than {self.moves} moves breaks it; {found}"
         return f"{least}; a sync is several" if self.syncs else f"shortest: {least}"
 

@@ -304,7 +304,7 @@ def write_plan(
     """
     if (out / PLAN_FILE).exists():
         if is_damaged(out):
-            tell(f"{out}/{PLAN_FILE}: is damaged; written anew")
+            tell(f"{out}/{PLAN_FILE}: is damaged; it is written again")
         else:
             before = plan_content(out)
             if before["count"] == sweep.count:

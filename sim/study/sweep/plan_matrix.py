@@ -250,7 +250,7 @@ def _entries(data: Mapping[str, Any], top: Place, wrong: Complaints) -> list[Val
     with wrong:
         entries = as_list(data["rule_sets"], at)
         if not entries:
-            at.fail("empty; leave it out, or give what each rule set has beside the matrix")
+            at.fail("empty; leave it out, or give each rule set values that are not in the matrix")
         for index, entry in enumerate(entries):
             place = at.at(index)
             with wrong:
