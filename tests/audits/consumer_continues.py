@@ -1,6 +1,6 @@
 """A consumer goes on where it ended."""
 
-from sim.protocol.events import Consumed, ConsumerReset, LeaderElected
+from sim.protocol.events import Consumed, ConsumerReset, LeaderElected, ReplicaWiped
 from tests.audits.law import Law
 
 
@@ -20,6 +20,8 @@ class ConsumerContinues(Law):
     (`log_truncated`) by a log that has a record of epoch p at P(c) - 1; one that ends below P(c) is
     told by its epochs, not by its end (`above_log_end`), if it has any. A log with older records
     there is not told from one that has what was read (SubscriptionState.maybeCompleteValidation).
+    A replica that has begun its log anew, in an epoch in which the position was checked with it, is
+    not asked again, so its end may send a consumer back.
 
     The log start is that of the replica which answered, at the time when the answer arrives; it may
     have moved on meanwhile. How long that log was when it answered no event tells, so of the other
@@ -37,6 +39,11 @@ class ConsumerContinues(Law):
         self._checks = self.history.rules.reading.consumer_validation == "epoch"
         self._passed: dict[str, int] = {}
         self._begin: dict[int, int] = {}
+        self._begun_anew: set[str] = set()
+
+    def on_replaced(self, event: ReplicaWiped) -> None:
+        """Notes a replica whose log is another one in the same epoch."""
+        self._begun_anew.add(event.replica)
 
     def on_leader_elected(self, event: LeaderElected) -> None:
         """Note where its epoch begins."""
@@ -80,7 +87,8 @@ class ConsumerContinues(Law):
         """It is moved into the log, not past what is there."""
         before, position = self._positions.get(event.consumer, 0), event.position
         passed = self._passed.pop(event.consumer, None)
-        if passed is not None and event.cause != "below_log_start":
+        excused = event.cause == "above_log_end" and event.replica in self._begun_anew
+        if passed is not None and event.cause != "below_log_start" and not excused:
             self._look_for_cause(event, before, passed)
         self._positions[event.consumer] = position
         start = self.replicas[event.replica].log_start_offset
