@@ -273,6 +273,7 @@ def test_a_follower_that_heard_of_its_leader_lately_grants_no_pre_vote() -> None
     request = request_of(voter, pre_vote=True)
     heard = replace(records(leader, 0), correlation_id=voter.fetcher.number)
     world.hears(voter, heard)
+    world.wait(1)
 
     assert asked(world, voter, request, granted=False) == []
     assert asked(world, voter, request, granted=True) == ["pre-vote for r9 while it follows"]

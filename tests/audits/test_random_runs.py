@@ -5,11 +5,11 @@ from tests.zoo.draws import WIDE
 
 
 def test_random_runs_raise_no_alarm() -> None:
-    found = audit_some(seed=1, count=60)
+    found = audit_some(seed=1, count=40)
 
     assert found.alarms == []
-    assert found.runs == 60
-    assert found.met["fetch-of-an-earlier-life"] > 3
+    assert found.runs == 40
+    assert found.met["fetch-of-an-earlier-life"] > 1
 
 
 def test_every_second_run_is_of_the_plan_that_draws_widely() -> None:

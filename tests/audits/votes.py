@@ -58,7 +58,6 @@ class Votes(Answers):
 
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
         """Notes who is asked for a vote, and who hears of a leader."""
-        del overdue
         node, now_ms = self.nodes[name], self.context.now_ms
         if isinstance(message, of.VoteRequest):
             self._asked[name] = message
@@ -66,6 +65,7 @@ class Votes(Answers):
             self._told_to_stand_ms[name] = now_ms
         elif (
             isinstance(message, of.FetchResponse)
+            and not overdue  # on a connection that is closed
             and message.answer is of.RECORDS
             and message.correlation_id == node.fetcher.number
         ):
@@ -108,7 +108,8 @@ class Votes(Answers):
             return None
         leader, epoch, at_ms = heard
         still = (fetcher.leader, fetcher.epoch) == (leader, epoch)
-        return leader if still and self.context.now_ms < at_ms + self._loyal_ms else None
+        lately = at_ms < self.context.now_ms < at_ms + self._loyal_ms
+        return leader if still and lately else None
 
     def _nothing_speaks_against(self, node: Node, asked: of.VoteRequest) -> bool:
         replica, fetcher, vote = node.replica, node.fetcher, node.replica.vote
