@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sim.protocol.events import Event, HighWatermarkMoved
+from sim.protocol.events import Event, FaultInjected, HighWatermarkMoved
 from sim.protocol.log import Batch, Log
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
@@ -32,8 +32,7 @@ class Said(Answers):
     def __init__(self, cluster: Cluster, failed: Failed) -> None:
         """Starts before anything is asked."""
         super().__init__(cluster, failed)
-        faults = cluster.context.scenario.faults
-        self._old_epochs = any(getattr(one, "epochs", None) is not None for one in faults)
+        self._old_epochs = False
         self._asked: dict[tuple[str, int], Any] = {}
         self._in_sync: dict[str, int] = {}
         self._seen = 0
@@ -60,8 +59,10 @@ class Said(Answers):
             self._judges[kind](self.nodes[source], message)
 
     def after(self, event: Event) -> None:
-        """Notes where a high watermark was before it moved, and when."""
-        if isinstance(event, HighWatermarkMoved):
+        """Notes where a high watermark was before it moved, and that epochs may be told wrongly."""
+        if isinstance(event, FaultInjected):
+            self._old_epochs = self._old_epochs or "file of epochs" in event.detail
+        elif isinstance(event, HighWatermarkMoved):
             name, now_ms = event.replica, self.context.now_ms
             first, moved_ms = self._moved.get(name, (0, -1))
             before = first if moved_ms == now_ms else self._marks.get(name, 0)

@@ -3,6 +3,7 @@
 A follower is caught up at the time of a fetch at the leader's log end, or of the fetch before, if
 it asks for at least what that log end was then (ReplicaState.caughtUpTimeMs).
 
+* A leader believes of no follower more than its clock says.
 * No follower leaves the in-sync set that was caught up within `replica.lag.time.max.ms`, and none
   stays that was not for four times as long: a request may be on its way, twice
   (Partition.maybeShrinkIsr).
@@ -105,9 +106,21 @@ class CaughtUp(Answers):
         node = self.nodes[name]
         if self._fetch is not None and node.leader is not None:
             _, fetch, end = self._fetch
-            self._count(self._clocks[name][fetch.follower], fetch, end)
+            clock = self._clocks[name][fetch.follower]
+            self._count(clock, fetch, end)
+            self._judge_belief(node, fetch.follower, clock)
             self._look_for_laggards(node)
         self._fetch = None
+
+    def _judge_belief(self, node: Node, follower: str, clock: Clock) -> None:
+        """Judges what a leader believes; it may have refused a fetch, and believe less."""
+        leadership = node.replica.leadership
+        if leadership is None or self.rules.replication.commit != "isr":
+            return
+        times = leadership.fetch_times.get(follower)
+        if times is not None and times.caught_up_ms > clock.caught_up_ms:
+            what = f"{follower} was caught up"
+            self.wrong(node.name, what, times.caught_up_ms, clock.caught_up_ms)
 
     def _count(self, clock: Clock, fetch: of.FetchRequest, end: int) -> None:
         now_ms = self.context.now_ms

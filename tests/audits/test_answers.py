@@ -372,3 +372,14 @@ def test_a_voter_leaves_a_majority_that_has_what_is_committed(behind: int, told:
             node.replica.log.log_end_offset = world.cluster.context.committed - behind
 
     assert len(world.sees(ReplicaRemoved(world.follower.name))) == told
+
+
+@pytest.mark.parametrize(("early_ms", "told"), [(0, []), (1, ["r2 was caught up"])])
+def test_a_leader_believes_of_nobody_more_than_is_true(early_ms: int, told: list[str]) -> None:
+    world = World(BY_CONTROLLER)
+    leader, now_ms = world.leader, world.cluster.context.now_ms
+    assert leader.replica.leadership is not None
+    leader.replica.leadership.fetch_times["r2"].caught_up_ms = now_ms + early_ms
+    caught_up(world, leader, leader.replica.log.log_end_offset)
+
+    assert [one.removeprefix("answer ") for one in world.told] == told
