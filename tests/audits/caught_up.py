@@ -1,4 +1,4 @@
-"""Who is caught up, by a clock of its own for each follower, and what a leader makes of that.
+"""A clock of its own for each follower: when it was caught up, and how its leader acts on that.
 
 A follower is caught up at the time of a fetch at the leader's log end, or of the fetch before, if
 it asks for at least what that log end was then (ReplicaState.caughtUpTimeMs).

@@ -1,4 +1,4 @@
-"""What may go for good: prefixes, snapshots and voters, judged by the replicas of that moment.
+"""Judges deletions of prefixes and snapshots, and voters that leave, by the replicas of then.
 
 * A log start moves only as `prefix_gate` says, with a snapshot that covers what goes, and the
   newest snapshot stays (KIP-630, KafkaMetadataLog.deleteBeforeSnapshot and .maybeClean).

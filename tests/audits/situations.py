@@ -54,7 +54,7 @@ class Situations:
     """Notes the situations of one run.
 
     Attributes:
-        met: The names of those that occurred; shared with whoever began the run.
+        met: The names of those that occurred; shared with the caller.
     """
 
     def __init__(self, cluster: Cluster, _report: Report, met: set[str]) -> None:

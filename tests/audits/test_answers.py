@@ -50,7 +50,7 @@ class World(MessagesWorld):
         return observer
 
     def says(self, source: str, target: str, message: Any) -> list[str]:
-        """What is reported when a message is sent."""
+        """The reports of a message that is sent."""
         self.told.clear()
         for audit in self.observer.answers:
             audit.sent(source, target, message)
@@ -64,7 +64,7 @@ class World(MessagesWorld):
             audit.handled(node.name, message)
 
     def sees(self, event: Any) -> list[str]:
-        """What is reported after an event."""
+        """The reports of an event."""
         self.told.clear()
         for audit in self.observer.answers:
             audit.after(event)

@@ -29,7 +29,7 @@ class Votes(Answers):
     """The answers of voters, and the campaigns of candidates."""
 
     def __init__(self, cluster: Cluster, failed: Failed) -> None:
-        """Starts with voters that have heard of nobody and owe nothing."""
+        """Starts with voters that have heard of no leader and have lost no disk."""
         super().__init__(cluster, failed)
         timers = cluster.context.scenario.timers
         self._loyal_ms = timers.fetch_wait_ms + timers.election_timeout_ms[0]
@@ -125,7 +125,7 @@ class Votes(Answers):
 
 
 def _is_behind(node: Node, asked: of.VoteRequest) -> bool:
-    """Whether a candidate's log is behind the batches of a voter."""
+    """Decides whether a candidate's log is behind the batches of a voter."""
     log = node.replica.log
     last = log.last_batch()
     epoch = -1 if last is None else last.epoch
