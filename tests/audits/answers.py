@@ -8,8 +8,8 @@
   is sent back where the log has a later epoch below its position, and only there (KIP-320).
 * A report for coordinated removal is of the disk of now, and below its offset for markers there is
   no data of transactions; bounds that are handed out are not below those that were accepted.
-* The controller knows no life that a broker has not begun, and keeps no replica in sync over a restart
-  that is not alone in the set (KIP-903, KIP-966).
+* The controller knows no life that a broker has not begun, and keeps no replica in sync over a
+  restart that is not alone in the set (KIP-903, KIP-966).
 """
 
 from __future__ import annotations
