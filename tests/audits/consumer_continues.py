@@ -1,6 +1,12 @@
 """A consumer goes on where it ended."""
 
-from sim.protocol.events import Consumed, ConsumerReset, LeaderElected, ReplicaWiped
+from sim.protocol.events import (
+    Consumed,
+    ConsumerReset,
+    LeaderElected,
+    ReplicaCrashed,
+    ReplicaWiped,
+)
 from tests.audits.law import Law
 
 
@@ -20,7 +26,7 @@ class ConsumerContinues(Law):
     (`log_truncated`) by a log that has a record of epoch p at P(c) - 1; one that ends below P(c) is
     told by its epochs, not by its end (`above_log_end`), if it has any. A log with older records
     there is not told from one that has what was read (SubscriptionState.maybeCompleteValidation).
-    A replica that has begun its log anew, in an epoch in which the position was checked with it, is
+    A replica that has begun its log anew, or has lost its end by a crash, in an epoch in which the position was checked with it, is
     not asked again, so its end may send a consumer back.
 
     The log start is that of the replica which answered, at the time when the answer arrives; it may
@@ -43,6 +49,10 @@ class ConsumerContinues(Law):
 
     def on_replaced(self, event: ReplicaWiped) -> None:
         """Notes a replica whose log is another one in the same epoch."""
+        self._begun_anew.add(event.replica)
+
+    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+        """Notes a replica that may have lost the end of its log."""
         self._begun_anew.add(event.replica)
 
     def on_leader_elected(self, event: LeaderElected) -> None:
