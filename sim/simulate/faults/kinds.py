@@ -273,7 +273,7 @@ class UncleanMigrate(Migrate):
     weight = 0.0
     """0 unless a mix asks for it, since it loses committed records by design."""
     unclean = True
-    detail = "is made leader by an unclean election"
+    detail = "is made leader whatever it has"
 
 
 @dataclass(frozen=True, slots=True)
