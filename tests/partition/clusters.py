@@ -21,6 +21,7 @@ class Unsafe(NamedTuple):
 
 
 _BACK = Unsafe("no-resurrection", "3", "K", 0)
+_LOST_END = Unsafe("committed-replicated", "3", None, 1)
 _READ = Unsafe("txn-isolation", "3", "K", 0)
 _HANGS = Unsafe("txn-marker-safety", "3", "K", 0)
 _CUT = Unsafe("txn-isolation", "1", "K", 1)
@@ -28,6 +29,7 @@ UNSAFE: Final = {
     **dict.fromkeys(
         (("kafka_01_lost_tombstone", name) for name in ("second_pass", "back", "elected")), _BACK
     ),
+    ("kafka_03_lost_log_end", "joined"): _LOST_END,
     **dict.fromkeys(
         (("kafka_05_aborted_record_is_read", one) for one in ("third_pass", "back", "elected")),
         _READ,

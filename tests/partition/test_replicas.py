@@ -12,7 +12,7 @@ from sim.simulate.run.stories import run_story
 from tests.commands import replog
 from tests.partition.clusters import UNSAFE, unsafe_in
 from tests.partition.conftest import ZIP
-from tests.partition.writing import write_partition
+from tests.partition.writing import Row, write_partition
 
 MOMENTS = sorted(
     {tuple(Path(name).parts[1:3]) for name in ZipFile(ZIP).namelist() if name.count("/") == 4}
@@ -130,6 +130,23 @@ def test_a_log_that_ends_below_its_high_watermark(tmp_path: Path) -> None:
     found = open_replicas([first, second]).compared.findings
 
     assert [(one.invariant, one.replica) for one in found] == [("hw-within-log", "b")]
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_follower_of_a_log_that_lost_its_end(tmp_path: Path, emptied: bool) -> None:
+    """An empty batch, which brokers with KAFKA-17076 leave, has a follower fetch the end."""
+    batches: list[tuple[int, list[Row]]] = [(0, [("k", "x")])]
+    first = write_partition(tmp_path / "a" / "t-0", [*batches, *([(3, [])] if emptied else [])])
+    second = write_partition(tmp_path / "b" / "t-0", batches)
+    (first / "00000000000000000004.log").touch()
+    (tmp_path / "a" / "replication-offset-checkpoint").write_text("0\n1\nt 0 4\n")
+    (tmp_path / "b" / "replication-offset-checkpoint").write_text("0\n1\nt 0 1\n")
+
+    found = open_replicas([first, second]).compared.findings
+
+    assert [(one.invariant, one.replica, one.offset) for one in found] == (
+        [] if emptied else [("committed-replicated", "b", 1)]
+    )
 
 
 def test_a_long_log_has_in_a_story_what_violations_are_about(tmp_path: Path) -> None:

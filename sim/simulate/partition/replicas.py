@@ -62,6 +62,7 @@ class ReplicaLog:
         start: Log start offset (inclusive).
         end: Log end offset (exclusive).
         committed: Its high watermark (exclusive); None = its checkpoint is not known.
+        held_end: End of its last batch (exclusive), from where on a follower fetches nothing.
         newest: The newest record of each key, aborted ones left out.
         markers: Markers of each producer by their offset, in order.
         data: First record of each producer's transactional batches, in order.
@@ -73,6 +74,7 @@ class ReplicaLog:
     start: int
     end: int
     committed: int | None
+    held_end: int
     newest: dict[str, Newest] = field(default_factory=dict)
     markers: dict[int, dict[int, Control]] = field(default_factory=dict)
     data: dict[int, list[Record]] = field(default_factory=dict)
@@ -170,7 +172,7 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
                 cleaned[name] += 1
     for log, other in permutations(logs, 2):
         findings += _values(log, other, committed)
-        findings += _transactions(log, other)
+        findings += [*_transactions(log, other), *_fetches_nothing(log, other)]
     for log in logs:
         findings += [*_ends(log), *_unlisted(log)]
     return Comparison(
@@ -180,10 +182,11 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
 
 def _begun(partition: Partition, name: str) -> ReplicaLog:
     """A log of which the bounds alone are known."""
-    first, end = partition.segments[0].base_offset, partition.segments[-1].base_offset
+    held_end = first = partition.segments[0].base_offset
     for _, stored in partition.batches(Detail.HEADERS):
-        end = max(end, stored.batch.last_offset + 1)
-    return ReplicaLog(name, partition.log_start or first, end, partition.committed)
+        held_end = stored.batch.last_offset + 1
+    end = max(held_end, partition.segments[-1].base_offset)
+    return ReplicaLog(name, partition.log_start or first, end, partition.committed, held_end)
 
 
 def _read(log: ReplicaLog, partition: Partition) -> Iterator[tuple[int, str, tuple[object, ...]]]:
@@ -344,6 +347,21 @@ def _unlisted(log: ReplicaLog) -> Iterator[Finding]:
             "readers of committed records"
         )
         yield Finding("txn-isolation", log.name, one.first_offset, key, text)
+
+
+def _fetches_nothing(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
+    """A log that counts as caught up with another one that has lost its last batches.
+
+    Without KAFKA-17076, as in 3.8, no empty batch stays where all records at the end of a log go.
+    """
+    committed = min(other.end, other.committed or 0)
+    if other.held_end <= log.end < committed and other.start <= log.end:
+        text = (
+            f"{log.name} ends at offset {log.end}; {other.name} has no batch from there on, and "
+            f"offsets below {committed} are committed: as a follower of it {log.name} is in sync. "
+            f"A failover to {log.name} gives those offsets to other records"
+        )
+        yield Finding("committed-replicated", log.name, log.end, None, text)
 
 
 def _ends(log: ReplicaLog) -> Iterator[Finding]:
