@@ -17,8 +17,10 @@ BARE_EVENTS = 50_000
 def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
     """Rates of every tree per second of processor time, those of drawing the scenarios included.
 
-    The share of bare SimPy's rate is a median over the turns; `quarters` are its quartiles.
+    The share of bare SimPy's rate and the times as fast as the tree beside are medians over the
+    turns; `quarters` are their quartiles.
     """
+    faster: list[float] = []
     per_bare: dict[str, list[float]] = defaultdict(list)
     totals: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     bare_seconds: list[float] = []
@@ -27,14 +29,18 @@ def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
         for first in range(0, count, CHUNK):
             bare = processes[0].ask("bare", BARE_EVENTS)["seconds"]
             bare_seconds.append(bare)
+            spent: list[float] = []
             for process in processes:
                 answer = process.ask("runs", first, CHUNK)
                 name, seconds = process.name, answer["seconds"]
+                spent.append(seconds)
                 per_bare[name].append(answer["simulator_events"] / seconds / (BARE_EVENTS / bare))
                 for figure in ("seconds", "simulator_events", "events"):
                     totals[name][figure] += answer[figure]
+            faster += [beside / spent[0] for beside in spent[1:]]
     return {
         "scenarios": count,
+        **({"times_as_fast_as_beside": _spread(faster)} if faster else {}),
         "bare_simpy_events_per_second": round(BARE_EVENTS / median(bare_seconds)),
         "rates": {
             name: {

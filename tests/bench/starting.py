@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.bench.trees import ROOT, Tree
+from tests.bench.trees import Tree
 
 STORY = "scenarios/kip280/kip280_03_uncommitted_tail_heals.yaml"
 PLAN = """\
@@ -63,7 +63,7 @@ def _spent(tree: Tree, arguments: list[str]) -> float:
 def _replog(tree: Tree, arguments: list[str]) -> None:
     done = subprocess.run(
         tree.command("-c", "from sim.cli import main; main()", *arguments),
-        cwd=ROOT,
+        cwd=tree.path,
         env=tree.environment,
         capture_output=True,
         text=True,

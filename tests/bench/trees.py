@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-WORKER = Path(__file__).with_name("worker.py")
+WORKER = Path("tests", "bench", "worker.py")
+"""The worker within a checkout; each runs its own, which knows where its modules are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Worker:
         """Starts the process."""
         self.name = tree.name
         self._process = subprocess.Popen(
-            tree.command(str(WORKER)),
+            tree.command(str(tree.path / WORKER)),
             env=tree.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
