@@ -26,8 +26,8 @@ class ConsumerContinues(Law):
     (`log_truncated`) by a log that has a record of epoch p at P(c) - 1; one that ends below P(c) is
     told by its epochs, not by its end (`above_log_end`), if it has any. A log with older records
     there is not told from one that has what was read (SubscriptionState.maybeCompleteValidation).
-    A replica that has begun its log anew, or has lost its end by a crash, in an epoch in which the position was checked with it, is
-    not asked again, so its end may send a consumer back.
+    A replica that has begun its log anew, or has lost its end by a crash, in an epoch in which the
+    position was checked with it, is not asked again, so its end may send a consumer back.
 
     The log start is that of the replica which answered, at the time when the answer arrives; it may
     have moved on meanwhile. How long that log was when it answered no event tells, so of the other
