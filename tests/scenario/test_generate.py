@@ -1,7 +1,7 @@
 """Random scenarios: valid, varied, cheap in what they assume, the same everywhere."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 
 import pytest
@@ -41,9 +41,12 @@ def losing_tail(scenario: Scenario) -> bool:
 def test_every_seed_gives_a_valid_scenario(mix: Mix) -> None:
     """Valid: what the model's annotations demand, and names and times that exist."""
     adapter = TypeAdapter(Scenario)
+    kinds = {kind: TypeAdapter(kind) for kind in FAULTS.values()}
     for seed in range(100):
         scenario = generate(seed, mix)
-        adapter.validate_python(adapter.dump_python(scenario))
+        adapter.validate_python(adapter.dump_python(replace(scenario, faults=())))
+        for fault in scenario.faults:
+            assert kinds[type(fault)].validate_python(asdict(fault)) == fault
         names = {replica.name for replica in scenario.replicas}
         joined = {f.target for f in scenario.faults if f.kind == FaultKind.ADD_REPLICA}
         assert not names & joined

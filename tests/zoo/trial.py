@@ -36,7 +36,7 @@ def suite_file(path: Path) -> Json:
     excused = found == BY_RULES.get(where) and len(result.differences) == len(found)
     if result.expectation_met or excused:
         return {"file": where}
-    why = (result.complaints or ("",))[0][:200]
+    why = (result.complaints or ("",))[0].replace(str(path), where)[:200]
     return {"file": where, "invariant": _invariant(result), "why": why}
 
 

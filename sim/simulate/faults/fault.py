@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from inspect import getdoc
@@ -19,7 +20,7 @@ Life = Iterator[None]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(ABC):
     """Base of all kinds of faults; an instance is a fault of a scenario.
 
     A kind of fault is a subclass. Its docstring is the description that users read, and its own
@@ -49,6 +50,8 @@ class Fault:
     """True when no replica falls behind by it, so that no random migration follows it."""
     outage: ClassVar[bool] = False
     """True when it keeps a replica from copying its leader: the replica is away or falls behind."""
+    needs_target_up: ClassVar[bool] = True
+    """True when nothing happens without a target that is up."""
     joins: ClassVar[bool] = False
     """True when it adds its target as a new replica."""
     roles: ClassVar[tuple[str, ...]] = ("leader", "follower")
@@ -70,7 +73,7 @@ class Fault:
         return None
 
     def strike(self, faults: Any) -> tuple[Any, Life] | None:
-        """Begins the fault if its target is there and up.
+        """Begins the fault, if its target is there and up or need not be.
 
         Returns:
             The node and the fault in progress; None if nothing lasts from now on.
@@ -80,7 +83,7 @@ class Fault:
                 data of a scenario imports nothing of a cluster).
         """
         node = faults.target_of(self)
-        if node is None or not node.replica.up:
+        if self.needs_target_up and (node is None or not node.replica.up):
             return None
         life = self.happen(faults, node)
         if life is None:
@@ -88,14 +91,15 @@ class Fault:
         next(life)
         return node, life
 
+    @abstractmethod
     def happen(self, faults: Any, node: Any) -> Life | None:
-        """Begins the fault at a target that is up; returns the fault in progress, if it lasts.
+        """Begins the fault; returns the fault in progress, if it lasts.
 
         Args:
             faults: As in `strike`.
-            node: The target in the cluster, `sim.simulate.cluster.node.Node`.
+            node: The target in the cluster, `sim.simulate.cluster.node.Node`; None without one,
+                which only a kind is given that does not need its target up.
         """
-        raise NotImplementedError
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Contradictions between its fields: (name of the field, problem)."""

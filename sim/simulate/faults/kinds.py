@@ -283,12 +283,13 @@ class AddReplica(Fault):
     source = "KIP-455; KIP-853"
     weight = 1.0
     instant = True
+    needs_target_up = False
     joins = True
     roles = ()
 
-    def strike(self, faults: Faults) -> None:
+    def happen(self, faults: Faults, node: Node | None) -> None:
         """Adds the replica, unless one has or had its name."""
-        if self.target not in faults.cluster.nodes and self.target not in faults.gone:
+        if node is None and self.target not in faults.gone:
             faults.cluster.add(self.target)
             faults.inject(self, self.target, "joins with an empty log")
 
@@ -316,11 +317,12 @@ class RemoveReplica(Fault):
 
     source = "KIP-455; KIP-853"
     instant = True
+    needs_target_up = False
     roles = ("follower",)
 
-    def strike(self, faults: Faults) -> None:
+    def happen(self, faults: Faults, node: Node | None) -> None:
         """Removes the replica, unless it led last, or the others need it."""
-        node, leader = faults.target_of(self), faults.context.leader
+        leader = faults.context.leader
         if node is None or leader is None or leader[1] == node.name:
             return
         if faults.cluster.elections.may_remove(node):
