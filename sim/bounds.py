@@ -152,12 +152,16 @@ def each_run_within(bounds: Bounds) -> Iterator[None]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delays a reached bound to the end of the block, so that a file in it is written whole."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    """Delays a reached bound beyond the end of the block, so that a file in it is written whole.
+
+    Masking the signal would not do: a library's thread may receive it, and Python then still calls
+    the handler in the main thread.
+    """
+    before, _TIMER.silent = _TIMER.silent, True
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _TIMER.silent = before
 
 
 class _Timer:
@@ -165,6 +169,7 @@ class _Timer:
 
     def __init__(self) -> None:
         self.of_each_run = Bounds()
+        self.silent = False
         self._waiting: list[bounded] = []
         self._handler: Any = None
         self._interrupted = (0.0, 0.0)
@@ -202,7 +207,7 @@ class _Timer:
         self._waiting.clear()
 
     def _ring(self, _signal: int, _frame: FrameType | None) -> None:
-        if self._waiting:
+        if self._waiting and not self.silent:
             self._waiting[-1].look()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.bounds import Bounds, bounded, each_run_within
+from sim.bounds import Bounds, bounded, each_run_within, uninterrupted
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import load_story
 from sim.study.suite.cases import run_any
@@ -51,6 +51,25 @@ def test_a_block_ends_when_its_time_is_over() -> None:
     with bounded(Bounds(0.05)) as watch:
         spin()
 
+    assert watch.reached == "wall time: more than 0.05 s"
+
+
+def test_a_bound_waits_for_the_end_of_what_is_written_also_while_a_library_has_threads() -> None:
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)  # which may receive the signal of the timer
+    thread.start()
+    written = False
+    try:
+        with bounded(Bounds(0.05)) as watch:
+            with uninterrupted():
+                time.sleep(0.2)
+                written = True
+            spin()
+    finally:
+        over.set()
+        thread.join()
+
+    assert written
     assert watch.reached == "wall time: more than 0.05 s"
 
 
