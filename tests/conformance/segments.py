@@ -122,10 +122,12 @@ class RawLog:
 
     @property
     def end(self) -> int:
-        """Log end offset: after the last batch, or the base of an empty active segment."""
-        batches = self.batches
-        after = int(batches[-1]["last_offset"]) + 1 if batches else 0
-        return max(after, self.segments[-1].base_offset)
+        """Log end offset: after the last batch, or the base of an empty active segment.
+
+        0 where a broker has made the folder, and no segment in it yet.
+        """
+        ends = [int(batch["last_offset"]) + 1 for batch in self.batches[-1:]]
+        return max(ends + [segment.base_offset for segment in self.segments[-1:]], default=0)
 
     def answered(self) -> list[Json]:
         """The batches in the form of an answer to a log file."""
