@@ -13,7 +13,7 @@ from sim.check.invariant import Invariant, Kind
 from sim.check.listening import Handler, handlers_of
 from sim.check.registry import INVARIANTS, discover, guarded_handlers_of, registered_invariants
 from sim.check.violation import Evidence, Violation
-from sim.protocol.events import NAMES, Event, Named, ReplicaCrashed
+from sim.protocol.events import Event, ReplicaCrashed
 from sim.protocol.rules import Rules
 
 Route = tuple[Handler | None, list[Handler]]
@@ -61,7 +61,7 @@ class Checker:
         )
         self.contract = DurabilityContract(self.history)
         self._listeners: list[Mapping[type, Handler]] = []
-        self._routes: dict[str, Route] = {}
+        self._routes: dict[type, Route] = {}
         self._invariants: dict[str, Invariant] = {}
         plugged = registered_invariants()
         for name in [name for name in INVARIANTS if name in wanted]:
@@ -86,18 +86,19 @@ class Checker:
 
     def on(self, at: int, event: Event) -> None:
         """Takes one event, of time `at` (ms, or a step)."""
-        self.on_all([(at, NAMES[type(event)], event)])
+        self.on_all([(at, event)])
 
-    def on_all(self, events: Iterable[Named]) -> None:
-        """Takes events in order."""
+    def on_all(self, events: Iterable[tuple[int, Event]]) -> None:
+        """Takes events in order, each with its time (ms, or a step)."""
         history, routes = self.history, self._routes
-        for at, name, event in events:
+        for at, event in events:
+            kind = type(event)
             history.at = at
             history.position += 1
             try:
-                change, listening = routes[name]
+                change, listening = routes[kind]
             except KeyError:
-                change, listening = routes[name] = self._route_of(type(event))
+                change, listening = routes[kind] = self._route_of(kind)
             if change is not None:
                 change(event)
                 if history.disagreements:

@@ -67,6 +67,3 @@ Event = (
 
 NAMES: Final[dict[type, str]] = {kind: kind.__name__ for kind in get_args(Event)}
 """Class of event -> its kind, as digests and traces have it."""
-
-Named = tuple[int, str, Event]
-"""An event with its time (ms or step) and the name of its kind, as judged and digested."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from sim.protocol.events import NAMES, Event, Named
+from sim.protocol.events import NAMES, Event
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.log.record import Record
 
@@ -45,7 +45,10 @@ def digest_of(events: Sequence[tuple[int, Event]]) -> str:
     """Digest of (ms or step, event) in order, 32 hex digits; a run takes it along the way."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for start in range(0, len(events) + 1, CHUNK):
-        part = events[start : start + CHUNK]
-        chunk: list[Named] = [(at, NAMES[type(event)], event) for at, event in part]
-        digest.update(msgspec.msgpack.encode(chunk))
+        digest.update(encoded(events[start : start + CHUNK]))
     return digest.hexdigest()
+
+
+def encoded(events: Iterable[tuple[int, Event]]) -> bytes:
+    """The bytes of (ms or step, event) in a digest: an array of time, kind and event for each."""
+    return msgspec.msgpack.encode([(at, NAMES[type(event)], event) for at, event in events])

@@ -14,8 +14,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-import msgspec
-
 from sim.bounds import bounded
 from sim.check import Checker
 from sim.check.checker import safety_invariants
@@ -25,8 +23,8 @@ from sim.check.durability import OUTSIDE
 from sim.check.facts import Asked
 from sim.check.violation import Violation, judged, not_as_expected
 from sim.plugins import observing
-from sim.protocol.events import NAMES, Event, Named
-from sim.protocol.events.written import CHUNK, DIGEST_BYTES
+from sim.protocol.events import Event
+from sim.protocol.events.written import CHUNK, DIGEST_BYTES, encoded
 from sim.simulate.cluster.context import SimulationResult, Spent
 from sim.simulate.cluster.simulation import Fork, simulate
 from sim.simulate.run.value import Run, Settling
@@ -215,14 +213,14 @@ class _Recorder:
         self.events = 0
         self.kept: list[tuple[int, Event]] = []
         self._keep_events = keep_events
-        self._pending: list[Named] = []
+        self._pending: list[tuple[int, Event]] = []
         self._then: list[tuple[int, Callable[[], None]]] = []
         self.reported: set[str] = set()
 
     def take(self, at_ms: int, events: Iterable[Event]) -> None:
         pending = self._pending
         for event in events:
-            pending.append((at_ms, NAMES[type(event)], event))
+            pending.append((at_ms, event))
         while len(pending) >= CHUNK:
             self._hand_on(CHUNK)
 
@@ -259,9 +257,9 @@ class _Recorder:
             call()
         self.checker.on_all(taken)
 
-    def _keep(self, taken: list[Named]) -> None:
+    def _keep(self, taken: list[tuple[int, Event]]) -> None:
         if self._keep_events:
-            self.kept += [(at, event) for at, _, event in taken]
+            self.kept += taken
 
 
 class _CountingRecorder(_Recorder):
@@ -283,9 +281,9 @@ class _CountingRecorder(_Recorder):
     def _settles(self, spent: Spent, position: int) -> None:
         self._proper = self._values(spent, position), self._coverage.names
 
-    def _keep(self, taken: list[Named]) -> None:
+    def _keep(self, taken: list[tuple[int, Event]]) -> None:
         if taken:
-            self._hash.update(msgspec.msgpack.encode(taken))
+            self._hash.update(encoded(taken))
         super()._keep(taken)
 
     def counted(
@@ -322,5 +320,5 @@ class _CountingRecorder(_Recorder):
     def digest(self) -> str:
         """The digest of all events; its last chunk is never full, and may be empty."""
         if self.events % CHUNK == 0:
-            self._hash.update(msgspec.msgpack.encode([]))
+            self._hash.update(encoded([]))
         return self._hash.hexdigest()
