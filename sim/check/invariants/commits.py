@@ -46,10 +46,11 @@ class CommittedReplicated(LogInvariant):
     def _judge(self, what: str, leader: str, joined: str | None) -> None:
         history, below, by_isr = self.history, len(self.committed), self.history.by_isr
         members, needed = history.who_commits()
-        if not any(len(view.slots) < below or view.unexplained_offsets for view in members):
+        in_doubt = [v for v in members if len(v.slots) < below or v.unexplained_offsets]
+        if not in_doubt:
             return
         first_missing = [
-            (view, history.first_missing(view, below, twice_counts=False)) for view in members
+            (view, history.first_missing(view, below, twice_counts=False)) for view in in_doubt
         ]
         missing = [(view, offset) for view, offset in first_missing if offset is not None]
         if not by_isr:
@@ -225,8 +226,9 @@ class HwWithinLog(LogInvariant):
     def on_any_of(self, event: Any) -> None:
         """Compares the high watermark with the log end."""
         view = self.replicas[event.replica]
-        if view.high_watermark > view.log_end_offset:
-            self.broken(event.replica, view.high_watermark, log_end=view.log_end_offset)
+        end = len(view.slots)
+        if view.high_watermark > end:
+            self.broken(event.replica, view.high_watermark, log_end=end)
 
 
 class FollowerPositionSound(LogInvariant):
@@ -246,10 +248,11 @@ class FollowerPositionSound(LogInvariant):
 
     def on_position_recorded(self, event: PositionRecorded) -> None:
         """Compares the belief with the follower's log."""
-        end = self.replicas[event.follower].log_end_offset
-        overtaken = self.history.lost_disks.get(event.follower, 0) if self.history.by_isr else 0
-        if event.position > max(end, overtaken):
-            self.broken(event.follower, end, leader=event.replica, position=event.position)
+        end, position = len(self.replicas[event.follower].slots), event.position
+        if position > end:
+            overtaken = self.history.lost_disks.get(event.follower, 0) if self.history.by_isr else 0
+            if position > overtaken:
+                self.broken(event.follower, end, leader=event.replica, position=position)
 
 
 class AcknowledgedKept(LogInvariant):

@@ -97,6 +97,8 @@ class SnapshotConsistency(Invariant):
 
     def on_high_watermark_moved(self, _: HighWatermarkMoved | None = None) -> None:
         """Judges the snapshots that end at or below what is committed now."""
+        if not self._waiting:
+            return
         known = len(self.committed)
         for at, event in self._waiting:
             view = self.replicas.get(event.replica)  # it may have left since
