@@ -355,12 +355,12 @@ class RemovalDelays:
 
 def _gone(event: Cleaned, reason: str) -> int:
     """The number of records that a pass removed for a reason."""
-    return sum(removal.reason == reason for removal in event.removals)
+    return [removal.reason for removal in event.removals].count(reason)
 
 
 def _takes(event: Cleaned, offset: int) -> bool:
     """True if the last record that a pass removed was at an offset."""
-    return any(removal.offset == offset for removal in event.removals[-1:])
+    return bool(event.removals) and event.removals[-1].offset == offset
 
 
 def _retained(history: ClusterHistory) -> dict[str, int]:

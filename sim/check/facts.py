@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from operator import itemgetter
 from typing import Final
+
+from msgspec import Struct
 
 from sim.check.listening import handlers_of
 from sim.check.promise import Mark, Version, VersionOf, promised_mark, promised_order
@@ -118,8 +119,7 @@ _NO_DATA: Final = (None, Control.COMMIT, Control.ABORT)
 """The kinds of batches without keys that a cleaner may remove: data, transaction markers."""
 
 
-@dataclass(slots=True)
-class Written:
+class Written(Struct, frozen=True, gc=False):
     """One appended record, with its batch and its version.
 
     Attributes:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
+from msgspec import structs
+
 from sim.protocol.compaction import (
     FIXES,
     STRATEGIES,
@@ -53,7 +55,8 @@ def changed(made: CleaningPass, **changes: object) -> CleaningPass:
     names = {field.name for field in fields(CleanerPolicy)}
     policy = {name: value for name, value in changes.items() if name in names}
     rest = {name: value for name, value in changes.items() if name not in names}
-    return made._replace(policy=replace(made.policy, **policy), **rest)  # type: ignore[arg-type]
+    policy_changed = replace(made.policy, **policy)  # type: ignore[arg-type]
+    return structs.replace(made, policy=policy_changed, **rest)
 
 
 def record(

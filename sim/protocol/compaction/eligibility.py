@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import Struct
 
 from sim.protocol.log import Segment
 
@@ -48,7 +50,7 @@ class EligibilityConfig:
         return min([bound for bound in bounds if bound is not None], default=0)
 
 
-class FirstDirty(NamedTuple):
+class FirstDirty(Struct, frozen=True, gc=False):
     """Where the dirty section begins (inclusive).
 
     `force_update` is true when the checkpoint was invalid and is to be rewritten at once.
@@ -84,7 +86,7 @@ class CleanLimit(Enum):
 _ACTIVE_SEGMENT, _MIN_LAG, _STABLE_OFFSET = CleanLimit
 
 
-class Bound(NamedTuple):
+class Bound(Struct, frozen=True, gc=False):
     """How far the cleaner may go.
 
     Attributes:
@@ -191,7 +193,7 @@ def _written_ms(segments: Sequence[Segment], index: int, config: EligibilityConf
     return first_ms
 
 
-class Eligibility(NamedTuple):
+class Eligibility(Struct, frozen=True, gc=False):
     """The decision whether a log is cleaned now, and the numbers behind it.
 
     Attributes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from sim.protocol.compaction.failures import PassFailed
 from sim.protocol.compaction.fixes import Fix
@@ -88,8 +90,7 @@ class CleanerPolicy:
     unmapped_version: Version | None = None
 
 
-@dataclass(slots=True)
-class OffsetMap:
+class OffsetMap(Struct, gc=False):
     """Winners, and the last offset they were chosen up to.
 
     Attributes:
@@ -106,10 +107,10 @@ class OffsetMap:
     mapped_from: int
     latest_offset: int
     largest_batch_bytes: int = 0
-    unended: dict[int, int] = field(default_factory=dict)
+    unended: dict[int, int] = {}
 
 
-class CleaningPass(NamedTuple):
+class CleaningPass(Struct, frozen=True, gc=False):
     """The input of one pass, apart from the segments.
 
     Attributes:
@@ -166,8 +167,7 @@ def _nothing_removed() -> dict[str, list[Record]]:
     return {reason: [] for reason in REASONS}
 
 
-@dataclass(slots=True)
-class Cleaning:
+class Cleaning(Struct, gc=False):
     """The result of a pass: new segments for the first `replaced` ones, and removals by reason.
 
     Attributes:
@@ -200,17 +200,17 @@ class Cleaning:
     protected_offset: int | None = None
     failure: PassFailed | None = None
     removed: dict[str, list[Record]] = field(default_factory=_nothing_removed)
-    winners: dict[str, Record] = field(default_factory=dict)
-    evicted_markers: dict[int, int] = field(default_factory=dict)
-    emptied: list[int] = field(default_factory=list)
-    dropped: list[int] = field(default_factory=list)
-    horizons: list[tuple[int, int]] = field(default_factory=list)
-    oversized: list[tuple[int, int]] = field(default_factory=list)
-    rewritten: list[tuple[int, int]] = field(default_factory=list)
+    winners: dict[str, Record] = {}
+    evicted_markers: dict[int, int] = {}
+    emptied: list[int] = []
+    dropped: list[int] = []
+    horizons: list[tuple[int, int]] = []
+    oversized: list[tuple[int, int]] = []
+    rewritten: list[tuple[int, int]] = []
     messages_read: int = 0
     messages_written: int = 0
-    unended: dict[int, int] = field(default_factory=dict)
-    reasons: dict[int, Reason] = field(default_factory=dict)
+    unended: dict[int, int] = {}
+    reasons: dict[int, Reason] = {}
 
     def stopped(
         self, failure: PassFailed, *, below: int, replaced: int, next_dirty_offset: int

@@ -216,7 +216,7 @@ class Log:
         self.flushed_end = max(self.flushed_end, base)
         if self.config.time_index_bytes is not None:
             self.segments[-1].become_inactive()
-        self.segments.append(Segment(base, last_modified_ms=now_ms))
+        self.segments.append(Segment(base, now_ms, created_ms=now_ms))
         self.snapshots.take(base, self.producers)
 
     def read(self, offset: int, *, max_batches: int | None = None) -> list[Batch]:
@@ -412,7 +412,8 @@ class Log:
         if self.active.batches:
             self.roll(now_ms=self.active.last_modified_ms)
         else:
-            self.segments[-1] = Segment(offset, last_modified_ms=self.active.last_modified_ms)
+            modified_ms = self.active.last_modified_ms
+            self.segments[-1] = Segment(offset, modified_ms, created_ms=modified_ms)
 
     def recompute_log_end_offset(self, *, at_least: int = 0) -> None:
         """Derives the log end offset from the last surviving batch (`leo_source: last_record`).

@@ -14,8 +14,9 @@ batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from sim.protocol.log.producers import AbortedTransaction
 from sim.protocol.log.record import Batch
@@ -38,8 +39,7 @@ class Call(NamedTuple):
     entry_offset: int | None
 
 
-@dataclass(slots=True)
-class OffsetIndex:
+class OffsetIndex(Struct, gc=False):
     """The part of a segment's offset index that does not follow from its batches.
 
     Attributes:
@@ -53,9 +53,9 @@ class OffsetIndex:
             the place of that batch, and the entry stands for it.
     """
 
-    restarts: list[int] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    below_start: list[tuple[int, int, int]] = field(default_factory=list)
+    restarts: list[int] = []
+    calls: list[Call] = []
+    below_start: list[tuple[int, int, int]] = []
     dangling: tuple[int, int] | None = None
 
     def restart(self, offset: int) -> None:
@@ -150,8 +150,7 @@ class OffsetIndex:
         return entries
 
 
-@dataclass(slots=True, eq=False)
-class Segment:
+class Segment(Struct, eq=False, gc=False):
     """Consecutive batches of a log; the last segment of a log is the active one.
 
     Attributes:
@@ -173,19 +172,16 @@ class Segment:
 
     base_offset: int
     last_modified_ms: int = 0
-    batches: list[Batch] = field(default_factory=list)
+    batches: list[Batch] = []
     size_bytes: int = 0
-    created_ms: int = field(init=False)
+    created_ms: int = 0
     first_timestamp_ms: int = -1
     largest_ms: int = -1
     largest_in_memory: bool = True
     time_entry: int | None = None
     transactional: bool = False
-    aborted: list[AbortedTransaction] = field(default_factory=list)
+    aborted: list[AbortedTransaction] = []
     index: OffsetIndex = field(default_factory=OffsetIndex)
-
-    def __post_init__(self) -> None:
-        self.created_ms = self.last_modified_ms
 
     def append(self, batch: Batch, now_ms: int) -> None:
         """Adds a batch at the end."""
@@ -213,8 +209,7 @@ class Segment:
     @staticmethod
     def of(base_offset: int, batches: list[Batch], *, last_modified_ms: int) -> Segment:
         """A segment that takes `batches` over as its own; its index of aborted ones is empty."""
-        segment = Segment(base_offset, last_modified_ms=last_modified_ms)
-        segment.batches = batches
+        segment = Segment(base_offset, last_modified_ms, batches, created_ms=last_modified_ms)
         segment.refresh()
         segment.reload_first_timestamp()
         return segment

@@ -16,9 +16,9 @@ ReplicaFetcherThread.processPartitionData for the followers.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sim.protocol.compaction import Cleaning, CleaningPass, Strategy, UnreadableVersion, clean
 from sim.protocol.compaction.eligibility import age_from_ms

@@ -341,8 +341,8 @@ def _lower_checkpoints(replica: Replica) -> None:
 Frozen = tuple[Any, ...]
 """The value of a replica: hashable, equal for replicas that behave alike."""
 
-_ATOMS = (str, bytes, int, type(None), tuple, frozenset, Enum, LogConfig, Struct)
-"""Immutable types; tuples and structs hold nothing else."""
+_ATOMS = (str, bytes, int, type(None), tuple, frozenset, Enum, LogConfig)
+"""Immutable types, as frozen structs are; tuples and structs hold nothing else."""
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
@@ -382,6 +382,8 @@ def freeze(value: Any) -> Any:
 
 @cache
 def _is_atom(kind: type) -> bool:
+    if issubclass(kind, Struct):
+        return kind.__struct_config__.frozen
     return issubclass(kind, _ATOMS)
 
 
@@ -395,20 +397,21 @@ def maker(value: Any) -> Callable[[], Any]:
         return lambda: {key: make() for key, make in makers}
     if kind is list or kind is deque:
         return _maker_of_items(value)
-    kept: list[tuple[str, Any]] = []
-    made: list[tuple[str, Callable[[], Any]]] = []
+    kept: dict[str, Any] = {}
+    made: dict[str, Callable[[], Any]] = {}
     for name, item in zip(attributes(kind), value[1:], strict=True):
         if _is_frozen(item):
-            made.append((name, maker(item)))
+            made[name] = maker(item)
         else:
-            kept.append((name, item))
+            kept[name] = item
 
     def make() -> Any:
+        parts = kept | {name: make_item() for name, make_item in made.items()}
+        if issubclass(kind, Struct):
+            return kind(**parts)
         one = kind.__new__(kind)
-        for name, item in kept:
-            setattr(one, name, item)
-        for name, make_item in made:
-            setattr(one, name, make_item())
+        for name, part in parts.items():
+            setattr(one, name, part)
         return one
 
     return make
