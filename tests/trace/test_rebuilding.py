@@ -15,7 +15,7 @@ from sim.protocol.events.written import as_row
 from sim.protocol.replication import Replica
 from sim.protocol.rules import PRESETS, rules_from
 from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.cluster.simulation import step_to_the_end
+from sim.simulate.cluster.simulation import Simulation
 from sim.simulate.run.trace_file import TraceHeader, header_of
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
@@ -113,7 +113,7 @@ def test_the_logs_of_random_runs_can_be_rebuilt_at_every_moment(number: int, pre
 
     for at_ms in range(0, 2 * scenario.duration_ms, 50):
         cluster.context.env.timeout(at_ms).callbacks.append(compare)
-    step_to_the_end(cluster)
+    Simulation(cluster).run()
     compare(None)
 
     assert len(kinds) > 2

@@ -147,11 +147,6 @@ class Context:
         text = f"{self._seed}:{purpose}".encode()
         return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 
-    def spent(self, simulator_events: int) -> Spent:
-        """Events, whose number the caller knows, and messages of the simulation until now."""
-        network = self.network
-        return Spent(self.now_ms, simulator_events, network.sent, network.lost)
-
     def take_uid(self) -> int:
         """Takes the identity of the next appended record; they start at 1."""
         uid = self.next_uid
