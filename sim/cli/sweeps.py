@@ -257,23 +257,19 @@ def report(
     decision: Annotated[str | None, Argument(metavar="NAME")] = None,
     alternative: Annotated[str | None, Argument(metavar="VALUE")] = None,
     quote_in: Annotated[Path | None, Argument(metavar="FILE")] = None,
-    no_shrink: bool = False,
     as_json: Json = False,
 ) -> int:
     """Write report.html, report.md and report.json, and print the verdict with its grid.
 
     A row of the grid is a hazard, a column an alternative; a cell has the results of searches, the
-    rates of random runs, and the stories that show it. The page explains why runs fail, each cause
-    with a shrunk example. Examples are kept in DIR/witnesses, so that the next report is quick.
+    rates of random runs, and the stories that show it. `replog causes DIR` says why runs fail.
 
     Args:
         decision: Report this decision of the plan alone (default: all, the first one on top).
         alternative: Add one more value of the rule that the decision is about, such as a fix of a
             plugin: run what is missing, in DIR/with_VALUE, and report on that.
         quote_in: Also put the verdict into a Markdown file, between two comments.
-        no_shrink: Shrink no runs; show only the examples that are in DIR/witnesses.
     """
-    from sim.cli.studies import tell_witness
     from sim.files.atomic import check_writable
     from sim.study.report import (
         add_alternative,
@@ -291,9 +287,7 @@ def report(
     grids = grids_of(found, decision)
     if quote_in is not None:
         check_writable(quote_in, what=f"--quote-in {quote_in}")
-    written = write_report(
-        found, grids, shrink=not no_shrink, on_witness=tell_witness, quote_in=quote_in
-    )
+    written = write_report(found, grids, quote_in=quote_in)
     if as_json:
         print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
         return 0

@@ -13,7 +13,7 @@ import pytest
 from tests.commands import replog
 
 READ = [
-    ("report", "DIR", "--no-shrink"),
+    ("report", "DIR"),
     ("run", "DIR", 1),
     ("causes", "DIR"),
     ("gate", "DIR", "--fail-on", "any"),

@@ -189,4 +189,4 @@ def test_every_command_says_that_a_folder_is_damaged(swept: Path, here: Path) ->
     )
     assert again.status == 0
     assert f"{out}/runs/yours: cannot be read as Parquet" in again.err
-    assert replog("report", out, "--no-shrink").status == 0
+    assert replog("report", out).status == 0

@@ -201,7 +201,7 @@ def _folders(draw: st.DrawFn, swept: Mapping[str, bytes]) -> Case:
     words = draw(
         st.sampled_from(
             (
-                ("report", "--no-shrink"),
+                ("report",),
                 ("causes", "--json"),
                 ("gate", "--fail-on", "any"),
                 ("run", "0"),

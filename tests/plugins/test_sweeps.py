@@ -142,11 +142,12 @@ def test_a_sweep_and_its_report_name_the_plugin_in_every_command(swept: Path) ->
 
     assert "longest" in replog(swept, "report", "out", *PLUGIN).out
     report = json.loads((swept / "out" / "report.json").read_text())
-    again = [one["example"]["command"] for one in report["causes"]["causes"]]
+    found = [one["evidence"] for one in report["verdict"][0]["findings"]]
+    again = [one for one in found if one.startswith("replog run")]
     assert report["command"].endswith(" --out out --plugin=longest")
     assert [command for command in again if not command.endswith(" --plugin=longest")] == []
     for page in ("report.html", "report.md"):
         text = (swept / "out" / page).read_text()
-        commands = re.findall(r"replog (?:sweep|run|report) [^`<\n]*", text)
+        commands = re.findall(r"replog (?:sweep|causes|report) [^`<\n]*", text)
         assert len(commands) >= 2
         assert [one for one in commands if not one.endswith(" --plugin=longest")] == []

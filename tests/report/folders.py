@@ -5,7 +5,6 @@ from typing import Any
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.protocol.rules.rules import Rules
-from sim.study.causes import Causes
 from sim.study.report.content import pages_of as texts_of
 from sim.study.report.content import report_content
 from sim.study.report.grid import grids_of
@@ -118,8 +117,8 @@ def folder_of(
 
 
 def pages_of(folder: SweepFolder) -> dict[str, str]:
-    """The files of its report, without causes."""
-    return texts_of(folder, report_content(folder, grids_of(folder), Causes(folder.path, 0, ())))
+    """The files of its report."""
+    return texts_of(folder, report_content(folder, grids_of(folder)))
 
 
 def _pairs_of_both_fixes() -> list[dict[str, Any]]:

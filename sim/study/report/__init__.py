@@ -2,7 +2,7 @@
 
 `read_folder` asks the table of a finished sweep for its statistics; `grids_of` sets the
 alternatives of its decisions side by side, with what searches prove and stories show, and
-`write_report` makes the three files of them, with the causes of failing runs (`sim.study.causes`).
+`write_report` makes the three files of them.
 """
 
 from __future__ import annotations

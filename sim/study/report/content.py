@@ -17,15 +17,12 @@ from sim.files import markdown
 from sim.files.atomic import replace_text
 from sim.files.foreign import json_text, shown
 from sim.files.reading import read_text
-from sim.study.causes import Causes, add_witnesses, causes_of
-from sim.study.causes.witnesses import OnWitness
 from sim.study.report.claims import Sentence, verdict_of
 from sim.study.report.grid import RUNS, Grid, Unit, decision_by, grid_of
 from sim.study.report.hazards import judged_runs, rate_text
 from sim.study.report.parts import Code, Note, Part, Section, grid_table, text_of
 from sim.study.report.schedules import anchors_of, schedules_of
 from sim.study.report.sections import (
-    causes_content,
     costs_of,
     reading_of,
     sections_of,
@@ -42,10 +39,9 @@ SIGNIFICANT_DIGITS: Final = 12
 """Number of digits of floats: the last bits may differ between two machines."""
 
 
-def report_content(folder: SweepFolder, grids: Sequence[Grid], causes: Causes) -> dict[str, Any]:
+def report_content(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, Any]:
     """Everything that a report shows; `as_document` makes `report.json` of it."""
     plan = folder.plan
-    described = causes_content(folder, causes)
     first, *others = grids
     sentences, *of_others = [verdict_of(grid) for grid in grids]
     schedules = schedules_of(folder, first)
@@ -67,9 +63,8 @@ def report_content(folder: SweepFolder, grids: Sequence[Grid], causes: Causes) -
         "sections": [
             *sections_of_grid(folder, first, schedules),
             *[_in_short(folder, *one) for one in zip(others, of_others, strict=True)],
-            *sections_of(folder, first, causes, described),
+            *sections_of(folder),
         ],
-        "causes": described,
         "statistics": folder.statistics,
         **{
             name: plan.get(name)
@@ -210,8 +205,6 @@ def write_report(
     folder: SweepFolder,
     grids: Sequence[Grid],
     *,
-    shrink: bool = False,
-    on_witness: OnWitness | None = None,
     quote_in: Path | None = None,
 ) -> Report:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
@@ -221,8 +214,6 @@ def write_report(
     Args:
         folder: The sweep.
         grids: The grids of its decisions; the verdict of the first one opens the page.
-        shrink: True to make the witnesses of causes that are not in the folder yet.
-        on_witness: Takes the progress (`sim.study.causes`).
         quote_in: A Markdown file that quotes the verdict (`quoted`).
 
     Returns:
@@ -234,12 +225,9 @@ def write_report(
     """
     texts: dict[Path, str] = {}
     if quote_in is not None:
-        texts[quote_in] = quoted(folder, (), quote_in)  # no place for it: no witness is made
-    causes = add_witnesses(causes_of(folder.path), on_witness=on_witness, kept_only=not shrink)
-    content = report_content(folder, grids, causes)
-    sentences = [one["text"] for one in content["verdict"][0]["sentences"]]
-    if quote_in is not None:
+        sentences = [one.text for one in verdict_of(grids[0])]
         texts[quote_in] = quoted(folder, sentences, quote_in)
+    content = report_content(folder, grids)
     texts |= {folder.path / name: text for name, text in pages_of(folder, content).items()}
     try:
         for path, text in texts.items():

@@ -1,4 +1,4 @@
-"""Sections of a report: costs, why runs fail, then the evidence behind the grid, folded."""
+"""Sections of a report: costs, then the evidence behind the grid, folded."""
 
 from __future__ import annotations
 
@@ -7,13 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sim.check.counters import COSTS
 from sim.check.coverage import SITUATIONS
-from sim.diagnose.draw import DrawnCase, figure_html
-from sim.errors import BadInput
-from sim.files.foreign import command_line
-from sim.plugins import as_options
 from sim.protocol.rules.rules import shown
-from sim.study.causes import Cause, Causes, played
-from sim.study.causes.grouping import Witness
 from sim.study.report.grid import (
     RUNS,
     SEARCH,
@@ -29,7 +23,6 @@ from sim.study.report.parts import (
     Heading,
     Lines,
     Note,
-    PagePicture,
     Part,
     Piece,
     Section,
@@ -128,57 +121,6 @@ def per_pass(folder: SweepFolder, counter: str, place: int, baseline: int) -> fl
     return (own[counter] - base[counter]) / passes if passes else None
 
 
-def causes_content(folder: SweepFolder, found: Causes) -> dict[str, Any]:
-    """The causes as `report.json` has them."""
-    return {"text": found.text, "causes": [_cause(folder, each) for each in found.causes]}
-
-
-def _cause(folder: SweepFolder, cause: Cause) -> dict[str, Any]:
-    content = cause.as_json()
-    content["example"]["command"] = folder.replay_command(cause.example.run_id)
-    for share in content["shares"]:
-        interval = share["interval"]
-        share["text"] = "-" if interval is None else wording.shares(interval)
-    if cause.witness is not None:
-        content["witness"] |= _witness(folder, cause.witness)
-    return content
-
-
-def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
-    """A witness: its file, its size in words, its text, and the command that runs it."""
-    file = witness.file.relative_to(folder.path)
-    words = [f"{folder.name}/{file.as_posix()}", *as_options(folder.plan.get("plugins", ()))]
-    return {
-        "file": file.as_posix(),
-        "size": witness.size,
-        "text": witness.text,
-        "command": f"replog run {command_line(words)}",
-    }
-
-
-def pictures(found: Causes) -> dict[str, str]:
-    """Cause -> the picture of its witness, as a piece of a page; empty where there is none."""
-    return {
-        each.text: "" if each.witness is None else _drawn(each.witness) for each in found.causes
-    }
-
-
-def _drawn(witness: Witness) -> str:
-    """The picture of a witness; empty if its file does not show any more what it should."""
-    try:
-        run = played(witness)
-    except BadInput:
-        return ""
-    return figure_html(DrawnCase.of(run, run.violations[0]), unit=run.unit)
-
-
-CAUSES: Final = (
-    "Runs are grouped by the cause of their first violation. The smallest run is the smallest that "
-    "was found; a smaller one may exist. Commands are given from where {folder} is the folder of "
-    "the sweep."
-)
-CAUSES_MAX: Final = 5
-"""Number of causes that a page shows, those of the most runs; report.json has all."""
 COST: Final = (
     "Mean per {environment} run; in brackets against the first alternative on the same cases, with "
     "Student's 95 % interval (same: in every case), under the other rules with which it differs "
@@ -384,15 +326,14 @@ def cases_text(folder: SweepFolder) -> str:
 
 
 def sections_of(
-    folder: SweepFolder, grid: Grid, causes: Causes, described: Mapping[str, Any]
+    folder: SweepFolder,
 ) -> Iterator[Section]:
-    """The sections about the sweep as a whole; `described` comes from `causes_content`."""
+    """The sections about the sweep as a whole."""
     entries, plan = folder.statistics["rule_sets"], folder.plan["plan"]
     labels = [entry["label"] for entry in entries]
     if plan.get("notes"):
         notes = list(zip(labels, plan["notes"], strict=False))
         yield Section("What each rule set promises", [Table(("rule set", "promise"), notes, 2)])
-    yield Section("Why runs fail", _causes(folder, grid, described, pictures(causes)))
     unjudged: list[Part] = [
         Table((f"runs, by {measure}", *labels), seen)
         for measure in ("reason", "error")
@@ -404,37 +345,8 @@ def sections_of(
         f"{folder.made_by}. The same plan, count and seed give the same runs. report.json has the "
         "plan, every rule and every number."
     )
-    commands = Code(f"{folder.sweep_command}\n{folder.report_command}", "console")
+    commands = Code("\n".join(folder.commands), "console")
     yield Section("How this was made", [commands, Note(made)])
-
-
-def _causes(
-    folder: SweepFolder, grid: Grid, causes: Mapping[str, Any], drawn: Mapping[str, str]
-) -> list[Part]:
-    """A row for each of the most frequent causes, and the picture of each witness."""
-    alternative = {
-        one["label"]: grid.decision.alternative_of(one["rules"]) for one in folder.plan["rule_sets"]
-    }
-    by_runs = sorted(causes["causes"], key=lambda one: -sum(x["runs"] for x in one["shares"]))
-    rows = []
-    for cause in by_runs[:CAUSES_MAX]:
-        runs = dict.fromkeys(grid.alternatives, 0)
-        for share in cause["shares"]:
-            label = alternative[share["label"]]
-            if label is not None:
-                runs[label] += share["runs"]
-        see = (cause["witness"] or cause["example"])["command"]
-        rows.append((cause["cause"], see, *map(wording.count, runs.values())))
-    left = len(by_runs) - len(rows)
-    more = f" The {left} causes of fewer runs are in report.json." if left else ""
-    pictures_of = [
-        PagePicture(drawn[cause["cause"]], cause["cause"], witness["sentence"])
-        for cause in by_runs[:CAUSES_MAX]
-        if (witness := cause["witness"])
-    ]
-    table = Table(("cause", "its smallest run", *grid.alternatives), rows, 2)
-    note = Note(f"{causes['text']}. {CAUSES.format(folder=folder.name)}{more}")
-    return [note, *([table] if rows else []), *pictures_of]
 
 
 def _seen(folder: SweepFolder, measure: str) -> list[tuple[str, ...]]:

@@ -62,6 +62,12 @@ class SweepFolder:
         """The command that makes its report."""
         return f"replog report {self._named()}"
 
+    @property
+    def commands(self) -> list[str]:
+        """The commands that make the sweep, its report and the causes of its failing runs."""
+        causes = f"replog causes {self._named()}"
+        return [self.sweep_command, self.report_command, causes]
+
     def replay_command(self, run_id: int) -> str:
         """The command that does one of its runs again."""
         return f"replog run {self._named(str(run_id))}"
