@@ -44,7 +44,6 @@ def matrix(
     under: Annotated[list[str] | None, Argument(metavar="RULE[=V,…][+RULE…]")] = None,
     rule: GivenRules = None,
     skip: Annotated[list[str] | None, Argument(metavar="PATTERN")] = None,
-    sweep: Annotated[list[Path] | None, Argument(metavar="DIR")] = None,
     output: Output = None,
     as_json: Json = False,
 ) -> int:
@@ -56,7 +55,6 @@ def matrix(
         under: Another rule, or several joined by +, to combine with it; may be given more than
             once.
         skip: Leave out files with such a name; may be given more than once.
-        sweep: With -o: add the results of a finished sweep about the rule.
         output: Also write a page of Markdown to this file.
     """
     from sim.files.atomic import check_writable, replace_text
@@ -65,25 +63,16 @@ def matrix(
 
     if output is not None:
         check_writable(output, what=f"--output {output}", read=paths)
-    elif sweep:
-        raise BadInput("--sweep: needs a page to write to: -o OUT")
-    varied = choice_of(vary, option="--vary")
-    sections = []
-    if sweep:
-        from sim.study.report import markdown_grid, read_folder
-
-        sections = [markdown_grid(read_folder(folder), varied.rule) for folder in sweep]
     made = make_matrix(
         paths,
-        varied,
+        choice_of(vary, option="--vary"),
         under=[choices_of(text, option="--under") for text in under or []],
         rules=rule_values(rule),
         skip=skip or (),
     )
     if output is not None:
-        command = _command(paths, vary, output, under=under, rule=rule, skip=skip, sweep=sweep)
-        text = page.as_markdown(made, command=command, folder=output.parent)
-        replace_text(output, "\n".join([text, *sections]))
+        command = _command(paths, vary, output, under=under, rule=rule, skip=skip)
+        replace_text(output, page.as_markdown(made, command=command, folder=output.parent))
     if as_json:
         print_json(page.as_document(made))
         return 0

@@ -15,7 +15,6 @@ from sim.study.report.grid import (
     RUNS,
     SEARCH,
     STORY,
-    decision_by,
     decisions_of,
     grid_of,
     grids_of,
@@ -164,9 +163,6 @@ def test_a_plan_that_names_no_decision_is_about_its_rule_sets() -> None:
     assert decision.alternatives == {"none": {"fix": "none"}, "empty_batch": {"fix": "empty_batch"}}
     grid = grid_of(out, decision)
     assert {str(one) for one in grid.units} == {"plain, header", "plain, offset"}
-    assert [*decision_by(out.plan, "strategy").alternatives] == ["header", "offset"]
-    with pytest.raises(BadInput, match="does not vary truncation; it varies fix, strategy"):
-        decision_by(out.plan, "truncation")
     assert [one.kind for one in grid.units] == [RUNS, RUNS]
 
 

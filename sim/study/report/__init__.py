@@ -12,7 +12,7 @@ from sim.files.shipped import check_extra
 check_extra("reports need", "report", "scipy", "jinja2", "pyarrow", "duckdb")
 
 from sim.study.report.claims import verdict_of
-from sim.study.report.content import grid_rows, headline, markdown_grid, write_report
+from sim.study.report.content import grid_rows, headline, write_report
 from sim.study.report.further import add_alternative
-from sim.study.report.grid import decision_of, grid_of, grids_of
+from sim.study.report.grid import decision_of, grids_of
 from sim.study.report.sweep_folder import read_folder

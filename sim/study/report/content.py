@@ -18,7 +18,7 @@ from sim.files.atomic import replace_text
 from sim.files.foreign import json_text, shown
 from sim.files.reading import read_text
 from sim.study.report.claims import Sentence, verdict_of
-from sim.study.report.grid import RUNS, Grid, Unit, decision_by, grid_of
+from sim.study.report.grid import RUNS, Grid, Unit
 from sim.study.report.hazards import judged_runs, rate_text
 from sim.study.report.parts import Code, Note, Part, Section, grid_table, text_of
 from sim.study.report.schedules import anchors_of, schedules_of
@@ -168,25 +168,6 @@ def quoted(folder: SweepFolder, sentences: Sequence[str], page: Path) -> str:
         raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
     verdict = "".join(f"\n{markdown.text(one)}\n" for one in sentences)
     return place.sub(lambda _found: f"{verdict}\n", text, count=1)
-
-
-def markdown_grid(folder: SweepFolder, rule: str) -> str:
-    """A section for a page of Markdown: the verdict of a sweep on the values of one rule.
-
-    Raises:
-        BadInput: The sweep does not vary the rule.
-    """
-    grid = grid_of(folder, decision_by(folder.plan, rule))
-    more = f"{folder.report_command} has the cases, intervals and costs"
-    parts = [
-        f"## In random runs: {markdown.text(folder.plan['plan']['title'])}",
-        markdown.block([f"$ {folder.sweep_command}"], language="console"),
-        *map(markdown.text, headline(folder, verdict_of(grid))),
-        grid_table(grid).markdown,
-        markdown.text(reading_of(folder, grid)),
-        markdown.text(f"Made by {folder.made_by}; {more}."),
-    ]
-    return "\n\n".join(parts) + "\n"
 
 
 class Report(NamedTuple):

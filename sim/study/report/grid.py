@@ -77,9 +77,12 @@ def decisions_of(plan: Values) -> tuple[ReportDecision, ...]:
     by_label = {one["label"]: one["rules"] for one in rule_sets}
     named = written.get("decisions", {})
     if not named:
-        swept = [name for name in rule_sets[0]["swept"] if name != PRESET]
-        whole = swept and _is_whole(rule_sets, swept[0])
-        return (decision_by(plan, swept[0]) if whole else ReportDecision("", _differing(by_label)),)
+        alternatives = _differing(by_label)
+        swept = [one["swept"] for one in rule_sets]
+        rule = next((name for name in swept[0] if name != PRESET), None)
+        if rule is not None and _is_whole(swept, rule):
+            alternatives = {shown(one[rule]): {rule: one[rule]} for one in swept}
+        return (ReportDecision("", alternatives),)
     return tuple(
         ReportDecision(
             name,
@@ -111,21 +114,8 @@ def decision_of(plan: Values, name: str | None) -> ReportDecision:
     return found
 
 
-def decision_by(plan: Values, rule: str) -> ReportDecision:
-    """The decision between the values of one swept rule.
-
-    Raises:
-        BadInput: The sweep does not vary the rule.
-    """
-    swept = [one["swept"] for one in plan["rule_sets"]]
-    if rule not in swept[0]:
-        raise BadInput(f"this sweep does not vary {rule}; it varies {', '.join(swept[0])}")
-    return ReportDecision("", {shown(one[rule]): {rule: one[rule]} for one in swept})
-
-
-def _is_whole(rule_sets: Sequence[Values], rule: str) -> bool:
+def _is_whole(swept: Sequence[Values], rule: str) -> bool:
     """True where every value of a rule met the same values of the other rules."""
-    swept = [one["swept"] for one in rule_sets]
     values = {one[rule] for one in swept}
     others = {tuple(value for name, value in one.items() if name != rule) for one in swept}
     return 1 < len(values) < len(swept) == len(values) * len(others)
