@@ -100,13 +100,11 @@ class BackgroundTasks:
             context.emit(self._looked(found, stable))
         if not found.eligible:
             return
-        moment = broker.crash_in_pass
-        if moment is not None:
-            broker.crash_in_pass = None
-            context.emit_all(self._clean(found.upper_bound, crash_during=moment).events)
-            context.crash(broker.name, moment)
-        else:
-            context.emit_all(self._clean(found.upper_bound).events)
+        crash = broker.crashes.pop("pass", None)
+        moment = None if crash is None else crash.moment
+        context.emit_all(self._clean(found.upper_bound, crash_during=moment).events)
+        if crash is not None:
+            crash.happen()
 
     def _looked(self, found: Eligibility, stable: int) -> CleanerLooked:
         broker, config = self._broker, self._config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from simpy.events import ProcessGenerator
 
@@ -21,6 +21,19 @@ Settings = tuple[Rules, Versions | None]
 """The settings that may change while a replica runs: rules, and versions (KIP-87)."""
 
 
+class PlannedCrash(NamedTuple):
+    """A crash that waits for a moment of a replica's work.
+
+    Attributes:
+        moment: Moment of a pass, or number of an operation on files in it; `install`: before a
+            snapshot is installed.
+        happen: Makes the replica crash, when the events before that moment are emitted.
+    """
+
+    moment: str | int
+    happen: Callable[[], None]
+
+
 class Membership(ABC):
     """A replica's part in elections: with a controller (commit: isr), or among voters.
 
@@ -30,6 +43,9 @@ class Membership(ABC):
     @abstractmethod
     def restarted(self) -> None:
         """Goes on after a crash."""
+
+    def reconnected(self) -> None:
+        """Notes that messages of the replica arrive again."""
 
     def rebuilt(self, log_end_offset: int) -> None:
         """Notes that the log starts again empty; it ended at that offset (exclusive) before."""
@@ -61,9 +77,8 @@ class Broker(ABC):
         replica: State of the replica, with its disk, whether it is up or down.
         incarnation: Number of its starts so far (a broker epoch).
         heard_ms: Time at which it last heard from a leader, or voted for one.
-        crash_in_pass: Moment of its next cleaning pass at which a fault makes it crash, or the
-            number of an operation on files; None without such a fault.
-        crash_at_install: Whether a fault makes it crash before it installs its next snapshot.
+        crashes: Crashes that faults have planned: in its next cleaning pass (`pass`), or before it
+            installs its next snapshot (`install`).
         processes: Its processes while it is up; a crash interrupts them.
         background_processes: Its background work, as leader and as follower.
         membership: Its part in elections.
@@ -87,8 +102,7 @@ class Broker(ABC):
         self.replica = Replica(spec.name, Log(context.log_config))
         self.incarnation = 1
         self.heard_ms = 0
-        self.crash_in_pass: str | int | None = None
-        self.crash_at_install = False
+        self.crashes: dict[str, PlannedCrash] = {}
         self.processes = ProcessGroup(context.env)
         self.background_processes = ProcessGroup(context.env)
 
@@ -141,10 +155,6 @@ class Broker(ABC):
     @abstractmethod
     def publish(self, events: list[Event]) -> None:
         """Emits events that may have moved the log end or the high watermark of a leader."""
-
-    @abstractmethod
-    def sees(self, epoch: int) -> None:
-        """Notes an epoch; a leader of an older one stops leading."""
 
     @abstractmethod
     def high_watermark_moved(self) -> None:

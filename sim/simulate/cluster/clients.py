@@ -27,7 +27,7 @@ from sim.protocol.replication.messages import (
     ProduceResponse,
     WriteTxnMarkersRequest,
 )
-from sim.protocol.replication.produce import AT_ONCE, ProduceResult, produce, write_marker
+from sim.protocol.replication.produce import ProduceResult, produce, write_marker
 from sim.protocol.replication.reading import answer_consumer_fetch
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.context import Context
@@ -203,11 +203,7 @@ def _finish(
         if error is not ErrorCode.UNSUPPORTED_VERSION:  # that closes the connection
             broker.send(client, response)
         return
-    if result.due_above == AT_ONCE:
-        state.react(result.events)
-        state.answer_client(client, response, acknowledged)
-    else:
-        state.acknowledge(result.due_above, client, response, acknowledged, after=result.events)
+    state.acknowledge(result, client, response, acknowledged)
     if not result.repeated:
         state.wake()
 

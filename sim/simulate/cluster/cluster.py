@@ -41,7 +41,7 @@ class Cluster:
         self.observers += [make(self) for make in observe]
         context.network.watching = [observer.over for observer in self.observers]
         by_controller = scenario.rules.replication.commit == "isr"
-        kind: type[Elections[Any]] = ControllerElections if by_controller else QuorumElections
+        kind: type[Elections] = ControllerElections if by_controller else QuorumElections
         self.elections = kind(context, self.nodes)
         for spec in scenario.replicas:
             self._connect(Node(context, spec))

@@ -77,11 +77,7 @@ class Context:
         next_uid: Identity of the next record that is appended; they start at 1.
         settling: The stage of settling, in words, after the end of a run; empty before.
         replicas: State of each replica by its name, up or not, in the order of joining.
-        crash: Called with the name of a replica and a moment of its work, when a fault waits for
-            that moment to make it crash.
     """
-
-    crash: Callable[[str, str | int], None]
 
     def __init__(self, scenario: Scenario, record: Callable[[int, Iterable[Event]], None]) -> None:
         """Starts at 0 ms; `record` is called as `record(at_ms, events)`."""

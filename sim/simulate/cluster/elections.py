@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Generic, TypeVar
 
 from sim.protocol.replication.leader import can_do_without
-from sim.simulate.cluster.broker import Membership
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.controller import Controller
 from sim.simulate.cluster.isr import IsrMembership
@@ -19,24 +17,17 @@ from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 
-M = TypeVar("M", bound=Membership)
 
-
-class Elections(ABC, Generic[M]):
+class Elections(ABC):
     """Elections by a controller (commit: isr) or by the voters themselves (majority).
 
     Each kind overrides the methods that it needs.
     """
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """Starts without members; `nodes` are those of the cluster, by name."""
+        """Starts before the first election; `nodes` are those of the cluster, by name."""
         self._context = context
         self._nodes = nodes
-        self._members: dict[str, M] = {}
-
-    def _join(self, node: Node, member: M) -> M:
-        node.membership = self._members[node.name] = member
-        return member
 
     def leading(self) -> Node | None:
         """The newest leader if it is up and still leads."""
@@ -65,9 +56,6 @@ class Elections(ABC, Generic[M]):
     def cut_off(self, node: Node) -> None:
         """Notes that some messages of a replica do not arrive any more."""
 
-    def reconnected(self, node: Node) -> None:
-        """Notes that messages of a replica arrive again."""
-
     @abstractmethod
     def migrate(self, node: Node, *, unclean: bool) -> bool:
         """Makes `node` lead for an administrator; False when that is not possible now."""
@@ -81,7 +69,7 @@ class Elections(ABC, Generic[M]):
         """True when the other replicas can do without `node` and its disk for good."""
 
 
-class ControllerElections(Elections[IsrMembership]):
+class ControllerElections(Elections):
     """Elections by a controller.
 
     The loss of a disk makes no difference here: a restarted replica is out of the in-sync set
@@ -106,12 +94,13 @@ class ControllerElections(Elections[IsrMembership]):
     def start(self) -> None:
         """Puts all replicas in sync, and makes the first one lead."""
         for node in self._nodes.values():
-            self._join(node, IsrMembership(node))
+            node.membership = IsrMembership(node)
         self.controller.start(tuple(self._nodes))
 
     def added(self, node: Node) -> None:
         """Lets a new replica register."""
-        self._join(node, IsrMembership(node)).register()
+        node.membership = IsrMembership(node)
+        node.membership.register()
 
     def crashed(self, node: Node) -> None:
         """Puts the session of a replica at risk."""
@@ -121,11 +110,6 @@ class ControllerElections(Elections[IsrMembership]):
         """Puts the session of a replica at risk if its messages do not reach the controller."""
         if not self._context.network.reaches(node.name, CONTROLLER):
             self.controller.session_at_risk(node.name)
-
-    def reconnected(self, node: Node) -> None:
-        """Lets a replica send a heartbeat, to learn what was decided in the meantime."""
-        if node.replica.up:
-            self._members[node.name].send_heartbeat()
 
     def migrate(self, node: Node, *, unclean: bool) -> bool:
         """Makes `node` lead; cleanly only from within the in-sync set."""
@@ -149,23 +133,28 @@ class ControllerElections(Elections[IsrMembership]):
 
     def removed(self, node: Node) -> None:
         """Unassigns a replica that has left for good."""
-        del self._members[node.name]
         self.controller.unassign(node.name)
 
 
-class QuorumElections(Elections[QuorumMembership]):
+class QuorumElections(Elections):
     """Elections by the voters, which find out by themselves which replicas can be reached."""
 
     def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
         """Starts with an empty set of voters."""
         super().__init__(context, nodes)
         self._voters: tuple[str, ...] = ()
+        self._members: dict[str, QuorumMembership] = {}
+
+    def _join(self, node: Node) -> QuorumMembership:
+        member = QuorumMembership(node, self._voters)
+        node.membership = self._members[node.name] = member
+        return member
 
     def start(self) -> None:
         """Makes every replica a voter; the first one campaigns at once."""
         self._voters = tuple(self._nodes)
         for node in self._nodes.values():
-            self._join(node, QuorumMembership(node, self._voters)).wait_for_leader()
+            self._join(node).wait_for_leader()
         next(iter(self._members.values())).campaign()
 
     def added(self, node: Node) -> None:
@@ -173,14 +162,10 @@ class QuorumElections(Elections[QuorumMembership]):
 
         In Kafka the observer finds the leader by its first fetch, which goes to any voter.
         """
-        self._join(node, QuorumMembership(node, self._voters))
+        self._join(node)
         leader = self.leading()
         if leader is not None and leader.leader is not None:
             self._members[leader.name].announce(leader.leader, node.name)
-
-    def crashed(self, node: Node) -> None:
-        """Ends the candidacy of a replica; the other voters notice by themselves."""
-        self._members[node.name].crashed()
 
     def wiped(self, node: Node) -> None:
         """Replaces the disk of a voter: the new one may not vote before it caught up.

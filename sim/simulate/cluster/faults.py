@@ -9,6 +9,7 @@ from __future__ import annotations
 from simpy.events import ProcessGenerator
 
 from sim.protocol.events import FaultEnded, FaultInjected
+from sim.simulate.cluster.broker import PlannedCrash
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.waiting import ProcessGroup
@@ -28,9 +29,7 @@ class Faults:
         """Starts with all faults ahead; see `start`."""
         self.cluster = cluster
         self.context = cluster.context
-        self.context.crash = self._at_last
         self.gone: set[str] = set()
-        self._waiting: dict[tuple[str, str | int], tuple[Fault, Life]] = {}
         self._processes = ProcessGroup(cluster.context.env)
         self._going_on: list[FaultEnded] = []
 
@@ -42,9 +41,13 @@ class Faults:
     def _happen(self, fault: Fault) -> ProcessGenerator:
         """The process of one fault, from its time until its duration is over."""
         yield self.context.env.timeout(max(0, fault.at_ms))
-        struck = fault.strike(self)
-        if struck is not None:
-            yield from self._last(fault, *struck)
+        node = self.target_of(fault)
+        if fault.needs_target_up and (node is None or not node.replica.up):
+            return
+        life = fault.happen(self, node)
+        if node is not None and life is not None:
+            next(life)
+            yield from self._last(fault, node, life)
 
     def _last(self, fault: Fault, node: Node, life: Life) -> ProcessGenerator:
         """Waits until a fault is over, and ends it, unless its replica has left for good."""
@@ -63,11 +66,9 @@ class Faults:
         for node in list(self.cluster.nodes.values()):
             node.fetcher.slow_ms = 0
             node.background.paused = 0
-            node.crash_in_pass, node.crash_at_install = None, False
-            if node.replica.up:
-                self.cluster.elections.reconnected(node)
-            else:
-                self.bring_back(node)
+            node.crashes.clear()
+            node.membership.reconnected()
+            self.bring_back(node)
         self.context.emit_all(self._going_on)
 
     def goes_on(self, fault: Fault, node: Node) -> bool:
@@ -92,15 +93,14 @@ class Faults:
         """Emits the event of a fault that begins at a replica; `detail` is for people."""
         self.context.emit(FaultInjected(replica, fault.kind, detail))
 
-    def wait(self, node: Node, moment: str | int, fault: Fault, life: Life) -> None:
-        """Lets a fault wait for a moment of a replica's work."""
-        self._waiting[node.name, moment] = fault, life
+    def plan(self, fault: Fault, node: Node, moment: str | int, life: Life) -> None:
+        """Plans a crash for a moment of a replica's next pass, or before its next install."""
 
-    def _at_last(self, name: str, moment: str | int) -> None:
-        """Begins the fault that waited for this moment at a replica."""
-        fault, life = self._waiting[name, moment]
-        next(life)
-        self._processes.start(self._last(fault, self.cluster.nodes[name], life))
+        def happen() -> None:
+            next(life)
+            self._processes.start(self._last(fault, node, life))
+
+        node.crashes["install" if moment == "install" else "pass"] = PlannedCrash(moment, happen)
 
     def bring_back(self, node: Node) -> None:
         """Restarts a replica that is down."""

@@ -202,14 +202,14 @@ class Fetcher:
         if response.error in (NO_ERROR, ErrorCode.SNAPSHOT_NOT_FOUND):
             broker.heard_ms = broker.context.now_ms
             self.fetched = True
-        crashes = broker.crash_at_install
+        crash = broker.crashes.get("install")
         result = receive_snapshot_chunk(
-            broker.replica, response, rules=broker.rules, crash_before_install=crashes
+            broker.replica, response, rules=broker.rules, crash_before_install=crash is not None
         )
         broker.context.emit_all(result.events)
-        if crashes and result.complete:
-            broker.crash_at_install = False
-            broker.context.crash(broker.name, "install")
+        if crash is not None and result.complete:
+            del broker.crashes["install"]
+            crash.happen()
         elif result.installed:
             self._loader.begin()
         return 0 if result.events else self._retry_ms

@@ -51,9 +51,11 @@ class IsrMembership(Membership):
         node = self._node
         node.send(CONTROLLER, BrokerRegistrationRequest(node.name, node.incarnation))
 
-    def send_heartbeat(self) -> None:
-        """Sends a heartbeat to the controller, or a registration while that is not answered."""
+    def reconnected(self) -> None:
+        """Sends a heartbeat, to learn what was decided, or the registration while it is open."""
         node = self._node
+        if not node.replica.up:
+            return
         if self._registered == node.incarnation:
             node.send(CONTROLLER, BrokerHeartbeatRequest(node.name, node.incarnation))
         else:

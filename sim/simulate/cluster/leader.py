@@ -5,7 +5,9 @@ Source: DelayedOperationPurgatory.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
@@ -24,6 +26,7 @@ from sim.protocol.replication.leader import (
 )
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.overdue import is_of_an_older_session
+from sim.protocol.replication.produce import AT_ONCE, ProduceResult
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.waiting import ProcessGroup
 
@@ -71,20 +74,19 @@ Acknowledgement = tuple[int, str, Any, Acknowledged | None]
 event of the acknowledged batch; None for the end of a transaction."""
 
 
+@dataclass(slots=True, eq=False)
 class FollowerProgress:
     """A leader's knowledge of a follower, without how far behind it is (`FetchTimes`).
 
     Attributes:
-        contact_ms: Time of its last request.
+        contact_ms: Time of its last request; at first that of the election.
         replica_epoch: Its newest incarnation that the leader has heard of (KIP-903).
         newest: The highest number of its fetches in that incarnation.
     """
 
-    def __init__(self, now_ms: int) -> None:
-        """Starts when the leader does."""
-        self.contact_ms = now_ms
-        self.replica_epoch = 0
-        self.newest = 0
+    contact_ms: int
+    replica_epoch: int = 0
+    newest: int = 0
 
 
 class LeaderState:
@@ -97,7 +99,8 @@ class LeaderState:
 
     Attributes:
         epoch: The epoch.
-        progress: Knowledge of each follower by its name.
+        progress: Knowledge of each follower by its name; that of a later replica starts when it
+            is asked for.
         fetches: Fetches of followers that wait.
         processes: Processes that last as long as it leads.
     """
@@ -105,11 +108,13 @@ class LeaderState:
     def __init__(self, broker: Broker, epoch: int, replicas: Iterable[str]) -> None:
         """Starts when the leader is elected; `replicas` are the names of possible followers."""
         context = broker.context
-        now_ms = broker.context.now_ms
         self._broker = broker
         self.epoch = epoch
-        trust_the_in_sync(broker.replica, now_ms=now_ms)
-        self.progress = {name: FollowerProgress(now_ms) for name in replicas if name != broker.name}
+        trust_the_in_sync(broker.replica, now_ms=context.now_ms)
+        self.progress = defaultdict[str, FollowerProgress](lambda: FollowerProgress(context.now_ms))
+        for name in replicas:
+            if name != broker.name:
+                self.note_contact(name)
         self.fetches = Delayed[FetchRequest](broker.env, self._answer)
         self.processes = ProcessGroup(broker.env)
         self._acknowledgements: list[Acknowledgement] = []
@@ -139,35 +144,30 @@ class LeaderState:
             self._acknowledgements = [one for one in waiting if one[0] >= committed]
             for last_offset, client, response, acknowledged in waiting:
                 if last_offset < committed:
-                    self.answer_client(client, response, acknowledged)
+                    self._answer_client(client, response, acknowledged)
         if self._announces_commits:
             self.wake()
 
-    def answer_client(self, client: str, response: Any, acknowledged: Acknowledged | None) -> None:
+    def _answer_client(self, client: str, response: Any, acknowledged: Acknowledged | None) -> None:
         """Answers a client now, and emits the event of the batch that the answer acknowledges."""
         if acknowledged is not None:
             self._broker.context.emit(acknowledged)
         self._broker.send(client, response)
 
     def acknowledge(
-        self,
-        last_offset: int,
-        client: str,
-        response: Any,
-        acknowledged: Acknowledged | None,
-        *,
-        after: Sequence[Event] = (),
+        self, write: ProduceResult, client: str, response: Any, acknowledged: Acknowledged | None
     ) -> None:
-        """Answers a client when everything up to an offset (inclusive) is committed.
+        """Emits the events of a write, and answers the client when the answer is due.
 
-        That may be so already, or by the events `after`, which are emitted before the answer. If
-        the leadership ends first, there is no answer.
+        If the leadership ends first, there is no answer.
         """
-        if last_offset < self._broker.replica.log.high_watermark and not after:
-            self.answer_client(client, response, acknowledged)
-            return
-        self._acknowledgements.append((last_offset, client, response, acknowledged))
-        self.react(after)
+        committed = self._broker.replica.log.high_watermark
+        if write.due_above == AT_ONCE or (write.due_above < committed and not write.events):
+            self.react(write.events)
+            self._answer_client(client, response, acknowledged)
+        else:
+            self._acknowledgements.append((write.due_above, client, response, acknowledged))
+            self.react(write.events)
 
     def count_over(self, voters: tuple[str, ...]) -> None:
         """Counts majorities over other voters from now on, which may commit records."""
@@ -183,7 +183,7 @@ class LeaderState:
         """
         broker = self._broker
         name = request.follower
-        progress = self.progress.get(name) or self._first_progress(name)
+        progress = self.progress[name]
         if request.replica_epoch < progress.replica_epoch:
             return False
         replica, rules = broker.replica, broker.rules
@@ -224,8 +224,8 @@ class LeaderState:
         It does not wait, since it would take the later one's place, and is not answered, since the
         follower has closed that connection.
         """
-        broker, progress = self._broker, self.progress.get(request.follower)
-        if progress is None or request.correlation_id > progress.newest:
+        broker, progress = self._broker, self.progress[request.follower]
+        if request.correlation_id > progress.newest:
             return False
         life = progress.replica_epoch
         if request.replica_epoch >= life and not is_of_an_older_session(
@@ -240,9 +240,7 @@ class LeaderState:
 
     def note_contact(self, follower: str) -> None:
         """Notes a request of a follower that says nothing about its position."""
-        progress = self.progress.get(follower)
-        if progress is not None:
-            progress.contact_ms = self._broker.context.now_ms
+        self.progress[follower].contact_ms = self._broker.context.now_ms
 
     def forget(self, follower: str, replica_epoch: int) -> None:
         """Forgets what a follower acknowledged before incarnation `replica_epoch`.
@@ -253,13 +251,8 @@ class LeaderState:
         if leadership is not None:
             leadership.positions.pop(follower, None)
         self.fetches.waiting.pop(follower, None)
-        progress = self.progress.get(follower) or self._first_progress(follower)
+        progress = self.progress[follower]
         progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
-
-    def _first_progress(self, follower: str) -> FollowerProgress:
-        """Starts the progress of a replica that joined after the election."""
-        progress = self.progress[follower] = FollowerProgress(self._broker.context.now_ms)
-        return progress
 
     def end(self) -> None:
         """Ends the leadership: requests that wait here get no answer."""

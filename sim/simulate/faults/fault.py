@@ -72,31 +72,13 @@ class Fault(ABC):
         """Moment of the target's work that it waits for; None: it happens at its time."""
         return None
 
-    def strike(self, faults: Any) -> tuple[Any, Life] | None:
-        """Begins the fault, if its target is there and up or need not be.
-
-        Returns:
-            The node and the fault in progress; None if nothing lasts from now on.
-
-        Args:
-            faults: The faults of the running cluster, a `sim.simulate.cluster.faults.Faults` (the
-                data of a scenario imports nothing of a cluster).
-        """
-        node = faults.target_of(self)
-        if self.needs_target_up and (node is None or not node.replica.up):
-            return None
-        life = self.happen(faults, node)
-        if life is None:
-            return None
-        next(life)
-        return node, life
-
     @abstractmethod
     def happen(self, faults: Any, node: Any) -> Life | None:
         """Begins the fault; returns the fault in progress, if it lasts.
 
         Args:
-            faults: As in `strike`.
+            faults: The faults of the running cluster, a `sim.simulate.cluster.faults.Faults` (the
+                data of a scenario imports nothing of a cluster).
             node: The target in the cluster, `sim.simulate.cluster.node.Node`; None without one,
                 which only a kind is given that does not need its target up.
         """

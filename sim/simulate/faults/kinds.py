@@ -81,11 +81,7 @@ class Crash(Fault):
         """Crashes now, or at a moment of the next cleaning pass, or of the next snapshot."""
         if self.during is None:
             return self._go_down(faults, node)
-        if self.during == "install":
-            node.crash_at_install = True
-        else:
-            node.crash_in_pass = self.during
-        faults.wait(node, self.during, self, self._go_down(faults, node))
+        faults.plan(self, node, self.during, self._go_down(faults, node))
         return None
 
     def _go_down(self, faults: Faults, node: Node) -> Life:
@@ -182,7 +178,7 @@ class Partition(Fault):
         faults.cluster.elections.cut_off(node)
         yield
         faults.context.network.mend(links)
-        faults.cluster.elections.reconnected(node)
+        node.membership.reconnected()
 
 
 @dataclass(frozen=True, slots=True)
