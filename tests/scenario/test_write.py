@@ -160,10 +160,6 @@ def test_a_file_of_changes_is_found_from_the_folder_of_the_scenario(tmp_path: Pa
     ("scenario", "named"),
     [
         (
-            Scenario("x", last_rounds=1),
-            "scenario: last_rounds: 1 round of 86400000 ms (delete.retention.ms) takes",
-        ),
-        (
             Scenario("x", faults=(Crash(3, "r1"),)),
             "scenario: faults[0].for_ms: missing",
         ),

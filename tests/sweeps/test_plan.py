@@ -8,9 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from sim.errors import BadInput
-from sim.files.yaml_text import parse_yaml
 from sim.study.sweep.folder import describe
-from sim.study.sweep.plan import Plan, load_plan, number_runs, plan_in
+from sim.study.sweep.plan import Plan, load_plan, number_runs
 from tests.sweeps.fakes import plan
 
 HEAD = """\
@@ -85,23 +84,6 @@ def test_every_rule_that_some_rule_set_names_is_a_column_of_all() -> None:
 def test_a_plan_that_means_nothing_is_refused(wrong: dict[str, object], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         plan(**wrong)
-
-
-def test_last_rounds_that_wait_for_a_day_are_refused_before_a_case_runs() -> None:
-    retained = "rule_sets:\n  - {fix: none}\n  - {fix: none, delete_retention_ms: 500}\n"
-    text = (
-        "format: replog-sweep/1\ntitle: t\nsource: s\ncount: 4\nseed: 1\n"
-        f"generate: {{mix: reference, last_rounds: 0.5}}\n{retained}"
-    )
-    with pytest.raises(
-        BadInput, match=r"^p.yaml:6: generate.last_rounds: case \d, rule set "
-    ) as told:
-        plan_in(parse_yaml(text, "p.yaml"))
-    assert "3 rounds of 86400000 ms (delete.retention.ms) take " in str(told.value)
-    assert "above limits.max_events, 200000; make delete.retention.ms shorter" in str(told.value)
-
-    assert plan_in(parse_yaml(text.replace("{fix: none}", "{delete_retention_ms: 9}"), "p.yaml"))
-    assert plan_in(parse_yaml(text.replace("last_rounds: 0.5", "last_rounds: 0.0"), "p.yaml"))
 
 
 def test_clients_of_two_versions_need_rules_that_know_the_flag() -> None:

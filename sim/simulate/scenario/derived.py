@@ -7,9 +7,6 @@ late: at rest, state is judged by the newest strategy over all records that were
 KIP-280 says of a change only that compacted records stay removed. So before that a record may be
 missing if another one beats it under any strategy that was in force on some replica. Migrations are
 checked for losses that an older strategy allows and the newest does not.
-
-During the wait of a last round cleaners look at their logs and followers fetch. With the default
-retention of a day these events alone are more than a run may have.
 """
 
 from __future__ import annotations
@@ -22,9 +19,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from sim.files.limits import DURATION
 from sim.protocol.rules import Rules
-from sim.simulate.faults.kinds import RemoveReplica, Roll
+from sim.simulate.faults.kinds import Roll
 from sim.simulate.scenario.model import (
     Applications,
     LateMessages,
@@ -192,38 +188,3 @@ def round_wait(rules: Rules, topic: Topic) -> RoundWait:
         RoundWait(topic.min_compaction_lag_ms, "min.compaction.lag.ms"),
     )
     return max(waits, key=lambda wait: wait.ms)
-
-
-def too_long_at_rest(scenario: Scenario) -> str | None:
-    """Message that the last rounds take too many events; None when they may have enough."""
-    wait = round_wait(scenario.rules, scenario.topic)
-    all_ms = scenario.last_rounds * wait.ms
-    several = scenario.last_rounds > 1
-    rounds = f"{scenario.last_rounds} round{'s' if several else ''} of {wait.ms} ms"
-    if all_ms > DURATION.most:
-        verb = "are" if several else "is"
-        return f"{rounds} {verb} more than {DURATION.most} ms ({DURATION.name})"
-    least, most = _least_events(scenario, all_ms), scenario.limits.max_events
-    if least <= most:
-        return None
-    verb = "take" if several else "takes"
-    return (
-        f"{rounds} ({wait.setting}) {verb} {least} simulator events or more, above "
-        f"limits.max_events, {most}; make {wait.setting} shorter"
-    )
-
-
-def _least_events(scenario: Scenario, wait_ms: int) -> int:
-    """Number of cleaner looks, fetches and answers in a time without faults.
-
-    Replicas that a fault may have removed before, the busiest ones, are left out.
-    """
-    network, rules = scenario.network, scenario.rules
-    gone = sum(isinstance(fault, RemoveReplica) for fault in scenario.faults)
-    kept = max(1, len(scenario.replicas) - gone)
-    backoffs = [replica.cleaner_backoff_ms for replica in scenario.replicas]
-    looks = sorted(0 if backoff is None else wait_ms // backoff for backoff in backoffs)
-    latencies = [network.latency_ms, *(link.latency_ms for link in network.links)]
-    answered_ms = scenario.timers.fetch_wait_ms + 2 * max(1, *(longest for _, longest in latencies))
-    cleaners = 0 if rules.cleaner.cleanup == "snapshot" else sum(looks[:kept])
-    return cleaners + 2 * (kept - 1) * (wait_ms // answered_ms)

@@ -43,10 +43,6 @@ from sim.study.sweep.plan_matrix import Environment, case_seed, changed, environ
 from sim.study.sweep.wording import drawn
 
 PRESET = "preset"
-_CASES_ASKED, _CASES_DRAWN = 200, 3
-"""In a plan with last rounds, numbers of cases that are asked for some, and that are drawn."""
-_SHORT_MS = 10_000
-"""Longest `delete_retention_ms` that any case at rest can wait for."""
 FLAG_MARKS = ("magic", "flag")
 """Values of `tombstone_mark` with which a plan may have `mixed_clients`: by the format, and with
 cleaners that know the flag alone."""
@@ -242,10 +238,7 @@ def plan_in(document: Document) -> Plan:
 
     Raises BadInput as `load_plan` does.
     """
-    plan = read_plan(document, PLAN_FORMAT, Plan)
-    if problem := _never_at_rest(number_runs(plan)):
-        raise BadInput(document.problem(("generate", "last_rounds"), problem))
-    return plan
+    return read_plan(document, PLAN_FORMAT, Plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,31 +319,6 @@ def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None
         raise BadInput(f"seed {first}: a seed is between 0 and {SEED.most}")
     environments = environments_of(plan.generate, plan.environments)
     return Sweep(plan, first, cases, _rule_sets(plan), environments)
-
-
-def _never_at_rest(sweep: Sweep) -> str | None:
-    """Message about a case that cannot end, since its last rounds wait too long; None without one.
-
-    By default a tombstone is retained for a day.
-    """
-    longest = [one for one in sweep.rule_sets if one.rules.topic.delete_retention_ms > _SHORT_MS]
-    if not longest or not any(one.mix.last_rounds for one in sweep.environments):
-        return None
-    from sim.simulate.scenario.derived import too_long_at_rest
-    from sim.simulate.scenario.generate.scenario import generate, last_rounds_of
-
-    cases = [
-        case_id
-        for case_id in range(min(sweep.count, _CASES_ASKED))
-        if last_rounds_of(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
-    ]
-    for case_id in cases[:_CASES_DRAWN]:
-        scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
-        for rule_set in longest:
-            problem = too_long_at_rest(scenario.with_rules(rule_set.rules))
-            if problem is not None:
-                return f"case {case_id}, rule set {rule_set.label}: {problem}"
-    return None
 
 
 def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:

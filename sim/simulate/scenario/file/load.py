@@ -24,7 +24,6 @@ from sim.files.models import check_size, shaped
 from sim.files.reading import head_of, read_document
 from sim.protocol.rules import PRESETS, Rules
 from sim.protocol.rules.rules import DEFAULTS
-from sim.simulate.scenario.derived import too_long_at_rest
 from sim.simulate.scenario.file.configs import (
     conflicts,
     lags_at_odds,
@@ -244,7 +243,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     if contradiction := lags_at_odds(file.topic, file.broker):
         report(*contradiction)
     _check_network(file.network, names, report)
-    scenario = Scenario(
+    return Scenario(
         id=file.id or one_line(path.stem),
         title=file.title,
         source=file.source,
@@ -271,9 +270,6 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
             *(f"broker.{name}" for name in unread(file.broker)),
         ),
     )
-    if problem := too_long_at_rest(scenario):
-        report(("last_rounds",), problem)
-    return scenario
 
 
 def _check_expectations(expect: Expect, report: Report) -> None:
@@ -379,7 +375,6 @@ _COMPARED_WITH = {
     ),
     "consumers": ("replicas",),
     "faults": ("replicas", "duration_ms"),
-    "last_rounds": ("rules", "topic"),
     "network": ("replicas",),
     "replicas": ("broker",),
     "rules": ("replicas",),

@@ -195,15 +195,10 @@ def generate(seed: int, mix: Mix) -> Scenario:
         consumers=draw_consumers(seed, mix, names),
         faults=draw_faults(seed, mix, replicas=names, idle=idle),
         snapshots=draw_snapshots(seed, mix),
-        last_rounds=last_rounds_of(seed, mix),
+        last_rounds=_LAST_ROUNDS if Draws(seed, "last rounds").happens(mix.last_rounds) else 0,
     )
     mixed = with_mixed_clients(seed, mix, scenario, producers=shape.producers)
     return with_header_mistakes(seed, mix, mixed)
-
-
-def last_rounds_of(seed: int, mix: Mix) -> int:
-    """Number of last rounds of cleaning that the scenario has at rest."""
-    return _LAST_ROUNDS if Draws(seed, "last rounds").happens(mix.last_rounds) else 0
 
 
 def targeted_faults_of(seed: int, mix: Mix) -> tuple[str, ...]:
