@@ -209,6 +209,12 @@ class Versions(NamedTuple):
         """The magic in which it appends what producers send."""
         return 1 if (self.message_format or self.software) == OLD else MAGIC_FLAG
 
+    @property
+    def given(self) -> dict[str, str]:
+        """The settings that are given, by their names in `VERSION_SETTINGS`."""
+        pairs = zip(VERSION_SETTINGS, self, strict=True)
+        return {name: value for name, value in pairs if value is not None}
+
     def with_settings(self, settings: Mapping[str, object]) -> Versions:
         """These versions with those that `settings` names by `VERSION_SETTINGS`."""
         given = [settings.get(name, old) for name, old in zip(VERSION_SETTINGS, self, strict=True)]

@@ -124,6 +124,21 @@ def write_checkpoint_anew(replica: Replica, *, now_ms: int) -> None:
     replica.last_cleaning = (cleaned_end, now_ms) if cleaned_end > 0 else None
 
 
+def legacy_horizon_ms(replica: Replica, *, rules: Rules) -> int | None:
+    """The horizon before KIP-534: when the last clean segment changed, minus the retention.
+
+    Source: LogCleaner.clean in 2.8.
+
+    Returns:
+        The horizon in ms; None when nothing is clean yet, or under other rules.
+    """
+    cleaner, dirty = rules.cleaner, replica.first_dirty_offset
+    if "last_modified" not in (cleaner.tombstone_removal, cleaner.unstamped_tombstones):
+        return None
+    clean = [segment for segment in replica.log.segments if segment.base_offset < dirty]
+    return clean[-1].last_modified_ms - rules.topic.delete_retention_ms if clean else None
+
+
 class Cleaner:
     """The cleaner of replicas under certain rules, which are looked up once, here.
 

@@ -17,9 +17,13 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from sim.protocol.compaction.tombstones import HORIZON_HEADER, without_record_horizon
+from sim.protocol.compaction.tombstones import (
+    HORIZON_HEADER,
+    TOMBSTONE_MARKS,
+    without_record_horizon,
+)
 from sim.protocol.compaction.transactions import aborted_in
-from sim.protocol.events import Event, ReadingEnded
+from sim.protocol.events import Event, ReadingEnded, Understood
 from sim.protocol.events.logs import ResetCause
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log, Record
 from sim.protocol.log.formats import MAGIC_FLAG, Versions
@@ -307,6 +311,27 @@ def receive_consumer_fetch(
     else:
         given = [batch for batch in batches if batch.control is None]
     return Fetched(start=start, end=response.end, batches=tuple(given), reset=reset)
+
+
+def understood(
+    consumer: str, replica: str, given: Sequence[Record], *, by_flag: bool, rules: Rules
+) -> Understood:
+    """The event of keyed records from `replica` as a consumer understands them.
+
+    A client that goes by the flag recognises a delete by it in magic 2, and by the null value in
+    older formats; where the mark is a header, it asks for the header. Other clients go by the null
+    value.
+    """
+    in_header = rules.cleaner.tombstone_mark == "header"
+    mark = ("header" if in_header else "magic") if by_flag else "null_value"
+    is_delete = TOMBSTONE_MARKS[mark]
+    keyed = [record for record in given if record.key is not None]
+    return Understood(
+        replica,
+        consumer,
+        tuple([record for record in keyed if not is_delete(record)]),
+        tuple([record for record in keyed if is_delete(record)]),
+    )
 
 
 def _reset_by(offset: int, response: ConsumerFetchResponse) -> ResetCause | None:

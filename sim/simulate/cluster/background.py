@@ -15,6 +15,7 @@ from sim.protocol.replication.cleaning import (
     Cleaner,
     CleaningResult,
     delete_old_segments,
+    legacy_horizon_ms,
     stable_offset,
 )
 from sim.simulate.cluster.broker import Broker
@@ -161,7 +162,7 @@ class BackgroundTasks:
             map_capacity=None if rescan else self._map_capacity(),
             max_message_bytes=self._topic.max_message_bytes,
             removal_limit=limit,
-            legacy_horizon_ms=self._legacy_horizon_ms(),
+            legacy_horizon_ms=legacy_horizon_ms(broker.replica, rules=rules),
             crash_during=crash_during,
         )
 
@@ -172,16 +173,3 @@ class BackgroundTasks:
             return None
         size, load = topic.dedupe_buffer_bytes, topic.dedupe_load_factor
         return max(1, map_capacity(size, load, self._cleaner.policy.strategy))
-
-    def _legacy_horizon_ms(self) -> int | None:
-        """The horizon before KIP-534: when the last clean segment changed, minus the retention.
-
-        Source: LogCleaner.clean in 2.8. None when nothing is clean yet, or under other rules.
-        """
-        rules, replica = self._broker.rules, self._broker.replica
-        cleaner = rules.cleaner
-        if "last_modified" not in (cleaner.tombstone_removal, cleaner.unstamped_tombstones):
-            return None
-        dirty = replica.first_dirty_offset
-        clean = [segment for segment in replica.log.segments if segment.base_offset < dirty]
-        return clean[-1].last_modified_ms - rules.topic.delete_retention_ms if clean else None

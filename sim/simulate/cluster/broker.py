@@ -10,7 +10,7 @@ from simpy.events import ProcessGenerator
 
 from sim.protocol.events import Event
 from sim.protocol.log import Log
-from sim.protocol.log.formats import OLD, VERSION_SETTINGS, Versions
+from sim.protocol.log.formats import OLD, Versions
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.context import Context
@@ -118,13 +118,8 @@ class Broker(ABC):
 
     def own_settings(self) -> tuple[tuple[str, str], ...]:
         """Names and values of its versions, and of the rules that differ from the scenario's."""
-        found: dict[str, object] = {**self._settings.differing_from(self.context.rules)}
-        if self.versions is not None:
-            found |= {
-                name: value
-                for name, value in zip(VERSION_SETTINGS, self.versions, strict=True)
-                if value is not None
-            }
+        versions = {} if self.versions is None else self.versions.given
+        found = {**self._settings.differing_from(self.context.rules), **versions}
         return tuple([(name, str(value)) for name, value in found.items()])
 
     def configure(self, settings: Settings) -> None:

@@ -17,16 +17,8 @@ from simpy.events import ProcessGenerator
 
 from sim.files.changes import read_changes
 from sim.protocol.events import Acknowledged
-from sim.protocol.replication.messages import (
-    ACKS_ALL,
-    NO_ERROR,
-    ConsumerFetchRequest,
-    ConsumerFetchResponse,
-    ErrorCode,
-    ProduceRequest,
-    ProduceResponse,
-    WriteTxnMarkersRequest,
-)
+from sim.protocol.replication import messages as of
+from sim.protocol.replication.messages import ACKS_ALL, NO_ERROR, ErrorCode
 from sim.protocol.replication.produce import ProduceResult, produce, write_marker
 from sim.protocol.replication.reading import answer_consumer_fetch
 from sim.simulate.cluster.broker import Broker
@@ -145,7 +137,7 @@ def _batches_of(source: TraceSource, number: int) -> Iterator[Decision]:
         yield sends, None, headers if any(headers) else ()
 
 
-def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceRequest) -> None:
+def receive_produce(broker: Broker, state: LeaderState | None, request: of.ProduceRequest) -> None:
     """Writes a batch of a producer, or answers with the reason why not."""
     context = broker.context
     result = produce(
@@ -170,7 +162,7 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
 
 
 def receive_marker(
-    broker: Broker, state: LeaderState | None, request: WriteTxnMarkersRequest
+    broker: Broker, state: LeaderState | None, request: of.WriteTxnMarkersRequest
 ) -> None:
     """Writes the end of a transaction, or answers with the reason why not."""
     result = write_marker(
@@ -187,7 +179,7 @@ def receive_marker(
 def _finish(
     broker: Broker,
     state: LeaderState | None,
-    request: ProduceRequest | WriteTxnMarkersRequest,
+    request: of.ProduceRequest | of.WriteTxnMarkersRequest,
     result: ProduceResult,
     acknowledged: Acknowledged | None,
 ) -> None:
@@ -196,7 +188,7 @@ def _finish(
     `acknowledged` is the event of a positive answer; None for the end of a transaction.
     """
     context, client, error = broker.context, request.client_id, result.error
-    response = ProduceResponse(error, request.correlation_id)
+    response = of.ProduceResponse(error, request.correlation_id)
     context.next_uid += result.uids_used
     if error is not NO_ERROR or state is None:
         context.emit_all(result.events)
@@ -208,20 +200,15 @@ def _finish(
         state.wake()
 
 
-class ConsumerFetches:
-    """The fetches of consumers at one replica.
-
-    Attributes:
-        waiting: Name of a consumer -> its fetch that waits.
-    """
+class ConsumerFetches(Delayed[of.ConsumerFetchRequest]):
+    """The fetches of consumers at one replica, some of which wait."""
 
     def __init__(self, broker: Broker) -> None:
         """Starts without fetches that wait."""
+        super().__init__(broker.env, self._answer_all)
         self._broker = broker
-        self._delayed = Delayed[ConsumerFetchRequest](broker.env, self._answer_all)
-        self.waiting = self._delayed.waiting
 
-    def receive(self, request: ConsumerFetchRequest) -> None:
+    def receive(self, request: of.ConsumerFetchRequest) -> None:
         """Answers a fetch at once, or lets it wait until there is something to read."""
         client = request.client_id
         waiting = self.waiting.pop(client, None)
@@ -230,11 +217,11 @@ class ConsumerFetches:
             return
         response = self.answer(request)
         if request.max_wait_ms and _finds_nothing(request, response):
-            self._delayed.hold(client, request, request.max_wait_ms)
+            self.hold(client, request, request.max_wait_ms)
         else:
             self._broker.send(client, response)
 
-    def answer(self, request: ConsumerFetchRequest) -> ConsumerFetchResponse:
+    def answer(self, request: of.ConsumerFetchRequest) -> of.ConsumerFetchResponse:
         """The answer to a fetch with the batches that can be read now."""
         broker = self._broker
         answered = answer_consumer_fetch(
@@ -248,7 +235,7 @@ class ConsumerFetches:
             broker.context.emit_all(answered.events)
         return answered.response
 
-    def _answer_all(self, requests: Iterable[ConsumerFetchRequest]) -> None:
+    def _answer_all(self, requests: Iterable[of.ConsumerFetchRequest]) -> None:
         for request in requests:
             self._broker.send(request.client_id, self.answer(request))
 
@@ -268,6 +255,6 @@ class ConsumerFetches:
         self.waiting.clear()
 
 
-def _finds_nothing(request: ConsumerFetchRequest, response: ConsumerFetchResponse) -> bool:
+def _finds_nothing(request: of.ConsumerFetchRequest, response: of.ConsumerFetchResponse) -> bool:
     """True when an answer has neither records nor another position."""
     return not response.batches and response.error is NO_ERROR and response.start == request.offset

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from simpy import Event
 from simpy.events import ProcessGenerator
 
-from sim.protocol.compaction import TOMBSTONE_MARKS
-from sim.protocol.events import Consumed, ConsumerReset, Understood
+from sim.protocol.events import Consumed, ConsumerReset
 from sim.protocol.log import Record
 from sim.protocol.replication.messages import (
     NO_ERROR,
@@ -27,6 +26,7 @@ from sim.protocol.replication.reading import (
     as_read,
     consumer_request,
     receive_consumer_fetch,
+    understood,
 )
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.context import Context
@@ -216,17 +216,8 @@ class Consumer:
             )
         )
         if self.client is not None:
-            context.emit(understood(self.name, replica, given, mark=self._mark()))
-
-    def _mark(self) -> str:
-        """The mark by which the consumer recognises a delete (a key of `TOMBSTONE_MARKS`).
-
-        A client of version 3 that goes by the flag recognises it in magic 2, and the null value in
-        older formats; where the mark is a header, it asks for the header.
-        """
-        if self.client == 2 or self._spec.deletes_by != "flag":
-            return "null_value"
-        return "header" if self._rules.cleaner.tombstone_mark == "header" else "magic"
+            by_flag = self.client != 2 and self._spec.deletes_by == "flag"
+            context.emit(understood(self.name, replica, given, by_flag=by_flag, rules=self._rules))
 
     def _finish(self, replica: str, goal: ReadingGoal) -> None:
         self._done = True
@@ -248,15 +239,3 @@ class Consumer:
                 break
         if self._goal is not None and not self._done:
             self._finish(replica, self._goal)
-
-
-def understood(consumer: str, replica: str, given: Sequence[Record], *, mark: str) -> Understood:
-    """The event of keyed records from `replica` as a consumer understands them by `mark`."""
-    is_delete = TOMBSTONE_MARKS[mark]
-    keyed = [record for record in given if record.key is not None]
-    return Understood(
-        replica,
-        consumer,
-        tuple(record for record in keyed if not is_delete(record)),
-        tuple(record for record in keyed if is_delete(record)),
-    )

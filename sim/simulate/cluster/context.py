@@ -89,20 +89,16 @@ class Context:
         self.network = self._network()
         topic = scenario.topic
         bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
-        self.log_config = log_config(
-            self.rules,
-            LogConfig(
-                topic.segment_bytes,
-                min(bounds, default=None),
-                aligned=True,
-                flush_messages=topic.flush_messages
-                if self.rules.storage.flush == "interval"
-                else None,
-                time_index_bytes=self.rules.topic.index_interval_bytes
-                if topic.min_compaction_lag_ms or topic.retention_ms is not None
-                else None,
-            ),
+        flushes = self.rules.storage.flush == "interval"
+        by_time = topic.min_compaction_lag_ms or topic.retention_ms is not None
+        config = LogConfig(
+            topic.segment_bytes,
+            min(bounds, default=None),
+            aligned=True,
+            flush_messages=topic.flush_messages if flushes else None,
+            time_index_bytes=self.rules.topic.index_interval_bytes if by_time else None,
         )
+        self.log_config = log_config(self.rules, config)
         self.retention = (
             Retention(topic.retention_ms, topic.retention_bytes) if topic.deletes else None
         )

@@ -21,6 +21,7 @@ from simpy.events import ProcessGenerator
 
 from sim.protocol.events import UncleanElection
 from sim.protocol.events.cluster import ADMINISTRATOR, ANY_REPLICA, LAST_KNOWN_LEADER
+from sim.protocol.replication import messages as of
 from sim.protocol.replication.elections import (
     alone_in_sync,
     alter_partition,
@@ -29,13 +30,7 @@ from sim.protocol.replication.elections import (
     led_by,
     with_isr,
 )
-from sim.protocol.replication.messages import (
-    AlterPartitionRequest,
-    BrokerHeartbeatRequest,
-    BrokerRegistrationRequest,
-    LeaderAndIsrRequest,
-    PartitionState,
-)
+from sim.protocol.replication.messages import PartitionState
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.waiting import ProcessGroup
@@ -67,9 +62,9 @@ class Controller:
         self._incarnations: dict[str, int] = {}
         self._sessions = defaultdict[str, ProcessGroup](lambda: ProcessGroup(context.env))
         self._handlers: dict[type, Callable[[Any], None]] = {
-            BrokerRegistrationRequest: self._register,
-            BrokerHeartbeatRequest: self._heartbeat,
-            AlterPartitionRequest: self._alter,
+            of.BrokerRegistrationRequest: self._register,
+            of.BrokerHeartbeatRequest: self._heartbeat,
+            of.AlterPartitionRequest: self._alter,
         }
 
     def start(self, names: tuple[str, ...]) -> None:
@@ -104,7 +99,7 @@ class Controller:
         epochs = tuple(self._incarnations.get(name, 0) for name in eligible)
         return replace(self.state, eligible=eligible, eligible_epochs=epochs)
 
-    def _register(self, request: BrokerRegistrationRequest) -> None:
+    def _register(self, request: of.BrokerRegistrationRequest) -> None:
         """Registers a broker that has started; it joins the in-sync set when it has caught up."""
         name, incarnation = request.broker, request.incarnation
         known = self._incarnations.get(name)
@@ -113,7 +108,7 @@ class Controller:
         self._incarnations[name] = incarnation
         self._contact(name, fenced=(name,) if known not in (None, incarnation) else ())
 
-    def _heartbeat(self, request: BrokerHeartbeatRequest) -> None:
+    def _heartbeat(self, request: of.BrokerHeartbeatRequest) -> None:
         """Takes the heartbeat of a broker, which a partition may have kept back."""
         name = request.broker
         if request.incarnation != self._incarnations.get(name):
@@ -131,7 +126,11 @@ class Controller:
         self._change(state, fenced=fenced, unclean=fenced)
 
     def _change(
-        self, state: PartitionState, *, fenced: tuple[str, ...] = (), unclean: tuple[str, ...] = ()
+        self,
+        state: PartitionState,
+        *,
+        fenced: tuple[str, ...] = (),
+        unclean: tuple[str, ...] = (),
     ) -> None:
         """Changes the partition, elects a leader if there is none, and informs all brokers.
 
@@ -203,10 +202,10 @@ class Controller:
             self._inform(name)
 
     def _inform(self, name: str) -> None:
-        message = LeaderAndIsrRequest(self._incarnations[name], self.state)
+        message = of.LeaderAndIsrRequest(self._incarnations[name], self.state)
         self._network.send(CONTROLLER, name, message)
 
-    def _alter(self, request: AlterPartitionRequest) -> None:
+    def _alter(self, request: of.AlterPartitionRequest) -> None:
         """Accepts another in-sync set from the leader, or not, and answers with the state."""
         self._set(alter_partition(self.state, request, rules=self._rules))
         if request.leader in self._incarnations:

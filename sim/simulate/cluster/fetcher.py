@@ -12,28 +12,19 @@ from typing import Any
 from msgspec.structs import replace
 from simpy.events import ProcessGenerator
 
+from sim.protocol.replication import messages as of
 from sim.protocol.replication.cleaning import take_log_start
 from sim.protocol.replication.follower import fetch_request, receive_fetch
-from sim.protocol.replication.messages import (
-    NO_ERROR,
-    RECORDS,
-    ErrorCode,
-    FetchRequest,
-    FetchResponse,
-    FetchSnapshotRequest,
-    FetchSnapshotResponse,
-    OffsetsForLeaderEpochRequest,
-    OffsetsForLeaderEpochResponse,
-)
+from sim.protocol.replication.messages import NO_ERROR, RECORDS, ErrorCode
 from sim.protocol.replication.snapshots.fetch import receive_snapshot_chunk, snapshot_request
 from sim.protocol.replication.truncation import receive_offsets_for_leader_epoch, start_following
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.snapshot_tasks import StateLoader
 from sim.simulate.cluster.waiting import Patience, ProcessGroup
 
-Request = FetchRequest | FetchSnapshotRequest | OffsetsForLeaderEpochRequest
+Request = of.FetchRequest | of.FetchSnapshotRequest | of.OffsetsForLeaderEpochRequest
 """A request of a follower to a leader."""
-Response = FetchResponse | FetchSnapshotResponse | OffsetsForLeaderEpochResponse
+Response = of.FetchResponse | of.FetchSnapshotResponse | of.OffsetsForLeaderEpochResponse
 """A response of a leader to a follower."""
 
 
@@ -65,11 +56,11 @@ class Fetcher:
         self._patience = Patience(broker.env)
         self._answer = broker.env.event()
         self._first = 0
-        self._question: OffsetsForLeaderEpochRequest | None = None
+        self._question: of.OffsetsForLeaderEpochRequest | None = None
         self._takers: dict[type, Callable[[Any], int]] = {
-            FetchResponse: self._append,
-            FetchSnapshotResponse: self._take_chunk,
-            OffsetsForLeaderEpochResponse: self._truncate,
+            of.FetchResponse: self._append,
+            of.FetchSnapshotResponse: self._take_chunk,
+            of.OffsetsForLeaderEpochResponse: self._truncate,
         }
         scenario = broker.context.scenario
         timers = scenario.timers
@@ -121,7 +112,7 @@ class Fetcher:
         number, answer = response.correlation_id, self._answer
         if number != self.number:
             fenced = self._broker.rules.replication.response_fencing
-            if fenced or type(response) is not FetchResponse or number < self._first:
+            if fenced or type(response) is not of.FetchResponse or number < self._first:
                 return
         if not answer.triggered:
             answer.succeed(response)
@@ -163,7 +154,7 @@ class Fetcher:
         self.acknowledged = request.offset
         return request
 
-    def _truncate(self, response: OffsetsForLeaderEpochResponse) -> int:
+    def _truncate(self, response: of.OffsetsForLeaderEpochResponse) -> int:
         """Truncates the log to the end of an epoch; returns the pause in ms before the next."""
         question, broker = self._question, self._broker
         assert question is not None
@@ -176,7 +167,7 @@ class Fetcher:
         self._question = result.request
         return 0
 
-    def _append(self, response: FetchResponse) -> int:
+    def _append(self, response: of.FetchResponse) -> int:
         """Acts on the answer to a fetch; returns the pause in ms before the next request."""
         broker = self._broker
         result = receive_fetch(broker.replica, response, broker.rules, broker.now_ms)
@@ -196,7 +187,7 @@ class Fetcher:
                 return self._retry_ms
         return self.slow_ms
 
-    def _take_chunk(self, response: FetchSnapshotResponse) -> int:
+    def _take_chunk(self, response: of.FetchSnapshotResponse) -> int:
         """Takes a chunk of a snapshot, or an error; returns the pause in ms before the next."""
         broker = self._broker
         if response.error in (NO_ERROR, ErrorCode.SNAPSHOT_NOT_FOUND):

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from simpy.events import ProcessGenerator
 
+from sim.protocol.replication import messages as of
 from sim.protocol.replication.joining import caught_up_ms, is_caught_up, wait_for_joining
 from sim.protocol.replication.leader import (
     advance_high_watermark,
     expand_isr,
     may_join_isr,
     set_isr,
-)
-from sim.protocol.replication.messages import (
-    AlterPartitionRequest,
-    BrokerHeartbeatRequest,
-    BrokerRegistrationRequest,
-    LeaderAndIsrRequest,
-    PartitionState,
 )
 from sim.simulate.cluster.broker import Membership
 from sim.simulate.cluster.leader import LeaderState
@@ -42,14 +36,14 @@ class IsrMembership(Membership):
         self._lag_max_ms = node.context.scenario.timers.replica_lag_max_ms
         self._half_lag_ms = max(1, self._lag_max_ms // 2)
         self._registered = 0
-        self.state: PartitionState | None = None
+        self.state: of.PartitionState | None = None
         self.asked_ms: int | None = None
-        node.handlers[LeaderAndIsrRequest] = self._receive
+        node.handlers[of.LeaderAndIsrRequest] = self._receive
 
     def register(self) -> None:
         """Registers the broker, which has started, with the controller."""
         node = self._node
-        node.send(CONTROLLER, BrokerRegistrationRequest(node.name, node.incarnation))
+        node.send(CONTROLLER, of.BrokerRegistrationRequest(node.name, node.incarnation))
 
     def reconnected(self) -> None:
         """Sends a heartbeat, to learn what was decided, or the registration while it is open."""
@@ -57,7 +51,7 @@ class IsrMembership(Membership):
         if not node.replica.up:
             return
         if self._registered == node.incarnation:
-            node.send(CONTROLLER, BrokerHeartbeatRequest(node.name, node.incarnation))
+            node.send(CONTROLLER, of.BrokerHeartbeatRequest(node.name, node.incarnation))
         else:
             self.register()
 
@@ -66,7 +60,7 @@ class IsrMembership(Membership):
         self._node.fetcher.stop()
         self.register()
 
-    def _receive(self, message: LeaderAndIsrRequest) -> None:
+    def _receive(self, message: of.LeaderAndIsrRequest) -> None:
         """Acts on the controller's state, unless it is old or for an earlier incarnation."""
         node, state = self._node, message.state
         known = self.state
@@ -85,7 +79,7 @@ class IsrMembership(Membership):
                 node.resign()
                 fetcher.follow(state.leader, state.leader_epoch)
 
-    def _lead(self, state: PartitionState) -> None:
+    def _lead(self, state: of.PartitionState) -> None:
         node = self._node
         leader = node.leader
         if leader is None or leader.epoch != state.leader_epoch:
@@ -131,7 +125,7 @@ class IsrMembership(Membership):
         if leader is not None and state is not None:
             self._await(leader, state, leadership.isr)
 
-    def _is_eligible(self, leader: LeaderState, state: PartitionState, name: str) -> bool:
+    def _is_eligible(self, leader: LeaderState, state: of.PartitionState, name: str) -> bool:
         """True when a replica may join: not fenced, in the incarnation that the controller knows.
 
         Source: Partition.isReplicaIsrEligible.
@@ -141,7 +135,7 @@ class IsrMembership(Membership):
         epoch = state.eligible_epochs[state.eligible.index(name)]
         return leader.progress[name].replica_epoch == epoch
 
-    def _await(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
+    def _await(self, leader: LeaderState, state: of.PartitionState, isr: tuple[str, ...]) -> None:
         """Holds the high watermark back for those about to join `isr`, as the rules say."""
         node = self._node
         wait_for_joining(
@@ -184,8 +178,8 @@ class IsrMembership(Membership):
         caught_up = [caught_up_ms(leadership, name) for name in followers]
         return min(caught_up, default=now_ms) + limit_ms - now_ms
 
-    def _ask(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
+    def _ask(self, leader: LeaderState, state: of.PartitionState, isr: tuple[str, ...]) -> None:
         node = self._node
         self.asked_ms = node.context.now_ms
-        request = AlterPartitionRequest(node.name, leader.epoch, state.partition_epoch, isr)
+        request = of.AlterPartitionRequest(node.name, leader.epoch, state.partition_epoch, isr)
         node.send(CONTROLLER, request)

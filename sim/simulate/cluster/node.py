@@ -7,20 +7,10 @@ from functools import partial
 from typing import Any
 
 from sim.protocol.events import Event, LeaderResigned
+from sim.protocol.replication import messages as of
 from sim.protocol.replication.converting import speaks
 from sim.protocol.replication.elections import become_leader
 from sim.protocol.replication.leader import answer_fetch
-from sim.protocol.replication.messages import (
-    ConsumerFetchRequest,
-    FetchRequest,
-    FetchResponse,
-    FetchSnapshotRequest,
-    FetchSnapshotResponse,
-    OffsetsForLeaderEpochRequest,
-    OffsetsForLeaderEpochResponse,
-    ProduceRequest,
-    WriteTxnMarkersRequest,
-)
 from sim.protocol.replication.overdue import is_refused
 from sim.protocol.replication.recovery import (
     NONE_OLD,
@@ -66,15 +56,15 @@ class Node(Broker):
         self.background = BackgroundTasks(self)
         self.snapshots = SnapshotTasks(self, self.loader)
         self.handlers: dict[type, Callable[[Any], None]] = {
-            FetchRequest: self._fetch,
-            FetchResponse: self.fetcher.receive,
-            FetchSnapshotRequest: self._fetch_snapshot,
-            FetchSnapshotResponse: self.fetcher.receive,
-            OffsetsForLeaderEpochRequest: self._offsets_for_leader_epoch,
-            OffsetsForLeaderEpochResponse: self.fetcher.receive,
-            ProduceRequest: partial(self._write, receive_produce),
-            WriteTxnMarkersRequest: partial(self._write, receive_marker),
-            ConsumerFetchRequest: self.consumers.receive,
+            of.FetchRequest: self._fetch,
+            of.FetchResponse: self.fetcher.receive,
+            of.FetchSnapshotRequest: self._fetch_snapshot,
+            of.FetchSnapshotResponse: self.fetcher.receive,
+            of.OffsetsForLeaderEpochRequest: self._offsets_for_leader_epoch,
+            of.OffsetsForLeaderEpochResponse: self.fetcher.receive,
+            of.ProduceRequest: partial(self._write, receive_produce),
+            of.WriteTxnMarkersRequest: partial(self._write, receive_marker),
+            of.ConsumerFetchRequest: self.consumers.receive,
             Overdue: self._overdue,
         }
 
@@ -88,11 +78,15 @@ class Node(Broker):
         message, state = overdue.message, self.leader
         if is_refused(self.replica, message, rules=self.rules):
             return
-        if isinstance(message, FetchRequest) and state is not None and state.is_overtaken(message):
+        if (
+            isinstance(message, of.FetchRequest)
+            and state is not None
+            and state.is_overtaken(message)
+        ):
             return
         self.handlers[type(message)](message)
 
-    def _fetch(self, request: FetchRequest) -> None:
+    def _fetch(self, request: of.FetchRequest) -> None:
         """Answers a follower's fetch, unless the broker does not know its version."""
         if self.versions is not None and not speaks(self.versions, request.version):
             return
@@ -110,13 +104,13 @@ class Node(Broker):
         )
         self.send(request.follower, answered.response)
 
-    def _fetch_snapshot(self, request: FetchSnapshotRequest) -> None:
+    def _fetch_snapshot(self, request: of.FetchSnapshotRequest) -> None:
         response = answer_fetch_snapshot(self.replica, request, rules=self.rules)
         if self.leader is not None:
             self.leader.note_contact(request.follower)
         self.send(request.follower, response)
 
-    def _offsets_for_leader_epoch(self, request: OffsetsForLeaderEpochRequest) -> None:
+    def _offsets_for_leader_epoch(self, request: of.OffsetsForLeaderEpochRequest) -> None:
         response = answer_offsets_for_leader_epoch(self.replica, request, rules=self.rules)
         if self.leader is not None:
             self.leader.note_contact(request.replica)

@@ -19,15 +19,8 @@ from simpy.events import ProcessGenerator
 from sim.protocol.compaction.strategies import ENCODERS
 from sim.protocol.log import Record
 from sim.protocol.log.formats import TOMBSTONE_HEADER
-from sim.protocol.replication.messages import (
-    ACKS_ALL,
-    ACKS_LEADER,
-    NO_ERROR,
-    ErrorCode,
-    ProduceRequest,
-    ProduceResponse,
-    WriteTxnMarkersRequest,
-)
+from sim.protocol.replication import messages as of
+from sim.protocol.replication.messages import ACKS_ALL, ACKS_LEADER, NO_ERROR, ErrorCode
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.waiting import Patience
 from sim.simulate.scenario.model import EndTransaction, Send, SentHeader
@@ -63,7 +56,7 @@ class InFlightRequest:
         answer: Event that it waits for, whose value is the response; None: no answer in time.
     """
 
-    request: ProduceRequest | WriteTxnMarkersRequest
+    request: of.ProduceRequest | of.WriteTxnMarkersRequest
     transaction: int
     tries: int = 0
     asked: str | None = None
@@ -230,7 +223,7 @@ class Producer:
 
     def _has_tried_enough(self, flight: InFlightRequest) -> bool:
         """True when a request is given up; a request for a marker never is (KIP-98)."""
-        marker = type(flight.request) is WriteTxnMarkersRequest
+        marker = type(flight.request) is of.WriteTxnMarkersRequest
         return flight.tries > self._retries and not marker and not self.patient
 
     def _next_batch(self) -> Decision:
@@ -265,14 +258,14 @@ class Producer:
             begins = self.instance > 0 and number == 1
             fences = begins and self.producer_id in self._context.under_way
             self._context.under_way.discard(self.producer_id)
-            marker = WriteTxnMarkersRequest(
+            marker = of.WriteTxnMarkersRequest(
                 self.name, self.producer_id, self.epoch, committed, self.client, number, fences
             )
             return InFlightRequest(marker, end.transaction)
         self._transaction = transaction = sends[0].transaction
         if transaction and self.instance == self._newest_instance:
             self._context.under_way.add(self.producer_id)
-        request = ProduceRequest(
+        request = of.ProduceRequest(
             client_id=self.name,
             records=self._records_of(sends, headers),
             acks=self._acks,
@@ -342,7 +335,7 @@ class Producer:
         if self._leader is not None:
             context.network.send(self.name, self._leader, flight.request)
 
-    def receive(self, response: ProduceResponse) -> None:
+    def receive(self, response: of.ProduceResponse) -> None:
         """Takes the answer to a request; one to an earlier try is ignored."""
         for flight in self._flights:
             if flight.request.correlation_id == response.correlation_id:
@@ -350,7 +343,7 @@ class Producer:
                     flight.answer.succeed(response)
                 return
 
-    def _has_to_wait(self, flight: InFlightRequest, response: ProduceResponse) -> bool:
+    def _has_to_wait(self, flight: InFlightRequest, response: of.ProduceResponse) -> bool:
         """True when the replica that was asked does not lead, and no other leader is known."""
         if response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
             return False

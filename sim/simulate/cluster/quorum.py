@@ -11,13 +11,8 @@ from typing import Final
 
 from simpy.events import ProcessGenerator, Timeout
 
+from sim.protocol.replication import messages as of
 from sim.protocol.replication.elections import answer_vote, last_entry, successors, votes_for, waits
-from sim.protocol.replication.messages import (
-    BeginQuorumEpochRequest,
-    EndQuorumEpochRequest,
-    VoteRequest,
-    VoteResponse,
-)
 from sim.simulate.cluster.broker import Membership
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.node import Node
@@ -68,10 +63,10 @@ class QuorumMembership(Membership):
         self.attempts = 0
         self.loyal_until_ms = 0
         self.barred_below = 0
-        node.handlers[VoteRequest] = self._vote
-        node.handlers[VoteResponse] = self._receive_vote
-        node.handlers[BeginQuorumEpochRequest] = self._begin_epoch
-        node.handlers[EndQuorumEpochRequest] = self._end_epoch
+        node.handlers[of.VoteRequest] = self._vote
+        node.handlers[of.VoteResponse] = self._receive_vote
+        node.handlers[of.BeginQuorumEpochRequest] = self._begin_epoch
+        node.handlers[of.EndQuorumEpochRequest] = self._end_epoch
 
     @property
     def is_voter(self) -> bool:
@@ -190,12 +185,12 @@ class QuorumMembership(Membership):
     def _ask_for_votes(self, epoch: int, *, pre_vote: bool) -> None:
         node = self._node
         last_epoch, last_offset = last_entry(node.replica)
-        request = VoteRequest(node.name, epoch, last_epoch, last_offset, pre_vote)
+        request = of.VoteRequest(node.name, epoch, last_epoch, last_offset, pre_vote)
         for voter in self.voters:
             if voter != node.name:
                 node.send(voter, request)
 
-    def _vote(self, request: VoteRequest) -> None:
+    def _vote(self, request: of.VoteRequest) -> None:
         """Answers a request for a vote, which is remembered (KafkaRaftClient.handleVoteRequest)."""
         node, replica = self._node, self._node.replica
         if not self.is_voter:
@@ -224,7 +219,7 @@ class QuorumMembership(Membership):
         following = fetcher.leader is not None and fetcher.fetched
         return following and now_ms < heard_ms + self._loyal_ms
 
-    def _receive_vote(self, response: VoteResponse) -> None:
+    def _receive_vote(self, response: of.VoteResponse) -> None:
         """Counts the answer of another voter, which may be in a later epoch."""
         node, epoch = self._node, response.epoch
         own = node.replica.epoch
@@ -278,9 +273,9 @@ class QuorumMembership(Membership):
 
     def announce(self, leader: LeaderState, name: str) -> None:
         """Announces the leader to a replica."""
-        self._node.send(name, BeginQuorumEpochRequest(self._node.name, leader.epoch))
+        self._node.send(name, of.BeginQuorumEpochRequest(self._node.name, leader.epoch))
 
-    def _begin_epoch(self, request: BeginQuorumEpochRequest) -> None:
+    def _begin_epoch(self, request: of.BeginQuorumEpochRequest) -> None:
         """Follows the leader of an epoch."""
         node, epoch = self._node, request.epoch
         if epoch < node.replica.epoch:
@@ -342,12 +337,12 @@ class QuorumMembership(Membership):
         else:
             return False
         self._resign()
-        request = EndQuorumEpochRequest(leadership.epoch, heirs)
+        request = of.EndQuorumEpochRequest(leadership.epoch, heirs)
         for name in heirs:
             node.send(name, request)
         return True
 
-    def _end_epoch(self, request: EndQuorumEpochRequest) -> None:
+    def _end_epoch(self, request: of.EndQuorumEpochRequest) -> None:
         """Stands for election after the leader resigned, when it is this replica's turn."""
         node = self._node
         if not self.is_voter or self.barred or request.epoch < node.replica.epoch:

@@ -9,15 +9,11 @@ bounds that never fall are enough).
 
 from __future__ import annotations
 
+from sim.protocol.replication import messages as of
 from sim.protocol.replication.coordination import (
     RemovalCoordinator,
     accept_removal_bounds,
     report_of,
-)
-from sim.protocol.replication.messages import (
-    RemovalBounds,
-    RemovalBoundsRequest,
-    RemovalBoundsResponse,
 )
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.node import Node
@@ -32,8 +28,8 @@ class RemovalCoordination:
         self._interval_ms = node.context.scenario.timers.coordination_interval_ms
         self._leader: LeaderState | None = None
         self._coordinator = RemovalCoordinator()
-        node.handlers[RemovalBoundsRequest] = self._accept
-        node.handlers[RemovalBoundsResponse] = self._note
+        node.handlers[of.RemovalBoundsRequest] = self._accept
+        node.handlers[of.RemovalBoundsResponse] = self._note
 
     def start(self) -> None:
         """Holds a round every interval in which the replica leads."""
@@ -49,29 +45,29 @@ class RemovalCoordination:
         context, replica = node.context, node.replica
         if leader is not self._leader:
             self._leader = leader
-            bounds = RemovalBounds(replica.removal_bound, replica.marker_removal_bound)
+            bounds = of.RemovalBounds(replica.removal_bound, replica.marker_removal_bound)
             self._coordinator = RemovalCoordinator(bounds=bounds)
         coordinator = self._coordinator
         disks = {name: other.disk for name, other in context.replicas.items()}
         coordinator.report(node.name, report_of(replica))
         coordinator.advance(disks, rules=node.rules)
         context.emit_all(accept_removal_bounds(replica, coordinator.bounds))
-        request = RemovalBoundsRequest(node.name, leader.epoch, coordinator.bounds)
+        request = of.RemovalBoundsRequest(node.name, leader.epoch, coordinator.bounds)
         for name in disks:
             if name != node.name:
                 node.send(name, request)
 
-    def _accept(self, request: RemovalBoundsRequest) -> None:
+    def _accept(self, request: of.RemovalBoundsRequest) -> None:
         """Takes over the bounds that a leader sends, and answers with a report."""
         node = self._node
         replica = node.replica
         if node.rules.replication.fencing and request.epoch < replica.epoch:
             return
         node.context.emit_all(accept_removal_bounds(replica, request.bounds))
-        response = RemovalBoundsResponse(node.name, request.epoch, report_of(replica))
+        response = of.RemovalBoundsResponse(node.name, request.epoch, report_of(replica))
         node.send(request.leader, response)
 
-    def _note(self, response: RemovalBoundsResponse) -> None:
+    def _note(self, response: of.RemovalBoundsResponse) -> None:
         """Notes a report, unless it is for an epoch in which this replica leads no more."""
         leader = self._node.leader
         if leader is not None and leader is self._leader and leader.epoch == response.epoch:

@@ -7,13 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from inspect import getdoc
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_type_hints
+from typing import Any, ClassVar, NamedTuple, get_type_hints
 
 from sim.files.attribute_docs import attribute_docs
 from sim.files.bounds import Count, Milliseconds, Name
-
-if TYPE_CHECKING:
-    from sim.simulate.scenario.generate.streams import Draws
 
 Life = Iterator[None]
 """A fault in progress: an iterator whose first step begins the fault, and whose second ends it."""
@@ -86,12 +83,6 @@ class Fault(ABC):
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Contradictions between its fields: (name of the field, problem)."""
         yield from ()
-
-    @classmethod
-    def drawn(cls, draws: Draws) -> dict[str, Any]:
-        """Draws the own fields of a random fault of this kind, after the fields of every fault."""
-        del draws
-        return {}
 
 
 class OwnField(NamedTuple):

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from annotated_types import Ge
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from sim.simulate.cluster.faults import Faults
     from sim.simulate.cluster.network import Link
     from sim.simulate.cluster.node import Node
-    from sim.simulate.scenario.generate.streams import Draws
 
 _WHEN: dict[str | int, str] = {
     **{moment: f" during a pass ({moment})" for moment in MOMENTS},
@@ -119,11 +118,6 @@ class Crash(Fault):
         """Reports a loss of power that also gives a number of lost batches."""
         if self.power_loss and self.lose_batches:
             yield "lose_batches", "with power_loss the rule `flush` says what is lost"
-
-    @classmethod
-    def drawn(cls, draws: Draws) -> dict[str, Any]:
-        """Draws one to six lost batches for half of the crashes."""
-        return {"lose_batches": 1 + draws.below(6)} if draws.happens(0.5) else {}
 
 
 @dataclass(frozen=True, slots=True)

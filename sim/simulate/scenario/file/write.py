@@ -24,7 +24,7 @@ from sim.files.foreign import is_plain
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
 from sim.files.yaml_text import parse_yaml
-from sim.protocol.log.formats import VERSION_SETTINGS, Versions
+from sim.protocol.log.formats import Versions
 from sim.protocol.rules import PRESETS, Rules
 from sim.simulate.faults import Fault
 from sim.simulate.scenario.file.configs import settings_of_snapshots, settings_of_topic
@@ -237,7 +237,7 @@ def _document(said: Scenario, folder: Path) -> dict[str, Any]:
     policy = topic.get("cleanup.policy", "")
     broker: dict[str, Any] = settings_of_snapshots(said.snapshots, policy=policy)
     if versions is not None:
-        broker |= _of_versions(versions)
+        broker |= versions.given
     parts: dict[str, Any] = {
         "format": SCENARIO_FORMAT,
         "id": said.id,
@@ -294,11 +294,6 @@ def _common_versions(replicas: Sequence[ReplicaSpec]) -> Versions | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _of_versions(versions: Versions) -> dict[str, str]:
-    given = zip(VERSION_SETTINGS, versions, strict=True)
-    return {name: value for name, value in given if value is not None}
-
-
 def _replicas(
     replicas: Sequence[ReplicaSpec], *, common: Versions | None
 ) -> int | list[str | dict[str, Any]]:
@@ -307,7 +302,7 @@ def _replicas(
     for replica in replicas:
         own = _plain(replace(replica, versions=None))
         if replica.versions is not None and common is None:
-            own |= _of_versions(replica.versions)
+            own |= replica.versions.given
         listed.append(own)
     return _counted(listed, "r")
 

@@ -229,6 +229,8 @@ _LOPSIDED, _LOPSIDED_MEAN = 4.0, 1.3525
 
 The mean of 4 ** (2u - 1) over u from 0 to 1 is (4 - 1/4) / (2 ln 4)."""
 _NEWCOMERS_MAX = 2
+_LOSES_BATCHES, _MOST_LOST = 0.5, 6
+"""Share of crashes that lose batches, and the largest number of these."""
 _AIMED = 0.5
 """Share of faults that are placed at an idle phase: an outage begins shortly before it and ends in
 it, a roll or a migration happens in it."""
@@ -287,7 +289,10 @@ def _of_kind(
         target, pick = _target(kind, replicas, draws)
         if kind.joins:
             target, pick = f"r{len(replicas) + number}", 0
-        faults.append(kind(at_ms, target, duration_ms, pick, **kind.drawn(draws)))
+        fault = kind(at_ms, target, duration_ms, pick)
+        if isinstance(fault, Crash) and draws.happens(_LOSES_BATCHES):
+            fault = replace(fault, lose_batches=1 + draws.below(_MOST_LOST))
+        faults.append(fault)
     return faults
 
 
