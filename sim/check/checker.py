@@ -8,7 +8,7 @@ from functools import partial
 from sim.check.durability import DurabilityContract
 from sim.check.facts import NOTHING, Asked, unlabelled
 from sim.check.family_by_cause import family_of
-from sim.check.history import ClusterHistory
+from sim.check.history import LOGS_STAY, ClusterHistory
 from sim.check.invariant import Invariant, Kind
 from sim.check.listening import Handler, handlers_of
 from sim.check.registry import INVARIANTS, discover, guarded_handlers_of, registered_invariants
@@ -101,7 +101,7 @@ class Checker:
                 change, listening = routes[kind] = self._route_of(kind)
             if change is not None:
                 change(event)
-                if history.disagreements:
+                if history.disagreements and kind not in LOGS_STAY:
                     history.find_disagreements()
             for handler in listening:
                 handler(event)

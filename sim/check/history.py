@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sim.check.facts import EMPTY, HOLE, ReplicaView
 from sim.check.queries import Queries
 from sim.protocol.events import (
@@ -35,6 +37,9 @@ from sim.protocol.events import (
 )
 from sim.protocol.log.record import Batch
 
+LOGS_STAY: Final = (Consumed, HighWatermarkMoved, PositionRecorded)
+"""Frequent events after which every log holds what it held before."""
+
 
 class ClusterHistory(Queries):
     """The history of a cluster: the facts with questions about them, and changes by events."""
@@ -44,7 +49,7 @@ class ClusterHistory(Queries):
         change = self.handlers.get(type(event))
         if change is not None:
             change(event)
-            if self.disagreements:
+            if self.disagreements and type(event) not in LOGS_STAY:
                 self.find_disagreements()
 
     # Replicas and leaders.

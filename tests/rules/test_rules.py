@@ -5,6 +5,7 @@ import pickle
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sim.errors import BadInput
 from sim.protocol.rules import Rules, rules_from
@@ -69,7 +70,7 @@ def test_rules_change_by_value_and_tell_how_they_differ() -> None:
 
 def test_rules_travel_to_another_process_whatever_plugins_it_has() -> None:
     given = rules_from({"preset": "redpanda-25.3", "min_isr": 2})
-    rules = given._replace(cleaner=given.cleaner._replace(strategy="of a plugin"))
+    rules = replace(given, cleaner=replace(given.cleaner, strategy="of a plugin"))
 
     travelled = pickle.loads(pickle.dumps(rules))  # noqa: S301 - written just now
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from typing import Any, NamedTuple
 
+from sim.check.facts import ReplicaView
 from sim.check.invariant import Kind, LogInvariant, Writing, batches_of
 from sim.protocol.events import (
     Copied,
@@ -79,18 +80,18 @@ class EpochMonotonic(LogInvariant):
     def on_written(self, event: Writing) -> None:
         """Compares each batch with the one before it, the first with what the log held."""
         batches = batches_of(event)
-        before = self._epoch_below(event.replica, batches[0].base_offset)
+        before = self._epoch_below(self.replicas[event.replica], batches[0].base_offset)
         for batch in batches:
             if batch.epoch < before:
                 self.broken(event.replica, batch.base_offset, epoch=batch.epoch, before=before)
             before = batch.epoch
 
-    def _epoch_below(self, replica: str, base: int) -> int:
+    def _epoch_below(self, view: ReplicaView, base: int) -> int:
         """The epoch of the last record below `base`, or of the snapshot there; -1 without both."""
-        view = self.replicas[replica]
         start = view.log_start_offset
-        for offset in range(base - 1, start - 1, -1):
-            known = self.written.get(view.lineage[offset])
+        while base > start:
+            base -= 1
+            known = self.written.get(view.lineage[base])
             if known is not None:
                 return known.batch.epoch
         return max((epoch for end, epoch in view.snapshots if end == start), default=-1)

@@ -152,7 +152,10 @@ class LogMatching(LogInvariant):
 
     def on_written(self, event: Writing) -> None:
         """Judges differing offsets: those of one epoch, and those below a shared record."""
-        for offset, view, other in self.history.disagreements:
+        disagreements = self.history.disagreements
+        if not disagreements:
+            return
+        for offset, view, other in disagreements:
             epoch = self.written[view.slots[offset]].batch.epoch
             if epoch == self.written[other.slots[offset]].batch.epoch:
                 self.broken_by_two(view, other, offset, epoch=epoch)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
+
+from msgspec import Struct
 
 from sim.protocol.compaction import (
     FIXES,
@@ -21,7 +23,7 @@ LateVersions = Literal["accepted", "floor", "stub"]
 """Treatment of a version below that of a removed tombstone."""
 
 
-class CleanerRules(NamedTuple):
+class CleanerRules(Struct, frozen=True, gc=False):
     """Rules of the cleaner: what a pass keeps and removes, and when."""
 
     strategy: Annotated[str, "which record of a key wins", STRATEGIES] = "offset"

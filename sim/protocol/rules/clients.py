@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
+
+from msgspec import Struct
 
 from sim.protocol.rules.spec import Value
 
 
-class CoordinatorRules(NamedTuple):
+class CoordinatorRules(Struct, frozen=True, gc=False):
     """Rules of the coordinator of transactions: epochs of producers, and of markers."""
 
     producer_epochs: Annotated[
@@ -42,7 +44,7 @@ class CoordinatorRules(NamedTuple):
     ] = "not_older"
 
 
-class ReadingRules(NamedTuple):
+class ReadingRules(Struct, frozen=True, gc=False):
     """Rules of consumers: what they get and keep, and what they do at a new leader."""
 
     consumer_order: Annotated[

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
+
+from msgspec import Struct
 
 from sim.protocol.rules.spec import Value
 
 
-class ElectionRules(NamedTuple):
+class ElectionRules(Struct, frozen=True, gc=False):
     """Rules of elections: which replicas may lead, and what they remember of epochs and votes."""
 
     eligible_leaders: Annotated[

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
+
+from msgspec import Struct
 
 from sim.protocol.rules.spec import Value
 
@@ -13,7 +15,7 @@ Awaited = Literal["in_sync_set", "caught_up", "caught_up_eligible"]
 """Whose positions hold the high watermark of a leader back."""
 
 
-class ReplicationRules(NamedTuple):
+class ReplicationRules(Struct, frozen=True, gc=False):
     """How followers copy a leader's log, and what makes a record committed."""
 
     commit: Annotated[

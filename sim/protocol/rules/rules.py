@@ -9,7 +9,10 @@ the command line know rules by their names alone, without the group.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from sim.errors import BadInput, did_you_mean
 from sim.files.limits import in_short, whole_number
@@ -24,7 +27,7 @@ from sim.protocol.rules.storage import StorageRules, TopicRules
 __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "listed", "shown"]
 
 
-class Rules(NamedTuple):
+class Rules(Struct, frozen=True, gc=False):
     """A value for every rule; the defaults are those of a Raft log with Kafka's cleaner."""
 
     cleaner: CleanerRules = CleanerRules()
@@ -52,7 +55,7 @@ class Rules(NamedTuple):
             BadInput: A rule or a value does not exist; the message lists what is allowed.
         """
         checked = {name: check_value(name, value, where=where) for name, value in values.items()}
-        return Rules(*(_with(group, checked) for group in self))
+        return Rules(*[_with(group, checked) for group in astuple(self)])
 
     def as_dict(self) -> dict[str, RuleValue]:
         """All rules with their values by name, group by group in order of declaration."""
@@ -67,7 +70,9 @@ class Rules(NamedTuple):
 
 
 GROUP_OF: dict[str, str] = {
-    rule: group for group in Rules._fields for rule in getattr(Rules(), group)._fields
+    rule: group
+    for group in Rules.__struct_fields__
+    for rule in getattr(Rules(), group).__struct_fields__
 }
 """The group of every rule by its name, in the order of `Rules`; no two rules have one name."""
 
@@ -75,14 +80,15 @@ DEFAULTS: dict[str, RuleValue] = Rules().as_dict()
 """The default of every rule."""
 
 RULES: dict[str, RuleSpec] = {
-    name: spec for group in Rules() for name, spec in rules_of(group).items()
+    name: spec for group in astuple(Rules()) for name, spec in rules_of(group).items()
 }
 """Every rule by name, in the order of `Rules`."""
 
 
 def _with(group: Any, values: Mapping[str, object]) -> Any:
     """A group of rules with those of the values that are its own."""
-    return group._replace(**{name: values[name] for name in group._fields if name in values})
+    own = group.__struct_fields__
+    return replace(group, **{name: values[name] for name in own if name in values})
 
 
 def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:

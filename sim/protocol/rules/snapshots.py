@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
+
+from msgspec import Struct
 
 from sim.files.limits import SETTING
 from sim.protocol.rules.spec import Open, Value
 
 
-class SnapshotRules(NamedTuple):
+class SnapshotRules(Struct, frozen=True, gc=False):
     """Rules of snapshots: what they hold, when one is sent, and when it replaces a log."""
 
     snapshot_install: Annotated[

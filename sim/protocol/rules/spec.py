@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args, get_type_hints
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from sim.files.limits import Limit
 from sim.protocol.compaction.extending import meaning_of
 
@@ -84,14 +87,14 @@ class RuleSpec(NamedTuple):
         )
 
 
-def rules_of(group: NamedTuple) -> dict[str, RuleSpec]:
+def rules_of(group: Struct) -> dict[str, RuleSpec]:
     """The rules of a group of defaults by name, in the order of its fields.
 
     The annotation of a field is the rule: its type, what it decides, then a `Value` for each of
     the values in the order of the type, a registry that has them, or what an `Open` rule takes.
     """
     kinds = get_type_hints(type(group), include_extras=True)
-    return {name: _rule(name, kinds[name], default) for name, default in group._asdict().items()}
+    return {name: _rule(name, kinds[name], default) for name, default in asdict(group).items()}
 
 
 def _rule(name: str, kind: Any, default: RuleValue) -> RuleSpec:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
+
+from msgspec import Struct
 
 from sim.files.limits import INT_SETTING, NAME, SETTING
 from sim.protocol.log.segment import INDEX_INTERVAL_BYTES
@@ -15,7 +17,7 @@ SegmentSwap = Literal["swap_files", "new_first", "old_first"]
 """How cleaned segments take the place of the old ones."""
 
 
-class StorageRules(NamedTuple):
+class StorageRules(Struct, frozen=True, gc=False):
     """Rules of storage: what is on disk at which time, and how a restart reads it."""
 
     leo_source: Annotated[
@@ -110,7 +112,7 @@ class StorageRules(NamedTuple):
     ] = "from_batches"
 
 
-class TopicRules(NamedTuple):
+class TopicRules(Struct, frozen=True, gc=False):
     """The settings of the topic that replicas, clients and checks use.
 
     Under Kafka's names they stand in a file's `topic`: `compaction.strategy.header`,
