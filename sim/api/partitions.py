@@ -3,58 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property, wraps
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from sim.errors import BadInput
 from sim.files.shipped import shipped_path
 from sim.simulate.logfile.file import LogFile
 from sim.simulate.partition.ahead import look_ahead
-from sim.simulate.partition.as_log import Question, log_file_of
+from sim.simulate.partition.as_log import Question, log_file_of, whole_log_file
 from sim.simulate.partition.as_story import Beginning, story_of
-from sim.simulate.partition.contents import Holdings, look_into
-from sim.simulate.partition.damage import FilesChanged
+from sim.simulate.partition.contents import Contents, look_into
 from sim.simulate.partition.due import Due, due
-from sim.simulate.partition.folder import partition_in, partitions_in
+from sim.simulate.partition.folder import partitions_in
 from sim.simulate.partition.partition import Partition
+from sim.simulate.partition.records import Detail
 from sim.simulate.partition.replicas import Comparison, compare
-from sim.simulate.partition.segments import Detail
 from sim.simulate.partition.settings import settings_of
-from sim.simulate.partition.written import Aliases, write_log
+from sim.simulate.partition.written import aliases, write_log
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Place = str | PathLike[str]
-P = ParamSpec("P")
-T = TypeVar("T")
 COMPACTED: Final = ("__consumer_offsets", "__transaction_state")
 """Topics that are always compacted."""
-TRIES: Final = 4
-"""A partition whose segments are replaced while they are read is read anew so often at most."""
-RECORDS_MAX: Final = 1_000_000
-"""Records of a partition that are held in memory at once: about 500 bytes each."""
-
-
-def _again(
-    ask: Callable[Concatenate[OpenedPartition, P], T],
-) -> Callable[Concatenate[OpenedPartition, P], T]:
-    """Asks a partition anew when its cleaner replaced segments meanwhile."""
-
-    @wraps(ask)
-    def asked(opened: OpenedPartition, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        for _ in range(TRIES):
-            with suppress(FilesChanged):
-                return ask(opened, *args, **kwargs)
-            opened = replace(opened, partition=partition_in(opened.partition.place))
-        return ask(opened, *args, **kwargs)
-
-    return asked
 
 
 @dataclass(frozen=True)
@@ -80,6 +56,11 @@ class OpenedPartition:
         return self.question.settings.sentence(self.question.preset)
 
     @property
+    def heading(self) -> str:
+        """Its name, the time, and the settings, in a line."""
+        return f"{self.partition.name} at {self.question.now_ms} ms; {self.settings}"
+
+    @property
     def is_compacted(self) -> bool:
         """True if its topic is compacted, by the settings, else by the cleaner's checkpoint."""
         partition, settings = self.partition, self.question.settings
@@ -87,43 +68,34 @@ class OpenedPartition:
             return "compact" in str(settings.topic["cleanup.policy"])
         return partition.checkpoint is not None or partition.topic in COMPACTED
 
-    @_again
     def log_file(self) -> LogFile:
         """The partition as a log file, with a pass now if one is due.
 
         Raises:
             BadInput: A file is damaged, or there are too many records to hold in memory.
         """
-        count = sum(stored.record_count for _, stored in self.partition.batches(Detail.HEADERS))
-        if count > RECORDS_MAX:
-            raise BadInput(
-                f"{self.partition.place}: {count:,} records; at most {RECORDS_MAX:,} are held in "
-                "memory: ask for one key or offset, or for the contents (replog log)"
-            )
-        return log_file_of(self.partition, self.question, Detail.WHOLE)
+        return whole_log_file(self.partition, self.question)
 
-    @_again
     def due(self) -> Due:
         """Decides whether a pass is due, and says why not, when it will be, and what would help.
 
         Raises:
             BadInput: A file is damaged.
         """
-        return due(log_file_of(self.partition, self.question, Detail.HEADERS))
+        batches = self.partition.batches(Detail.HEADERS)
+        return due(log_file_of(self.partition, self.question, batches))
 
-    @_again
-    def contents(self) -> Holdings:
+    def contents(self) -> Contents:
         """Counts what the partition holds, and what a pass now would remove. Raises BadInput."""
         return look_into(self.partition, self.question)
 
-    @_again
     def fate(self, key: str | None = None, *, offset: int | None = None) -> Iterator[str]:
-        """Tells when each record of a key, or what lies at an offset, goes: a sentence each.
+        """Finds when each record of a key, or what lies at an offset, goes: a sentence each.
 
         Raises:
             BadInput: Nothing has the key, or nothing lies at the offset.
         """
-        return iter(list(look_ahead(self.partition, self.question, key, offset or 0)))
+        return look_ahead(self.partition, self.question, key, offset)
 
     @property
     def records(self) -> pd.DataFrame:
@@ -135,26 +107,28 @@ class OpenedPartition:
                 record.offset,
                 record.key,
                 record.value,
-                None if batch.control is None else str(batch.control),
+                batch.control and str(batch.control),
                 record.timestamp_ms,
                 batch.epoch,
                 batch.producer_id,
                 batch.delete_horizon_ms,
             )
-            for _, stored in self.partition.batches(Detail.WHOLE)
-            for batch in (stored.batch,)
+            for batch in (stored.batch for _, stored in self.partition.batches(Detail.WHOLE))
             for record in batch.records
         )
         names = "offset key value marker timestamp_ms epoch producer_id delete_horizon_ms"
         return pd.DataFrame(rows, columns=names.split())
 
-    @_again
     def save(self, path: Path, *, anonymous: bool = False) -> None:
         """Writes the partition as a log file, with a pass that is done if it is due.
 
         Args:
             path: The file to write.
-            anonymous: Keys and values become hashes of the same size; equal ones stay equal.
+            anonymous: Keys and values become numbered texts of the same size; equal ones stay
+                equal.
+
+        Raises:
+            BadInput: A file is damaged, or there are too many records to hold in memory.
         """
         write_log(self.partition, self.question, path, anonymous=anonymous)
 
@@ -230,10 +204,10 @@ class OpenedReplicas:
         """The replicas as the beginning of a story. Raises BadInput.
 
         Args:
-            anonymous: Keys become hashes of the same size.
+            anonymous: Keys become numbered texts of the same size.
         """
-        alias = Aliases().of if anonymous else None
         found = [one.partition for one in self.replicas]
+        alias = aliases() if anonymous else None
         return story_of(found, self.compared, self.replicas[0].question, alias)
 
 
@@ -252,13 +226,6 @@ def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:
         raise BadInput(f"replicas: of one partition, not of {', '.join(names)}")
     if len({one.partition.topic_id for one in found} - {None}) > 1:
         raise BadInput("replicas: partition.metadata has different ids: the topic was made anew")
-    return OpenedReplicas(tuple(found), tuple(_name_among(path, paths) for path in paths))
-
-
-def _name_among(place: Path, places: Sequence[Path]) -> str:
-    parts = [one.resolve().parts for one in places]
-    own = place.resolve().parts
-    for depth in range(1, len(own) + 1):
-        if len({one[-depth] if depth <= len(one) else "" for one in parts}) == len(places):
-            return own[-depth]
-    return str(place)
+    parts = zip(*(reversed(path.resolve().parts) for path in paths), strict=False)
+    different = (one for one in parts if len(set(one)) == len(paths))
+    return OpenedReplicas(tuple(found), next(different, tuple(map(str, paths))))

@@ -74,7 +74,8 @@ def log(
     Args:
         output: Write the partition as a log file instead, with a pass that is done if it is due.
         story: With -o: write its replicas as the beginning of a story.
-        anonymous: With -o: keys and values are hashes of the same size; equal ones stay equal.
+        anonymous: With -o: keys and values are numbered texts of the same size; equal ones stay
+            equal.
     """
     from sim.api.partitions import compacted, open_partitions, open_replicas
     from sim.simulate.partition.folder import summary
@@ -93,12 +94,7 @@ def log(
             raise BadInput(f"{place[0]}: -o: is a data directory; give the folder of one partition")
         chosen, left_out = compacted(found)
         rows = [summary(one.partition) for one in chosen]
-
-        def show_all() -> None:
-            print_table(rows)
-            print_notes(left_out)
-
-        return print_answer(as_json, rows, show_all)
+        return print_answer(as_json, rows, lambda: _print_all([], rows, notes=left_out))
     if output is not None:
         found[0].save(output, anonymous=anonymous)
         tell(f"wrote {output}: replog clean {output}")
@@ -106,11 +102,22 @@ def log(
     contents = found[0].contents()
 
     def show() -> None:
-        print_lines(contents.lines())
-        print_table(contents.pass_rows())
-        print_notes(contents.partition.notes)
+        cells = [
+            {"": name.replace("_", " "), contents.partition.name: _cell(value)}
+            for name, value in contents.numbers.items()
+        ]
+        _print_all([found[0].heading], cells)
+        _print_all([contents.due.decision.why], contents.costly_keys)
+        _print_all([], contents.passes, notes=contents.partition.notes)
 
     return print_answer(as_json, contents.as_json, show)
+
+
+def _cell(value: Any) -> str:
+    """A number, or a number for each of several classes, as a table has it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {count:,}" for name, count in value.items()) or "none"
+    return f"{value:,}"
 
 
 def _write_story(opened: OpenedReplicas, output: Path, *, anonymous: bool) -> None:
@@ -148,8 +155,8 @@ def replicas(places: Places, *, output: Written = None, as_json: Json = False) -
 
     def show() -> None:
         print_table(compared.rows())
-        print_lines(f"{one.invariant}: {one.sentence}" for one in compared.findings)
-        print_notes(compared.notes)
+        findings = [f"{one.invariant}: {one.sentence}" for one in compared.findings]
+        _print_all(findings, notes=compared.notes)
         unsafe = len(compared.findings)
         tell(f"NOT safe: {unsafe} violations" if unsafe else "safe: every replica may be elected")
 
@@ -175,27 +182,24 @@ def print_due(place: Path, options: dict[str, Any], *, as_json: bool) -> int:
     from sim.api.partitions import compacted, open_partitions
     from sim.simulate.logfile.eligible import select_log
 
-    chosen, left_out = compacted(open_partitions(place, **options))
+    chosen, notes = compacted(open_partitions(place, **options))
+    now_ms = chosen[0].question.now_ms
     found = {one.partition.name: one for one in chosen}
     answers = {name: one.due() for name, one in found.items()}
-    now_ms = next(iter(found.values())).question.now_ms
     logs = {name: one.decision.log for name, one in answers.items()}
     selected = select_log(logs, now_ms=now_ms).selected
-    notes = left_out + [note for one in chosen for note in one.partition.notes]
+    notes += [note for one in chosen for note in one.partition.notes]
     document = {
         "now_ms": now_ms,
         "selected": selected,
-        "logs": {
-            name: {**one.as_json, "settings": found[name].settings} for name, one in answers.items()
-        },
+        "logs": {n: {**one.as_json, "settings": found[n].settings} for n, one in answers.items()},
         "notes": notes,
     }
 
     def show() -> None:
         for name, one in answers.items():
-            print_lines([f"{name} at {now_ms} ms; {found[name].settings}"])
-            print_lines(f"{name}: {line}" for line in one.lines())
-        print_notes(notes)
+            _print_all([found[name].heading, *(f"{name}: {line}" for line in one.lines())])
+        _print_all([], notes=notes)
         tell(f"selected: {selected or 'none'}")
 
     return print_answer(as_json, document, show)
@@ -205,20 +209,16 @@ def print_fate(
     opened: OpenedPartition, key: str | None, offset: int | None, *, as_json: bool
 ) -> int:
     """Prints when each record of a key, or what lies at an offset, goes."""
-    lines, now_ms = list(opened.fate(key, offset=offset)), opened.question.now_ms
-    notes = list(opened.partition.notes)
+    lines, notes = list(opened.fate(key, offset=offset)), list(opened.partition.notes)
     document = {
-        "now_ms": now_ms,
+        "now_ms": opened.question.now_ms,
         "settings": opened.settings,
         "explanation": lines,
         "notes": notes,
     }
-
-    def show() -> None:
-        print_lines([f"at {now_ms} ms; {opened.settings}", *lines])
-        print_notes(notes)
-
-    return print_answer(as_json, document, show)
+    return print_answer(
+        as_json, document, lambda: _print_all([opened.heading, *lines], notes=notes)
+    )
 
 
 def is_partition(path: Path, options: dict[str, Any]) -> bool:
@@ -244,16 +244,21 @@ def _is_dump(path: Path) -> bool:
         return file.read(8) == b"Dumping "
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Prints sentences about a partition, with the date of each time in ms."""
+def _print_all(
+    lines: Iterable[str], table: list[dict[str, Any]] | None = None, notes: Iterable[str] = ()
+) -> None:
+    """Prints sentences about a partition with the date of each time in ms, a table, and notes."""
     for line in lines:
         tell(_TIME.sub(lambda found: f"{found[0]} ({_date(int(found[0].split()[0]))})", line))
-
-
-def _date(time_ms: int) -> str:
-    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    print_table(table or [])
+    print_notes(notes)
 
 
 def print_notes(notes: Iterable[str]) -> None:
     """Prints what is no damage, and should be known."""
-    print_lines(f"note: {note}" for note in notes)
+    for note in notes:
+        tell(f"note: {note}")
+
+
+def _date(time_ms: int) -> str:
+    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -7,9 +7,7 @@ import pytest
 
 import sim
 from sim.simulate.logfile.file import log_file_in, read_log_document
-from sim.simulate.partition.ahead import _ahead_of
-from sim.simulate.partition.as_log import log_file_of
-from sim.simulate.partition.segments import Detail
+from sim.simulate.partition.ahead import _of_key, _two_passes
 from tests.commands import replog
 from tests.partition.writing import write_partition
 
@@ -42,10 +40,7 @@ def test_a_log_file_of_it_has_the_same_pass(partition: Path, tmp_path: Path) -> 
     of_file = replog("clean", target, "--json").document["steps"][-1]
 
     assert written.status == 0
-    of_bytes = {"why", "cleanable_bytes"}  # a log file's sizes are those without compression
-    assert {one: of_file[one] for one in of_file if one not in of_bytes and one != "batches"} == {
-        one: own[one] for one in own if one not in of_bytes and one != "batches"
-    }
+    assert of_file == own
     assert log_file_in(read_log_document(target)).start.high_watermark is not None
 
 
@@ -99,14 +94,14 @@ def test_when_a_record_goes_is_said_for_the_next_two_passes(
 
 def test_the_fate_of_an_offset_is_that_of_the_whole_log(partition: Path) -> None:
     opened = sim.open_partition(partition, now_ms=NOW[1])
-    whole = _ahead_of(log_file_of(opened.partition, opened.question, Detail.SIZES))
+    whole, passes = _two_passes(opened.log_file())
 
     for one in opened.records.itertuples():
         found = list(opened.fate(offset=one.offset))
         if one.marker is None:
-            assert found[2:] == list(whole.of_key(one.key, offset=one.offset))
+            assert found[2:] == list(_of_key(whole, one.key, one.offset))
         else:
-            assert found[0] == whole.passes[0]
+            assert found[0] == passes[0]
 
 
 def test_a_dump_stands_for_its_folder(recorded: Path) -> None:

@@ -13,9 +13,9 @@ def write_batch(
     log: Path, base_offset: int, rows: Sequence[Row], *, epoch: int = 0, codec: int = 0
 ) -> None:
     """Appends a batch of magic 2; `codec` is Kafka's number."""
-    from sim.simulate.partition.segments import _kafka_python
+    from sim.simulate.partition.records import kafka_python
 
-    _kafka_python()  # imports kafka-python without its warning
+    kafka_python()  # imports kafka-python without its warning
     from kafka.record.default_records import DefaultRecordBatchBuilder
 
     builder = DefaultRecordBatchBuilder(2, codec, 0, -1, -1, -1, 1 << 20)

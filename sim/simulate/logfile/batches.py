@@ -153,6 +153,8 @@ class BatchLine(Part):
     magic: Annotated[int, Ge(0), Le(MAGIC)] | None = None
     timestamp_type: TimestampType | None = None
     compression: Compression | None = None
+    size_bytes: Natural | None = None
+    """Its size on disk, if it is another one than that of its records without compression."""
 
 
 def _or(value: int | None, default: int) -> int:
@@ -186,7 +188,7 @@ def batch_of(line: BatchLine, place: Place, rules: LogRules) -> Batch:
     place.refuse("compression", squeezed, text)
     largest = max((record.timestamp_ms for record in records), default=-1)
     timestamp_ms = _or(line.timestamp_ms, largest)
-    size_bytes = _size(records, line)
+    size_bytes = _or(line.size_bytes, _size(records, line))
     if line.timestamp_type == "LogAppendTime":
         records = _at_one_time(records, timestamp_ms)
     return Batch(
@@ -258,6 +260,7 @@ def _old_batch(line: BatchLine, magic: int, place: Place, rules: LogRules) -> Ol
         largest = max(record.timestamp_ms for record in records)
         records = _at_one_time(records, _or(line.timestamp_ms, largest))
     made = old_batch(magic, records)
+    made = replace(made, size_bytes=_or(line.size_bytes, made.size_bytes))
     text = f"a batch of magic {magic} has that of its records, {made.timestamp_ms}"
     differs = line.timestamp_ms not in (None, made.timestamp_ms)
     place.refuse("timestamp_ms", differs, f"{text}, not {line.timestamp_ms}")

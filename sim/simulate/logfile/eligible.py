@@ -102,6 +102,12 @@ class LogEligibility:
         }
 
     @property
+    def answer(self) -> dict[str, Any]:
+        """The verdict as `replog eligible --json` has it."""
+        verdict = {"eligible": self.eligible, "why": self.why, "outlook": self.outlook}
+        return {**self.numbers, **verdict}
+
+    @property
     def earliest_ms(self) -> int | None:
         """Time of the oldest dirty segment in ms, from which the delay counts; None without one."""
         log = self.log
@@ -303,8 +309,5 @@ def eligible_answer(selection: Selection) -> dict[str, Any]:
     """Answer of `replog eligible --json`."""
     return {
         "selected": selection.selected,
-        "logs": {
-            name: one.numbers | {"eligible": one.eligible, "why": one.why, "outlook": one.outlook}
-            for name, one in selection.logs.items()
-        },
+        "logs": {name: one.answer for name, one in selection.logs.items()},
     }

@@ -2,74 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace as replaced
 
 from sim.errors import BadInput
 from sim.protocol.log import Batch, Record
 from sim.simulate.logfile.batches import readable
-from sim.simulate.logfile.explain import explain_key
+from sim.simulate.logfile.explain import explain_key, records_of
 from sim.simulate.logfile.file import LogFile
-from sim.simulate.logfile.run import StepResult, run_steps
+from sim.simulate.logfile.run import run_steps
 from sim.simulate.logfile.steps import Clean
-from sim.simulate.partition.as_log import Keeps, Question, log_file_of
+from sim.simulate.partition.as_log import Question, log_file_of
 from sim.simulate.partition.due import Due, due
 from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.segments import Detail
+from sim.simulate.partition.records import Detail
 
 _SHOWN: Final = 10
 
 
-@dataclass(frozen=True)
-class Ahead:
-    """The next two passes: one that sees everything up to its bound, one when horizons are over.
-
-    Attributes:
-        file: The log file with these passes as its steps.
-        passes: A line about each: when it comes, and what makes it come.
-    """
-
-    file: LogFile
-    passes: tuple[str, ...]
-
-    def of_key(self, key: str, *, offset: int | None = None) -> Iterator[str]:
-        """The fate of each record of a key, or of the one at an offset.
-
-        Raises:
-            BadInput: No record has the key.
-        """
-        explained = explain_key(self.file, key, about=None if offset is None else {offset})
-        yield from (one.sentence for one in explained.records)
-        if explained.left_out and offset is None:
-            yield f"and {explained.left_out:,} records more of the key"
-
-    def of_marker(self, marker: Batch) -> Iterator[str]:
-        """The fate of a marker, or of a change of leader."""
-        batches = [batch for one in self.file.segments for batch in one.batches]
-        offset, producer = marker.base_offset, marker.producer_id
-        kind = "change of leader" if producer < 0 else f"{marker.control} marker of {producer}"
-        left = _data_of(marker, batches)
-        yield (
-            f"offset {offset} is a {kind}; "
-            + (
-                f"data of its transaction is left at {_listed(left)}"
-                if left
-                else "no data of its transaction is left"
-            )
-            + ("" if marker.delete_horizon_ms is None else f"; horizon {marker.delete_horizon_ms}")
-        )
-        for result in run_steps(self.file):
-            if not _has(result, offset):
-                yield f"it goes in step {result.number}"
-                return
-            horizon = next(b.delete_horizon_ms for b in result.log.batches() if _covers(b, offset))
-            text = "no horizon" if horizon is None else f"the delete horizon {horizon}"
-            yield f"after step {result.number} it is there, with {text}"
-
-
 def look_ahead(
-    partition: Partition, question: Question, key: str | None, offset: int
+    partition: Partition, question: Question, key: str | None, offset: int | None
 ) -> Iterator[str]:
     """Follows the records of a key, or what lies at an offset, through the next two passes.
 
@@ -77,52 +32,42 @@ def look_ahead(
         partition: The partition.
         question: The settings and the time.
         key: The key; None for what lies at the offset.
-        offset: The offset (inclusive), where no key is given.
+        offset: The offset (inclusive); None where a key is given.
 
     Raises:
         BadInput: Nothing has the key, or nothing lies at the offset.
         Damaged: A batch is not as it was written.
     """
+    keys, marker = {key}, None
+    if offset is not None:
+        batch, record = _at(partition, offset)
+        keys, marker = {record.key}, batch if batch.control is not None else None
+        if marker is not None:
+            stored = (one.batch for _, one in partition.batches(Detail.SIZES))
+            keys = {one.key for one in _data_of(marker, stored)}
+        elif record.key is None:
+            yield f"offset {offset} is a record without a key: the pass that reaches it removes it"
+            return
+    file = log_file_of(
+        partition,
+        question,
+        (
+            (segment, one._replace(batch=_with_keys(one.batch, keys)))
+            for segment, one in partition.batches(Detail.SIZES)
+        ),
+    )
+    if marker is None and all(record.key is None for record in records_of(file)):
+        raise BadInput(f"{partition.place}: no record has the key {readable(key or '')}")
+    ahead, passes = _two_passes(file)
+    yield from passes
+    yield from _of_marker(ahead, marker) if marker else _of_key(ahead, keys.pop() or "", offset)
 
-    def ahead(keeps: Keeps) -> Ahead:
-        return _ahead_of(log_file_of(partition, question, Detail.SIZES, keeps))
 
-    if key is not None:
-        found = ahead(lambda _, record: record.key == key)
-        if not any(
-            batch.records
-            for one in found.file.segments
-            for batch in one.batches
-            if batch.control is None
-        ):
-            raise BadInput(f"{partition.place}: no record has the key {readable(key)}")
-        yield from (*found.passes, *found.of_key(key))
-        return
-    batch, record = _at(partition, offset)
+def _with_keys(batch: Batch, keys: Iterable[str | None]) -> Batch:
+    """A batch with those of its records that have one of these keys; a marker as it is."""
     if batch.control is not None:
-        keys = _keys_of(partition, batch)
-        found = ahead(lambda _, other: other.key in keys)
-        yield from (*found.passes, *found.of_marker(batch))
-    elif record.key is None:
-        yield f"offset {offset} is a record without a key: the pass that reaches it removes it"
-    else:
-        own = record.key
-        found = ahead(lambda _, other: other.key == own)
-        yield from (*found.passes, *found.of_key(own, offset=offset))
-
-
-def _keys_of(partition: Partition, marker: Batch) -> set[str | None]:
-    """Keys of the data that is left of the transaction that a marker ends. Raises Damaged."""
-    found: set[str | None] = set()
-    for _, stored in partition.batches(Detail.SIZES):
-        batch = stored.batch
-        if batch.base_offset >= marker.base_offset:
-            break
-        if batch.producer_id == marker.producer_id >= 0 and batch.control is not None:
-            found.clear()
-        elif batch.producer_id == marker.producer_id and batch.transactional:
-            found |= {record.key for record in batch.records}
-    return found
+        return batch
+    return replaced(batch, records=tuple([one for one in batch.records if one.key in keys]))
 
 
 def _at(partition: Partition, offset: int) -> tuple[Batch, Record]:
@@ -130,7 +75,7 @@ def _at(partition: Partition, offset: int) -> tuple[Batch, Record]:
     there = "no batch covers it"
     for _, stored in partition.batches(Detail.SIZES):
         batch = stored.batch
-        if _covers(batch, offset):
+        if batch.base_offset <= offset <= batch.last_offset:
             for record in batch.records:
                 if record.offset == offset:
                     return batch, record
@@ -139,19 +84,33 @@ def _at(partition: Partition, offset: int) -> tuple[Batch, Record]:
     raise BadInput(f"offset {offset}: {there}; nothing to ask about")
 
 
-def _ahead_of(file: LogFile) -> Ahead:
-    """The next two passes over a partition, at the earliest times that its settings allow."""
+def _data_of(marker: Batch, batches: Iterable[Batch]) -> list[Record]:
+    """The data that is left of the transaction that a marker ends."""
+    found: list[Record] = []
+    for batch in batches:
+        if batch.base_offset >= marker.base_offset:
+            break
+        if batch.producer_id == marker.producer_id >= 0 and batch.control is not None:
+            found.clear()
+        elif batch.producer_id == marker.producer_id and batch.transactional:
+            found += batch.records
+    return found
+
+
+def _two_passes(file: LogFile) -> tuple[LogFile, list[str]]:
+    """The next two passes over a partition as steps, and a sentence about each.
+
+    The first one comes at the earliest time that its settings allow, the second when the horizons
+    that it sets are over.
+    """
     found = due(file)
     first_ms, why = _first(found)
     dirty, bound = found.decision.dirty.offset, found.decision.found.bound.effective
-    step = file.steps[-1]
-    assert isinstance(step, Clean)
-    first = step.model_copy(
+    first = file.steps[-1].model_copy(  # type: ignore[union-attr]  # it is a pass
         update={"now_ms": first_ms, "first_dirty_offset": dirty, "upper_bound": bound}
     )
-    retention_ms = file.rules.rules.topic.delete_retention_ms
     horizons = [b.delete_horizon_ms or 0 for one in file.segments for b in one.batches]
-    second_ms = max([first_ms + retention_ms, *(h for h in horizons if h > first_ms)])
+    second_ms = max(first_ms + file.rules.rules.topic.delete_retention_ms, *horizons, 0)
     second = Clean(
         op="clean",
         now_ms=second_ms,
@@ -160,12 +119,12 @@ def _ahead_of(file: LogFile) -> Ahead:
         forced_rescan=True,
         map_latest_offset=bound - 1,
     )
-    later = f"the first pass at {second_ms} ms or later, when the horizons of step 1 are over"
-    passes = (
+    over = f"at {second_ms} ms or later, when the horizons of step 1 are over"
+    enough = "it comes when enough is written by then; time alone brings none"
+    return replace(file, steps=(first, second)), [
         f"step 1, {why}: it covers offsets below {bound}",
-        f"step 2, {later}: it comes when enough is written by then; time alone brings none",
-    )
-    return Ahead(replace(file, steps=(first, second)), passes)
+        f"step 2, the first pass {over}: {enough}",
+    ]
 
 
 def _first(found: Due) -> tuple[int, str]:
@@ -181,28 +140,34 @@ def _first(found: Due) -> tuple[int, str]:
     return decision.now_ms, "a pass that is not due; had it come now"
 
 
-def _data_of(marker: Batch, batches: list[Batch]) -> list[int]:
-    """Offsets of the data that is left of the transaction that a marker ends."""
-    found: list[int] = []
-    for batch in batches:
-        if batch.base_offset >= marker.base_offset:
-            break
-        if batch.producer_id == marker.producer_id and batch.producer_id >= 0:
-            if batch.control is not None:
-                found.clear()
-            elif batch.transactional:
-                found += [record.offset for record in batch.records]
-    return found
+def _of_key(file: LogFile, key: str, offset: int | None) -> Iterator[str]:
+    """The fate of each record of a key, or of the one at an offset."""
+    explained = explain_key(file, key, about=None if offset is None else {offset})
+    yield from (one.sentence for one in explained.records)
+    if explained.left_out:
+        yield f"and {explained.left_out:,} records more of the key"
 
 
-def _covers(batch: Batch, offset: int) -> bool:
-    return batch.base_offset <= offset <= batch.last_offset
-
-
-def _has(result: StepResult, offset: int) -> bool:
-    return any(_covers(batch, offset) for batch in result.log.batches())
-
-
-def _listed(offsets: list[int]) -> str:
-    shown = ", ".join(map(str, offsets[:_SHOWN]))
-    return shown if len(offsets) <= _SHOWN else f"{shown} and {len(offsets) - _SHOWN} more"
+def _of_marker(file: LogFile, marker: Batch) -> Iterator[str]:
+    """The fate of a marker, or of a change of leader."""
+    offset, producer = marker.base_offset, marker.producer_id
+    kind = "change of leader" if producer < 0 else f"{marker.control} marker of {producer}"
+    data = _data_of(marker, (batch for one in file.segments for batch in one.batches))
+    left = ", ".join(str(one.offset) for one in data[:_SHOWN])
+    more = f" and {len(data) - _SHOWN} more" if len(data) > _SHOWN else ""
+    horizon = "" if marker.delete_horizon_ms is None else f"; horizon {marker.delete_horizon_ms}"
+    is_left = f"data of its transaction is left at {left}{more}"
+    yield (
+        f"offset {offset} is a {kind}; "
+        f"{is_left if data else 'no data of its transaction is left'}{horizon}"
+    )
+    for result in run_steps(file):
+        there = [
+            one for one in result.log.batches() if one.base_offset <= offset <= one.last_offset
+        ]
+        if not there:
+            yield f"it goes in step {result.number}"
+            return
+        horizon_ms = there[0].delete_horizon_ms
+        text = "no horizon" if horizon_ms is None else f"the delete horizon {horizon_ms}"
+        yield f"after step {result.number} it is there, with {text}"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
+from sim.errors import BadInput
 from sim.files.document import Document
-from sim.protocol.log import Batch, Record
+from sim.protocol.log import Batch
 from sim.simulate.logfile.file import LogFile, LogStart, WrittenSegment
 from sim.simulate.logfile.rules import DEFAULT_PRESET, rules_at
 from sim.simulate.logfile.settings import LogSettings
 from sim.simulate.logfile.steps import Clean
 from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.segments import Detail
+from sim.simulate.partition.records import Detail, Stored
+from sim.simulate.partition.segments import PartitionSegment
 from sim.simulate.partition.settings import GivenSettings
 
-Keeps = Callable[[Batch, Record], bool]
-"""Decides whether a record of a batch is kept."""
+RECORDS_MAX = 1_000_000
+"""Records of a partition that are held in memory at once: about 500 bytes each."""
 
 
 class Question(NamedTuple):
@@ -40,55 +40,65 @@ class Question(NamedTuple):
         return str(self.rules.get("preset", DEFAULT_PRESET))
 
 
+def records_in(partition: Partition) -> int:
+    """Number of a partition's records, its markers among them. Raises Damaged."""
+    return sum(stored.record_count for _, stored in partition.batches(Detail.HEADERS))
+
+
+def whole_log_file(partition: Partition, question: Question) -> LogFile:
+    """The partition with all records as a log file with one step: a pass now, if one is due.
+
+    Raises:
+        Damaged: A batch is not as it was written.
+        BadInput: A setting has no such value, or there are more than `RECORDS_MAX` records.
+    """
+    count = records_in(partition)
+    if count > RECORDS_MAX:
+        raise BadInput(
+            f"{partition.place}: {count:,} records; at most {RECORDS_MAX:,} are held in memory: "
+            "ask for one key or offset, or for the contents (replog log)"
+        )
+    return log_file_of(partition, question, partition.batches(Detail.WHOLE))
+
+
 def log_file_of(
-    partition: Partition, question: Question, detail: Detail, keeps: Keeps | None = None
+    partition: Partition, question: Question, read: Iterable[tuple[PartitionSegment, Stored]]
 ) -> LogFile:
     """The partition as a log file with one step: a pass now, if one is due.
 
     Args:
         partition: The partition.
         question: The settings and the time.
-        detail: How much of each record is kept.
-        keeps: Decides which records are kept in memory; None for all. Batches keep their sizes.
+        read: Its batches with the records that are kept; they have their sizes in the file.
 
     Raises:
         Damaged: A batch is not as it was written.
         BadInput: A setting has no such value.
     """
-    top = Document(str(partition.place), {}).top
-    rules = rules_at(question.rules, top.at("rules"))
-    given = question.settings
+    top, given = Document(str(partition.place), {}).top, question.settings
     where = top if given.source is None else Document(str(given.source), {}).top
+    rules = rules_at(question.rules, top.at("rules"))
     settings = LogSettings.read(dict(given.topic), where.at("topic"), rules)
     batches: dict[int, list[Batch]] = {one.base_offset: [] for one in partition.segments}
-    for segment, stored in partition.batches(detail):
-        batch = stored.batch
-        if keeps is not None and batch.control is None:
-            batch = replace(batch, records=tuple([r for r in batch.records if keeps(batch, r)]))
-        batches[segment.base_offset].append(batch)
-    segments = tuple(
-        WrittenSegment(
-            one.base_offset,
-            tuple(batches[one.base_offset]),
-            one.last_modified_ms,
-            one.aborted,
-        )
-        for one in partition.segments
-    )
-    end = max(segments[-1].base_offset, *(b.last_offset + 1 for b in segments[-1].batches), 0)
-    committed = None if partition.committed is None else min(partition.committed, end)
-    step = Clean(op="clean", now_ms=question.now_ms, map_capacity=question.settings.map_keys)
+    end = partition.segments[-1].base_offset
+    for segment, stored in read:
+        batches[segment.base_offset].append(stored.batch)
+        end = max(end, stored.batch.last_offset + 1)
     return LogFile(
         settings.rules,
-        segments,
-        (step,),
+        tuple(
+            WrittenSegment(base, tuple(batches[base]), one.last_modified_ms, one.aborted)
+            for one in partition.segments
+            for base in (one.base_offset,)
+        ),
+        (Clean(op="clean", now_ms=question.now_ms, map_capacity=given.map_keys),),
         settings.topic,
         top.at("steps"),
         notes=partition.notes,
         start=LogStart(
             partition.checkpoint,
             partition.log_start,
-            committed,
-            question.now_ms - question.settings.expiration_ms,
+            None if partition.committed is None else min(partition.committed, end),
+            question.now_ms - given.expiration_ms,
         ),
     )

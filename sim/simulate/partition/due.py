@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sim.protocol.compaction.eligibility import CleanLimit
+from sim.protocol.log import Log
 from sim.simulate.logfile.eligible import LogEligibility
 from sim.simulate.logfile.file import LogFile
-from sim.simulate.logfile.replica import LogReplica
 from sim.simulate.logfile.run import replica_of
 from sim.simulate.logfile.steps import Clean
 
@@ -24,53 +24,35 @@ ROLLS_AHEAD: Final = 10_000
 
 
 @dataclass(frozen=True)
-class Growth:
-    """How fast a log grows, by timestamps of its records.
-
-    Attributes:
-        bytes_per_ms: Bytes that are written in a millisecond.
-        segments: Segments that this was measured over.
-    """
-
-    bytes_per_ms: float
-    segments: int
-
-
-@dataclass(frozen=True)
 class Due:
     """The decision of the cleaner's manager on a partition, now and later.
 
     Attributes:
         decision: What its manager decides now.
-        aborted: Aborted transactions of the log.
-        growth: How fast the log grows; None = timestamps do not tell.
-        at_rate_ms: When it is due if it goes on growing so, in ms; None = it is due now, or not
+        log: The log that it was asked about.
+        bytes_per_ms: Bytes that are written in a millisecond, by timestamps of the last closed
+            segments; None if timestamps do not tell.
+        at_rate_ms: When it is due if it goes on growing so, in ms; None if it is due now, or not
             within the segments that are looked ahead.
-        waits_for: The open transaction that holds the bound back; None = none does.
+        waits_for: A sentence on the open transaction that holds the bound back; None without one.
     """
 
     decision: LogEligibility
-    replica: LogReplica
-    growth: Growth | None
+    log: Log
+    bytes_per_ms: float | None
     at_rate_ms: int | None
     waits_for: str | None
 
     def lines(self) -> Iterator[str]:
         """The answer in sentences."""
-        decision = self.decision
-        yield decision.why
-        if self.waits_for is not None:
-            yield self.waits_for
-        if decision.outlook is not None:
-            yield decision.outlook
-        if self.growth is not None and not decision.eligible:
-            grows = f"it grows by {self.growth.bytes_per_ms * 3_600_000:,.0f} bytes an hour"
-            of = f"by the timestamps of its last {self.growth.segments} closed segments"
-            when = (
-                "not due soon" if self.at_rate_ms is None else f"due at about {self.at_rate_ms} ms"
+        decision, found = self.decision, self.decision.found
+        yield from filter(None, (decision.why, self.waits_for, decision.outlook))
+        if self.bytes_per_ms is not None and not decision.eligible:
+            when = f"due at about {self.at_rate_ms} ms" if self.at_rate_ms else "not due soon"
+            yield (
+                f"it grows by {self.bytes_per_ms * 3_600_000:,.0f} bytes an hour, by the "
+                f"timestamps of its last closed segments: at that rate {when}"
             )
-            yield f"{grows}, {of}: at that rate {when}"
-        found = decision.found
         if found.cleanable_bytes:
             total = found.clean_bytes + found.cleanable_bytes
             yield (
@@ -81,16 +63,11 @@ class Due:
     @property
     def as_json(self) -> dict[str, Any]:
         """The answer as data."""
-        one = self.decision
+        rate = self.bytes_per_ms
         return {
-            **one.numbers,
-            "eligible": one.eligible,
-            "why": one.why,
-            "outlook": one.outlook,
+            **self.decision.answer,
             "open_transaction": self.waits_for,
-            "bytes_per_hour": None
-            if self.growth is None
-            else round(self.growth.bytes_per_ms * 3_600_000),
+            "bytes_per_hour": None if rate is None else round(rate * 3_600_000),
             "due_at_this_rate_ms": self.at_rate_ms,
         }
 
@@ -100,67 +77,59 @@ def due(file: LogFile) -> Due:
     step = file.steps[-1]
     assert isinstance(step, Clean)
     replica = replica_of(file)
-    decision = replica.decide(file.topic, now_ms=step.now_ms)
-    growth = _growth(replica)
-    at_rate = None if growth is None else _due_at_rate(decision, replica, file, growth)
-    return Due(decision, replica, growth, at_rate, _open_transaction(decision, replica))
+    decision, log = replica.decide(file.topic, now_ms=step.now_ms), replica.log
+    rate, at_rate = _bytes_per_ms(log), None
+    if rate is not None and decision.considered and not decision.eligible:
+        at_rate = _due_at_rate(decision, log, file.topic.roll_bytes or (1 << 30), rate)
+    return Due(decision, log, rate, at_rate, _open_transaction(decision, log))
 
 
-def _growth(replica: LogReplica) -> Growth | None:
+def _bytes_per_ms(log: Log) -> float | None:
     """The rate of the last closed segments that have timestamps; none if they take no time."""
-    closed = [one for one in replica.log.segments[:-1] if one.first_timestamp_ms >= 0]
-    closed = closed[-RATE_SEGMENTS:]
-    active = replica.log.active
+    closed = [one for one in log.segments[:-1] if one.first_timestamp_ms >= 0][-RATE_SEGMENTS:]
     if not closed:
         return None
-    until = active.first_timestamp_ms if active.batches else closed[-1].largest_timestamp_ms
-    took_ms = until - closed[0].first_timestamp_ms
-    if took_ms <= 0:
-        return None
-    return Growth(sum(one.size_bytes for one in closed) / took_ms, len(closed))
+    last = log.active.first_timestamp_ms if log.active.batches else closed[-1].largest_timestamp_ms
+    took_ms = last - closed[0].first_timestamp_ms
+    return sum(one.size_bytes for one in closed) / took_ms if took_ms > 0 else None
 
 
-def _due_at_rate(
-    decision: LogEligibility, replica: LogReplica, file: LogFile, growth: Growth
-) -> int | None:
+def _due_at_rate(decision: LogEligibility, log: Log, full: int, rate: float) -> int | None:
     """When enough is dirty, in ms, if what is written comes at that rate and is committed.
 
-    The active segment rolls when it is full or as old as `segment.ms`; what it holds is dirty then.
-    The lag settings only delay or hasten that by what `outlook` says, and are left out.
+    The active segment rolls when it has `full` bytes or is as old as `segment.ms`; what it holds is
+    dirty then. The lag settings only delay or hasten that by what `outlook` says, and are left out.
     """
-    if decision.eligible or not decision.considered:
-        return None
-    config, active = decision.log.config, replica.log.active
-    full = file.topic.roll_bytes or (1 << 30)
-    roll_ms = config.roll_ms or None
-    clean, dirty = decision.found.clean_bytes, decision.found.cleanable_bytes
-    began_ms = active.first_timestamp_ms if active.batches else decision.now_ms
-    size, now_ms = float(active.size_bytes), float(decision.now_ms)
+    config, found = decision.log.config, decision.found
+    dirty, now_ms, size = (
+        found.cleanable_bytes,
+        float(decision.now_ms),
+        float(log.active.size_bytes),
+    )
+    began_ms = float(log.active.first_timestamp_ms) if log.active.batches else now_ms
     for _ in range(ROLLS_AHEAD):
-        by_size = now_ms + max(0.0, full - size) / growth.bytes_per_ms
-        by_time = by_size if roll_ms is None else max(now_ms, float(began_ms + roll_ms))
-        rolled = min(by_size, by_time)
-        dirty += int(size + (rolled - now_ms) * growth.bytes_per_ms)
-        if dirty > 0 and dirty / (clean + dirty) > config.min_cleanable_dirty_ratio:
+        rolled = now_ms + max(0.0, full - size) / rate
+        if config.roll_ms:
+            rolled = min(rolled, max(now_ms, began_ms + config.roll_ms))
+        dirty += int(size + (rolled - now_ms) * rate)
+        if dirty > 0 and dirty / (found.clean_bytes + dirty) > config.min_cleanable_dirty_ratio:
             return int(rolled)
-        began_ms, now_ms, size = int(rolled), rolled, 0.0
+        began_ms, now_ms, size = float(int(rolled)), rolled, 0.0
     return None
 
 
-def _open_transaction(decision: LogEligibility, replica: LogReplica) -> str | None:
+def _open_transaction(decision: LogEligibility, log: Log) -> str | None:
     """Names the producer of the transaction that holds the bound back, and since when."""
     bound = decision.found.bound
     if bound.limit is not CleanLimit.STABLE_OFFSET:
         return None
-    for producer_id, producer in replica.log.producers.producers.items():
-        if producer.open_since is not None and producer.open_since <= bound.limited_to:
-            first = next(
-                (b for b in replica.log.batches() if b.base_offset >= producer.open_since), None
-            )
-            since = "" if first is None else f", since {first.timestamp_ms} ms"
+    for producer_id, producer in log.producers.producers.items():
+        began = producer.open_since
+        if began is not None and began <= bound.limited_to:
+            times = [one.timestamp_ms for one in log.batches() if one.base_offset >= began]
+            since = f", since {times[0]} ms" if times else ""
             return (
                 f"producer {producer_id}, epoch {producer.epoch}, has it open from offset "
-                f"{producer.open_since} on{since}; "
-                "`kafka-transactions abort` ends one that nobody ends any more"
+                f"{began} on{since}; `kafka-transactions abort` ends one that nobody ends any more"
             )
     return None

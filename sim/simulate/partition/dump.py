@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 from msgspec.structs import replace
 
+from sim.errors import BadInput
 from sim.files.reading import read_bytes
 from sim.protocol.log import Batch, Control, Record
 from sim.protocol.log.formats import old_batch
 from sim.simulate.partition.damage import Damaged
-from sim.simulate.partition.segments import MAGIC, Stored, text_of
+from sim.simulate.partition.partition import Partition
+from sim.simulate.partition.records import MAGIC, Detail, Stored, text_of
+from sim.simulate.partition.segments import PartitionSegment
 
 DUMP_BYTES_MAX: Final = 1 << 31
 """Most bytes of a dump."""
@@ -35,18 +39,45 @@ _MARKER: Final = re.compile(rb"endTxnMarker: (COMMIT|ABORT)")
 _ADVICE: Final = "dump it with --deep-iteration --print-data-log"
 
 
-class DumpedSegment(NamedTuple):
+@dataclass(frozen=True)
+class DumpedSegment(PartitionSegment):
     """A segment of a dump.
 
     Attributes:
         folder: Name of the folder that it lay in.
-        base_offset: The offset that names it (inclusive).
         batches: Its batches in order.
     """
 
     folder: str
-    base_offset: int
     batches: tuple[Stored, ...]
+
+    def read(self, detail: Detail) -> Iterator[Stored]:
+        """Its batches in order, with all that the dump says of their records."""
+        del detail
+        return iter(self.batches)
+
+
+def partition_of_dump(path: Path) -> Partition:
+    """The partition in a text of `kafka-dump-log`.
+
+    Raises:
+        BadInput: There is none, there are several, or the file cannot be read.
+        Damaged: The dump found damage, or has not all records.
+    """
+    dump = Dump(path)
+    found = sorted(dump.segments(), key=lambda one: one.base_offset)
+    folders = {one.folder for one in found}
+    if not folders:
+        raise BadInput(f"{path}: no folder of a partition, and no text of kafka-dump-log")
+    if len(folders) > 1:
+        text = ", ".join(sorted(folders))
+        raise BadInput(f"{path}: a dump of one partition is read; here are {text}")
+    notes = ["a dump has no checkpoints: all of the log counts as committed, and as dirty"]
+    if dump.guessed:
+        notes.append("keys or values are no UTF-8: different ones may look alike in a dump")
+    if dump.hides_headers:
+        notes.append("a dump has no values of headers: the header strategy finds no version")
+    return Partition(folders.pop(), path, found, notes=tuple(notes))
 
 
 class Dump:
@@ -75,7 +106,10 @@ class Dump:
         for found, end in zip(files, ends, strict=bool(files)):
             self._at = found.end() + 1
             folder = Path(found[1].decode(errors="replace")).name
-            yield DumpedSegment(folder, int(found[2]), tuple(self._batches(end)))
+            batches = tuple(self._batches(end))
+            size = sum(one.batch.size_bytes for one in batches)
+            path, base_offset = self._path, int(found[2])
+            yield DumpedSegment(path, base_offset, size, size, None, None, folder, batches)
 
     def _batches(self, end: int) -> Iterator[Stored]:
         while self._at < end:

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.protocol.log import AbortedTransaction
 from sim.simulate.partition.damage import Damaged, FilesChanged
-from sim.simulate.partition.segments import Detail, Stored
+from sim.simulate.partition.records import Detail, Stored
+from sim.simulate.partition.segments import PartitionSegment
 from sim.simulate.partition.small_files import KnownProducer
-
-
-@dataclass(frozen=True)
-class PartitionSegment:
-    """A segment of a partition.
-
-    Attributes:
-        base_offset: Its first offset (inclusive).
-        size_bytes: Its size on disk.
-        last_modified_ms: When it was last modified, in ms; None = a dump does not say.
-        aborted: Entries of its index of aborted transactions; None = no index is
-            there, and the batches tell.
-        read: Gives its batches in order; raises Damaged where one is not as it was written.
-    """
-
-    base_offset: int
-    size_bytes: int
-    last_modified_ms: int | None
-    aborted: tuple[AbortedTransaction, ...] | None
-    read: Callable[[Detail], Iterator[Stored]]
 
 
 @dataclass(frozen=True)
@@ -41,24 +21,24 @@ class Partition:
         name: Topic and number, such as `orders-0`.
         place: Its folder, or the dump.
         segments: In order; the last one is active.
-        log_start: The log start offset by its checkpoint (inclusive); None = none is known.
-        committed: The high watermark by its checkpoint (exclusive); None = none is known.
-        checkpoint: The cleaner's checkpoint, its first dirty offset; None = no pass was run yet.
-        epochs: Epoch and start offset of each entry of the leader epoch cache.
+        log_start: The log start offset by its checkpoint (inclusive); None if none is known.
+        committed: The high watermark by its checkpoint (exclusive); None if none is known.
+        checkpoint: The cleaner's checkpoint, its first dirty offset; None before the first pass.
+        epochs: Start offset of each epoch in the leader epoch cache.
         producers: Producers in the newest snapshot of their state.
-        topic_id: Id of the topic; None = none is known.
+        topic_id: Id of the topic; None if none is known.
         notes: Lines about what is no damage, and should be known.
-        is_replaced: Says whether a segment is not the file any more that it was.
+        is_replaced: Checks whether a segment is not the file any more that it was.
     """
 
     name: str
     place: Path
-    segments: tuple[PartitionSegment, ...]
+    segments: Sequence[PartitionSegment]
     log_start: int | None = None
     committed: int | None = None
     checkpoint: int | None = None
-    epochs: tuple[tuple[int, int], ...] = ()
-    producers: tuple[KnownProducer, ...] = ()
+    epochs: dict[int, int] = field(default_factory=dict)
+    producers: Sequence[KnownProducer] = ()
     topic_id: str | None = None
     notes: tuple[str, ...] = ()
     is_replaced: Callable[[], bool] = field(default=lambda: False, compare=False)
@@ -67,7 +47,8 @@ class Partition:
         """Every batch with its segment, in order.
 
         Raises:
-            Damaged: A batch is not as it was written, or segments overlap.
+            Damaged: A batch is not as it was written, segments overlap, or the log is cut off below
+                its high watermark.
             FilesChanged: The same, as segments were replaced meanwhile.
         """
         try:
@@ -82,16 +63,19 @@ class Partition:
         end = 0
         for segment in self.segments:
             if segment.base_offset < end:
-                text = f"the segment at {segment.base_offset} begins below {end}, where the one"
-                raise Damaged(self.place, f"{text} before it ends")
+                raise Damaged(segment.path, f"begins below {end}, where the one before it ends")
+            end = segment.base_offset
             for stored in segment.read(detail):
-                first = stored.batch.base_offset
-                if first < end:
-                    text = f"a batch begins at offset {first}, below {end}, the end of the one"
-                    raise Damaged(self.place, f"{text} before it")
+                first, last = stored.batch.base_offset, stored.batch.last_offset
+                if not end <= first <= last:
+                    text = f"a batch has offsets {first} to {last}, and begins below {end}"
+                    raise Damaged(segment.path, text, position=stored.position)
                 yield segment, stored
-                end = stored.batch.last_offset + 1
-            end = max(end, segment.base_offset)
+                end = last + 1
+        last_one = self.segments[-1]
+        if last_one.whole_bytes < last_one.size_bytes and end < (self.committed or 0):
+            text = f"whole batches end at offset {end}, below the high watermark {self.committed}"
+            raise Damaged(last_one.path, text, position=last_one.whole_bytes)
 
     @property
     def size_bytes(self) -> int:

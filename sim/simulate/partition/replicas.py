@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 from sim.protocol.log import AbortedTransaction, Batch, Control, Record
 from sim.simulate.logfile.batches import readable
-from sim.simulate.partition.partition import Partition, PartitionSegment
-from sim.simulate.partition.segments import Detail
+from sim.simulate.partition.partition import Partition
+from sim.simulate.partition.records import Detail
+from sim.simulate.partition.segments import PartitionSegment
 
 
 class Finding(NamedTuple):
@@ -381,7 +382,7 @@ def _notes(logs: Sequence[ReplicaLog], partitions: Sequence[Partition]) -> Itera
             yield f"{text}: electing it uncleanly loses what it has not fetched"
         if log.committed is None:
             yield f"{log.name} has no high watermark on disk: all of its log counts as committed"
-    caches = [dict(one.epochs) for one in partitions]
+    caches = [one.epochs for one in partitions]
     starts = max(log.start for log in logs)
     for epoch in sorted(set.intersection(*(set(cache) for cache in caches)) if caches else ()):
         said = {log.name: cache[epoch] for log, cache in zip(logs, caches, strict=True)}

@@ -3,61 +3,51 @@
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Iterator
-from hashlib import blake2b
-from itertools import count
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import Any, Final
+
+from msgspec.structs import asdict
 
 from sim.files.atomic import check_writable, replace_text
 from sim.files.formats import LOG_FORMAT
 from sim.protocol.log import Batch, Record
 from sim.protocol.log.formats import OldBatch
+from sim.protocol.log.record import STRAY_BYTES
 from sim.simulate.logfile.batches import bytes_of, written
-from sim.simulate.partition.as_log import Question
+from sim.simulate.partition.as_log import Question, whole_log_file
 from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.segments import Detail, Stored
 
-_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
+Alias = Callable[[str | None], str | None]
+"""Gives the text that stands for a key or a value."""
+_LETTERS: Final = (ascii_letters + digits).encode()
+_BYTES: Final = _LETTERS + bytes(byte for byte in range(256) if byte not in _LETTERS)
+_NUMBERED: Final = 8
+"""Letters of an alias that its number decides; those behind are all the same."""
+_DEFAULTS: Final = dict(
+    zip(reversed(Batch.__struct_fields__), reversed(Batch.__struct_defaults__), strict=False)
+)
+"""Fields of a batch that may be left out, with what stands for them then."""
 
 
-class Aliases:
-    """Hashes that stand for keys and values: of the same size, equal for equal ones.
+def aliases() -> Alias:
+    """Gives numbered texts for keys and values: of as many bytes, equal ones for equal ones."""
+    known: dict[str, str] = {}
+    numbers: Counter[int] = Counter()
 
-    A secret that nobody keeps is hashed with them, so that guesses cannot be tried.
-    """
+    def alias(text: str | None) -> str | None:
+        if text is not None and text not in known:
+            size = len(bytes_of(text))
+            base = 62 if size > 3 else 256  # there are fewer texts of three letters than keys
+            places = range(min(size, _NUMBERED))
+            numbered = bytes(_BYTES[numbers[size] // base**place % base] for place in places)
+            known[text] = numbered.ljust(size, b"a").decode(errors=STRAY_BYTES)
+            numbers[size] += 1
+        return None if text is None else known[text]
 
-    def __init__(self) -> None:
-        """Starts with a secret of its own."""
-        self._secret = secrets.token_bytes(16)
-        self._of: dict[str, str] = {}
-        self._taken: set[str] = set()
-
-    def of(self, text: str | None) -> str | None:
-        """The text that stands for another one; the same each time."""
-        if text is None:
-            return None
-        known = self._of.get(text)
-        if known is None:
-            known = next(one for one in self._tries(bytes_of(text)) if one not in self._taken)
-            self._of[text] = known
-            self._taken.add(known)
-        return known
-
-    def _tries(self, content: bytes) -> Iterator[str]:
-        """Texts of as many bytes; short ones may be taken, until all letters are tried."""
-        for number in count():
-            size = len(content)
-            text, part = "", 0
-            while len(text) < size:
-                seed = b"%d %d " % (number, part) + content
-                digest = blake2b(seed, key=self._secret).digest()
-                text += "".join(_LETTERS[byte % 32] for byte in digest)
-                part += 1
-            if number > 64 * 32 and size < 3:  # more texts of that size than letters can tell apart
-                yield bytes(secrets.token_bytes(size)).decode(errors="surrogateescape")
-            yield text[:size]
+    return alias
 
 
 def write_log(partition: Partition, question: Question, path: Path, *, anonymous: bool) -> None:
@@ -65,89 +55,59 @@ def write_log(partition: Partition, question: Question, path: Path, *, anonymous
 
     Raises:
         Damaged: A batch is not as it was written.
-        BadInput: The file cannot be written.
+        BadInput: The file cannot be written, or there are too many records.
     """
     check_writable(path)
-    aliases = Aliases() if anonymous else None
-    batches: dict[int, list[dict[str, Any]]] = {one.base_offset: [] for one in partition.segments}
-    end = partition.segments[-1].base_offset
-    for segment, stored in partition.batches(Detail.WHOLE):
-        batches[segment.base_offset].append(_batch(stored, aliases))
-        end = max(end, stored.batch.last_offset + 1)
-    settings = question.settings
-    committed = None if partition.committed is None else min(partition.committed, end)
-    state = {
-        "checkpoint": partition.checkpoint,
-        "log_start_offset": partition.log_start,
-        "high_watermark": committed,
-    }
+    file, settings = whole_log_file(partition, question), question.settings
+    alias = aliases() if anonymous else lambda text: text
+    now = {"now_ms": question.now_ms}
+    start = file.start._replace(producers_since_ms=None)._asdict()
     document = {
         "format": LOG_FORMAT,
         "title": "A partition" if anonymous else partition.name,
         "rules": {"preset": question.preset, **question.rules},
-        "topic": {name: value for name, value in settings.topic.items() if value is not None},
-        **{name: value for name, value in state.items() if value is not None},
+        "topic": _given(settings.topic),
+        **_given(start),
         "segments": [
             {
-                "base_offset": one.base_offset,
-                **(
-                    {}
-                    if one.last_modified_ms is None
-                    else {"last_modified_ms": one.last_modified_ms}
+                **_given(
+                    {"base_offset": one.base_offset, "last_modified_ms": one.last_modified_ms}
                 ),
-                "batches": batches[one.base_offset],
+                "batches": [_batch(batch, alias) for batch in one.batches],
             }
-            for one in partition.segments
+            for one in file.segments
         ],
         "steps": [
-            {
-                "op": "expire_producers",
-                "now_ms": question.now_ms,
-                "expiration_ms": settings.expiration_ms,
-            },
-            {"op": "clean", "now_ms": question.now_ms, "map_capacity": settings.map_keys},
+            {"op": "expire_producers", **now, "expiration_ms": settings.expiration_ms},
+            {"op": "clean", **now, "map_capacity": settings.map_keys},
         ],
     }
     replace_text(path, json.dumps(document, indent=1) + "\n")
 
 
-def _batch(stored: Stored, aliases: Aliases | None) -> dict[str, Any]:
+def _given(fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _batch(batch: Batch, alias: Alias) -> dict[str, Any]:
     """A batch as a log file has it; what is its default is left out."""
-    batch = stored.batch
-    records = [_record(one, batch, aliases) for one in batch.records]
-    found: dict[str, Any] = {
-        "base_offset": batch.base_offset,
-        "last_offset": batch.last_offset,
-        "records": records,
-    }
-    if stored.codec != "none" and records:
-        found["compression"] = stored.codec
-    if isinstance(batch, OldBatch):
-        return found | {"magic": batch.magic}
-    found |= {"epoch": batch.epoch, "timestamp_ms": batch.timestamp_ms}
-    optional = {
-        "producer_id": (batch.producer_id, -1),
-        "producer_epoch": (batch.producer_epoch, -1),
-        "base_sequence": (batch.base_sequence, -1),
-        "transactional": (batch.transactional, False),
-        "control": (None if batch.control is None else str(batch.control), None),
-        "delete_horizon_ms": (batch.delete_horizon_ms, None),
-    }
-    return found | {name: value for name, (value, none) in optional.items() if value != none}
+    fields = asdict(batch).items()
+    found = {name: of for name, of in fields if name not in _DEFAULTS or of != _DEFAULTS[name]}
+    found["records"] = [_record(one, batch, alias) for one in batch.records]
+    return found | ({"magic": batch.magic} if isinstance(batch, OldBatch) else {})
 
 
-def _record(record: Record, batch: Batch, aliases: Aliases | None) -> dict[str, Any]:
+def _record(record: Record, batch: Batch, alias: Alias) -> dict[str, Any]:
+    at = {"offset": record.offset, "timestamp_ms": record.timestamp_ms}
     if batch.control is not None:
-        marker = str(batch.control)
-        return {"offset": record.offset, "marker": marker, "timestamp_ms": record.timestamp_ms}
-    key, value = record.key, record.value
-    headers = [(name, content.decode(errors="surrogateescape")) for name, content in record.headers]
-    if aliases is not None:
-        key, value = aliases.of(key), aliases.of(value)
-        headers = [(name, aliases.of(content) or "") for name, content in headers]
-    found: dict[str, Any] = {"offset": record.offset, "key": written(key), "value": written(value)}
-    if record.timestamp_ms >= 0:
-        found["timestamp_ms"] = record.timestamp_ms
-    if headers:
-        found["headers"] = [[name, written(content)] for name, content in headers]
-    return found
+        return at | {"marker": batch.control}
+    key, value = alias(record.key), alias(record.value)
+    headers = [
+        (name, written(alias(content.decode(errors=STRAY_BYTES))))
+        for name, content in record.headers
+    ]
+    return at | {
+        "key": written(key),
+        "value": written(value),
+        **({"headers": headers} if headers else {}),
+    }
