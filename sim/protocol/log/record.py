@@ -128,8 +128,7 @@ def control_size(timestamp_ms: int, delete_horizon_ms: int | None) -> int:
 
 def varint_bytes(number: int) -> int:
     """Bytes of a zig-zag variable-length integer (ByteUtils.sizeOfVarint, sizeOfVarlong)."""
-    zigzag = number * 2 if number >= 0 else -number * 2 - 1
-    return (zigzag.bit_length() + 6) // 7 or 1
+    return (number if number >= 0 else ~number).bit_length() // 7 + 1  # the sign is a bit, too
 
 
 def size_of(
@@ -151,10 +150,10 @@ def size_of(
         body = 6
         delta = timestamp_ms - base_ms
         if not -64 <= delta < 64:
-            body += varint_bytes(delta) - 1
+            body += (delta if delta >= 0 else ~delta).bit_length() // 7
         delta = record.offset - base_offset
         if not -64 <= delta < 64:
-            body += varint_bytes(delta) - 1
+            body += (delta if delta >= 0 else ~delta).bit_length() // 7
         if key is not None:
             length = len(key) if key.isascii() else len(key.encode(errors=STRAY_BYTES))
             body += length if length < 64 else length + varint_bytes(length) - 1
