@@ -93,7 +93,7 @@ def test_log_roll_hours_are_those_of_segment_ms(tmp_path: Path) -> None:
         ("producer.id.expiration.ms=inf\n", "expected a number from 0 on, not 'inf'"),
         ("[1]", "expected names with values, or a list of `name` and `value`"),
         ("{", "no JSON"),
-        ('{"min.cleanable.dirty.ratio": [1]}', "expected a value, not list"),
+        ('{"min.cleanable.dirty.ratio": {"a": 1}}', "expected a value, not dict"),
         ("Dynamic configs for topic others are:\n", "settings of others, none of topic orders"),
     ],
 )

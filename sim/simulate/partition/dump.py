@@ -31,11 +31,14 @@ _LINE_START: Final = re.compile(
     rb"\n(?:\| offset: |baseOffset: |offset: |Dumping |Found |Non-consecutive )|\n?\Z"
 )
 _FIELD: Final = re.compile(r"(\w+): (OptionalLong\[\d+\]|[\w.-]+)")
-_RECORD: Final = re.compile(rb"\| offset: (\d+) .*?(?:CreateTime|Log\w+|NoTimestampType): (-?\d+)")
-_SIZES: Final = re.compile(rb"keySize: (-?\d+) valueSize: (-?\d+)", re.IGNORECASE)
-_HEADERS: Final = re.compile(rb"headerKeys: \[(.*?)\]")
-_CONTENT: Final = re.compile(rb" key: | payload: |$")
-_MARKER: Final = re.compile(rb"endTxnMarker: (COMMIT|ABORT)")
+_RECORD: Final = re.compile(
+    rb"\| offset: (\d+) .*?(?:CreateTime|Log\w+|NoTimestampType): (-?\d+) .*?"
+    rb"keySize: (-?\d+) valueSize: (-?\d+)(?: sequence: -?\d+ headerKeys: \[(.*?)\])?"
+    rb".*?(?= key: | payload: | endTxnMarker: (COMMIT|ABORT)|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A record's line up to its key: offset, time, sizes of key and value, names of headers, and what
+a marker says."""
 _ADVICE: Final = "dump it with --deep-iteration --print-data-log"
 
 
@@ -131,48 +134,42 @@ class Dump:
         """The batch whose line was read, with the records that follow."""
         if fields.get("isvalid") != "true":
             self._fail("the dump calls a batch not valid")
-        magic, codec = int(fields["magic"]), fields["compresscodec"].lower()
-        is_control = fields.get("isControl") == "true"
+        magic, is_control = int(fields["magic"]), fields.get("isControl") == "true"
         records: list[Record] = []
         control = Control.COMMIT if is_control else None
         while self._content.startswith(b"| ", self._at):
-            line = self._line()
-            records.append(self._control_record(line) if is_control else self._record(line, magic))
+            found = _RECORD.match(self._content, self._at)
+            if found is None:
+                self._fail("no record of a dump")
             if is_control:
-                marker = _MARKER.search(line)
-                control = Control(marker[1].decode()) if marker else Control.LEADER_CHANGE
-        if len(records) != int(fields.get("count", len(records))) or (
-            magic < MAGIC and not records
-        ):
+                control = Control(found[6].decode()) if found[6] else Control.LEADER_CHANGE
+                self._at += len(self._line()) + 1
+                offset = int(found[1])
+                records.append(Record(offset, None, None, int(found[2]), uid=offset + 1))
+            else:
+                records.append(self._record(found, magic))
+        if len(records) != int(fields.get("count", len(records) or -1)):
             self._fail(f"not all records of a batch; {_ADVICE}")
         if magic < MAGIC:
             made: Batch = old_batch(magic, tuple(records))
         else:
             made = _new_batch(fields, tuple(records), control)
-        sized = replace(made, size_bytes=int(fields["size"]))
+        sized, codec = (
+            replace(made, size_bytes=int(fields["size"])),
+            fields["compresscodec"].lower(),
+        )
         return Stored(int(fields["position"]), sized, codec, len(records))
 
-    def _control_record(self, line: bytes) -> Record:
-        found = self._matched(_RECORD, line)
-        self._at += len(line) + 1
-        return Record(int(found[1]), None, None, int(found[2]), uid=int(found[1]) + 1)
-
-    def _record(self, line: bytes, magic: int) -> Record:
-        """The record that begins with `line`; keys and values may have more lines."""
-        found, sizes = self._matched(_RECORD, line), self._matched(_SIZES, line)
-        headers = _HEADERS.search(line, sizes.end())
-        if headers is not None and headers[1]:
-            self.hides_headers = True
-        content = _CONTENT.search(line, sizes.end() if headers is None else headers.end())
-        assert content is not None  # it may be empty
-        self._at += content.start()
-        key_size, value_size = int(sizes[1]), int(sizes[2])
+    def _record(self, found: re.Match[bytes], magic: int) -> Record:
+        """The record whose line begins so; keys and values may have more lines."""
+        offset, time_ms, key_size, value_size = map(int, found.groups()[:4])
+        self._at = found.end()
+        self.hides_headers |= bool(found[5])
         key = self._text(b" key: ", key_size, b" payload: " if value_size >= 0 else b"\n")
         value = self._text(b" payload: ", value_size, b"\n")
         self._at += 1
-        offset = int(found[1])
         flagged = None if magic < MAGIC else value is None
-        return Record(offset, key, value, int(found[2]), (), flagged, uid=offset + 1)
+        return Record(offset, key, value, time_ms, (), flagged, uid=offset + 1)
 
     def _text(self, label: bytes, size: int, follows: bytes) -> str | None:
         """A key or a value of `size` bytes behind its label; -1 = it is null, and has none."""
@@ -190,12 +187,6 @@ class Dump:
             end = past if past >= 0 else len(content) if ends is None else ends.start()
         self._at = end
         return text_of(content[start:end])
-
-    def _matched(self, pattern: re.Pattern[bytes], line: bytes) -> re.Match[bytes]:
-        found = pattern.search(line)
-        if found is None:
-            self._fail(f"no record of a dump: {line[:60].decode(errors='replace')!r}")
-        return found
 
     def _line(self) -> bytes:
         end = self._content.find(b"\n", self._at)

@@ -17,40 +17,25 @@ from typing import Any, Final, NamedTuple
 from sim.errors import BadInput
 from sim.files.reading import read_text
 
-DEFAULTS: Final[Mapping[str, Any]] = {
-    "cleanup.policy": "compact",
-    "min.cleanable.dirty.ratio": 0.5,
-    "min.compaction.lag.ms": 0,
-    "max.compaction.lag.ms": None,
-    "delete.retention.ms": 86_400_000,
-    "segment.bytes": 1_073_741_824,
-    "segment.ms": 604_800_000,
-    "index.interval.bytes": 4_096,
+_KNOWN: Final[Mapping[str, tuple[Any, str]]] = {
+    "cleanup.policy": ("compact", "log.cleanup.policy"),
+    "min.cleanable.dirty.ratio": (0.5, "log.cleaner.min.cleanable.ratio"),
+    "min.compaction.lag.ms": (0, "log.cleaner.min.compaction.lag.ms"),
+    "max.compaction.lag.ms": (None, "log.cleaner.max.compaction.lag.ms"),
+    "delete.retention.ms": (86_400_000, "log.cleaner.delete.retention.ms"),
+    "segment.bytes": (1_073_741_824, "log.segment.bytes"),
+    "segment.ms": (604_800_000, "log.roll.ms"),
+    "index.interval.bytes": (4_096, "log.index.interval.bytes"),
 }
-"""What a topic has that says nothing; a topic that is looked at here is taken to be compacted."""
-_OF_BROKER: Final = {
-    "log.cleanup.policy": "cleanup.policy",
-    "log.cleaner.min.cleanable.ratio": "min.cleanable.dirty.ratio",
-    "log.cleaner.min.compaction.lag.ms": "min.compaction.lag.ms",
-    "log.cleaner.max.compaction.lag.ms": "max.compaction.lag.ms",
-    "log.cleaner.delete.retention.ms": "delete.retention.ms",
-    "log.segment.bytes": "segment.bytes",
-    "log.roll.ms": "segment.ms",
-    "log.index.interval.bytes": "index.interval.bytes",
-}
-"""A broker's name for the default of a topic's setting."""
+"""Settings of a topic, each with its default and a broker's name for that. A topic that is looked
+at here is taken to be compacted."""
+DEFAULTS: Final = {name: default for name, (default, _) in _KNOWN.items()}
 _ROLL_HOURS: Final = "log.roll.hours"
-MAP_BYTES, MAP_LOAD, THREADS = (
-    "log.cleaner.dedupe.buffer.size",
-    "log.cleaner.io.buffer.load.factor",
-    "log.cleaner.threads",
-)
-EXPIRATION: Final = "producer.id.expiration.ms"
 _CLEANER: Final[Mapping[str, float]] = {
-    MAP_BYTES: 134_217_728,
-    MAP_LOAD: 0.9,
-    THREADS: 1,
-    EXPIRATION: 86_400_000,
+    "log.cleaner.dedupe.buffer.size": 134_217_728,
+    "log.cleaner.io.buffer.load.factor": 0.9,
+    "log.cleaner.threads": 1,
+    "producer.id.expiration.ms": 86_400_000,
 }
 """Settings of a broker that no topic has, with their defaults (CleanerConfig, ProducerStateManager
 Config)."""
@@ -64,8 +49,6 @@ _DESCRIBED: Final = re.compile(
     r"(?:^|[\s,])([a-z]\w*(?:\.\w+)+)=(.*?)(?= sensitive=|,[a-z]\w*(?:\.\w+)+=|$)", re.MULTILINE
 )
 """A setting of `kafka-configs`: on a line of its own, or one of a list as up to 2.4."""
-
-
 _PROPERTY: Final = re.compile(r"((?:\\.|[^\\=:\s])+)\s*[=:]\s*(.*)")
 """A line of a properties file; one that has only a space between name and value is refused."""
 
@@ -91,15 +74,13 @@ class GivenSettings(NamedTuple):
 
     def sentence(self, preset: str) -> str:
         """The given settings and the defaults of a release, in a sentence."""
-        given = [f"{name}={self.topic[name]}" for name in DEFAULTS if name in self.given]
-        others = [name for name in DEFAULTS if name not in self.given]
-        shown = ", ".join(
-            f"{name}={'none' if (v := self.topic[name]) is None else v}" for name in others
-        )
-        default = f"defaults of {preset}: {shown}" if others else ""
-        unread = f"names given that decide nothing here: {self.unread}" if self.unread else ""
-        said = [f"given: {', '.join(given)}" if given else "", unread, default]
-        return "; ".join(filter(None, said))
+        parts: dict[str, list[str]] = {"given": [], "names given that decide nothing here": []}
+        for name, value in self.topic.items():
+            group = "given" if name in self.given else f"defaults of {preset}"
+            parts.setdefault(group, []).append(f"{name}={'none' if value is None else value}")
+        if self.unread:
+            parts["names given that decide nothing here"].append(str(self.unread))
+        return "; ".join(f"{group}: {', '.join(said)}" for group, said in parts.items() if said)
 
 
 def settings_of(path: Path | None, topic: str) -> GivenSettings:
@@ -113,24 +94,23 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
     hours = values.pop(_ROLL_HOURS, None)
     if hours is not None:
         values.setdefault("log.roll.ms", _number(path, _ROLL_HOURS, hours) * 3_600_000)
-    for name, alias in _OF_BROKER.items():
-        if name in values:
-            values.setdefault(alias, values.pop(name))
-    cleaner = {name: _number(path, name, values.pop(name, of)) for name, of in _CLEANER.items()}
-    known = {name: value for name, value in values.items() if name in DEFAULTS}
-    slots = cleaner[MAP_BYTES] / max(1, cleaner[THREADS]) // _SLOT_BYTES
-    return GivenSettings(
-        {**DEFAULTS, **known},
-        frozenset(known),
-        int(slots * cleaner[MAP_LOAD]),
-        int(cleaner[EXPIRATION]),
-        len(values) - len(known),
-        path,
+    buffer_bytes, load, threads, expiration_ms = (
+        _number(path, name, values.pop(name, default)) for name, default in _CLEANER.items()
     )
+    topics = dict(DEFAULTS)
+    given = set()
+    for name, (_, of_broker) in _KNOWN.items():
+        of_a_broker = values.pop(of_broker, None)
+        value = values.pop(name, of_a_broker)
+        if value is not None:
+            topics[name] = value
+            given.add(name)
+    map_keys = int(buffer_bytes / max(1, threads) // _SLOT_BYTES * load)
+    return GivenSettings(topics, frozenset(given), map_keys, int(expiration_ms), len(values), path)
 
 
-def _values(path: Path, topic: str) -> Mapping[str, Any]:
-    """Names and values in a file of any of the three kinds."""
+def _values(path: Path, topic: str) -> dict[str, Any]:
+    """The settings in a file that apply to a topic: those of a broker, then the topic's own."""
     text = read_text(path)
     if text.lstrip().startswith(("{", "[")):
         return _of_json(path, text, topic)
@@ -138,42 +118,34 @@ def _values(path: Path, topic: str) -> Mapping[str, Any]:
     if not sections:
         return dict(_properties(path, text))
     ends = [one.start() for one in sections[1:]] + [len(text)]
-    found: dict[str, Any] = {}
     named = [one[2] for one in sections if one[1].lower() == "topic" and one[2]]
     if named and topic not in named:
         raise BadInput(f"{path}: settings of {', '.join(named)}, none of topic {topic}")
+    found: dict[str, Any] = {}
     for one, end in zip(sections, ends, strict=True):
         if one[1].lower() == "broker" or one[2] in ("", topic):
             found |= dict(_DESCRIBED.findall(text, one.end(), end))
     return found
 
 
-def _of_json(path: Path, text: str, topic: str) -> Mapping[str, Any]:
+def _of_json(path: Path, text: str, topic: str) -> dict[str, Any]:
     """Settings of a topic, by themselves or below its name; or entries of a name and a value."""
     try:
         found = json.loads(text)
-    except ValueError as error:
+        if isinstance(found, dict):
+            found = found.get(topic, found)
+            found = next((one for one in found.values() if isinstance(one, list)), found)
+        if isinstance(found, list):
+            found = {one["name"]: one["value"] for one in found}
+    except json.JSONDecodeError as error:
         raise BadInput(f"{path}: no JSON: {error}") from None
-    if isinstance(found, dict):
-        found = found.get(topic, found)
-    if isinstance(found, dict):
-        found = next((value for value in found.values() if _are_entries(value)), found)
-    if _are_entries(found):
-        found = {one["name"]: one["value"] for one in found}
-    if not isinstance(found, dict):
-        raise BadInput(f"{path}: expected names with values, or a list of `name` and `value`")
+    except (AttributeError, KeyError, TypeError):
+        text = "expected names with values, or a list of `name` and `value`"
+        raise BadInput(f"{path}: {text}") from None
     for name, value in found.items():
         if isinstance(value, dict | list):
             raise BadInput(f"{path}: {name}: expected a value, not {type(value).__name__}")
-    return found
-
-
-def _are_entries(found: Any) -> bool:
-    """Checks for a list of settings as administrators' clients give it."""
-    return isinstance(found, list) and all(
-        isinstance(one, dict) and isinstance(one.get("name"), str) and "value" in one
-        for one in found
-    )
+    return dict(found)
 
 
 def _properties(path: Path, text: str) -> Iterator[tuple[str, str]]:
