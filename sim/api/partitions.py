@@ -206,9 +206,8 @@ class OpenedReplicas:
         Args:
             anonymous: Keys become numbered texts of the same size.
         """
-        found = [one.partition for one in self.replicas]
         alias = aliases() if anonymous else None
-        return story_of(found, self.compared, self.replicas[0].question, alias)
+        return story_of(self.compared, self.replicas[0].question, alias)
 
 
 def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:

@@ -94,7 +94,7 @@ def log(
             raise BadInput(f"{place[0]}: -o: is a data directory; give the folder of one partition")
         chosen, left_out = compacted(found)
         rows = [summary(one.partition) for one in chosen]
-        return print_answer(as_json, rows, lambda: _print_all([], rows, notes=left_out))
+        return print_answer(as_json, rows, lambda: _print_all([], rows, left_out))
     if output is not None:
         found[0].save(output, anonymous=anonymous)
         tell(f"wrote {output}: replog clean {output}")
@@ -154,9 +154,11 @@ def replicas(places: Places, *, output: Written = None, as_json: Json = False) -
         _draw(opened, output)
 
     def show() -> None:
-        print_table(compared.rows())
+        same = f"{compared.same} offsets hold the same on every replica that reaches over them"
+        _print_all([], compared.rows())
+        _print_all([f"below {compared.below}, committed on all, {same}"])
         findings = [f"{one.invariant}: {one.sentence}" for one in compared.findings]
-        _print_all(findings, notes=compared.notes)
+        _print_all(findings, notes=compared.notes())
         unsafe = len(compared.findings)
         tell(f"NOT safe: {unsafe} violations" if unsafe else "safe: every replica may be elected")
 
@@ -250,7 +252,7 @@ def _print_all(
     """Prints sentences about a partition with the date of each time in ms, a table, and notes."""
     for line in lines:
         tell(_TIME.sub(lambda found: f"{found[0]} ({_date(int(found[0].split()[0]))})", line))
-    print_table(table or [])
+    print_table([{n: "-" if v is None else v for n, v in row.items()} for row in table or []])
     print_notes(notes)
 
 

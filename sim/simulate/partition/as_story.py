@@ -6,8 +6,9 @@ replica what it does not hold. Offsets count from the first one that the story h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -16,9 +17,9 @@ from sim.files.formats import STORY_FORMAT
 from sim.protocol.log import Batch, Control, Record
 from sim.simulate.logfile.batches import readable
 from sim.simulate.partition.as_log import Question
-from sim.simulate.partition.partition import Partition
 from sim.simulate.partition.records import Detail
 from sim.simulate.partition.replicas import Comparison, Finding, ReplicaLog
+from sim.simulate.partition.written import Alias
 from sim.simulate.story.format import Story, story_from
 
 SPAN_MAX: Final = 1_000
@@ -58,53 +59,38 @@ class Beginning:
     notes: list[str] = field(default_factory=list)
 
 
-def story_of(
-    partitions: Sequence[Partition],
-    compared: Comparison,
-    question: Question,
-    alias: Callable[[str | None], str | None] | None = None,
-) -> Beginning:
+def story_of(compared: Comparison, question: Question, alias: Alias | None = None) -> Beginning:
     """Makes the beginning of a story of a partition's replicas.
 
     After the moment `start` it goes on with a failover to the first replica that is not safe.
 
     Args:
-        partitions: The replicas' files.
-        compared: The comparison of these replicas, in the same order.
+        compared: The comparison of the replicas.
         question: The settings and the time.
         alias: Gives the text that stands for a key; None for the key and the topic's name.
 
     Raises:
         Damaged: A batch is not as it was written.
     """
-    logs = [_held(one) for one in partitions]
-    writer = _Writer(compared, logs, question, alias or (lambda key: key))
-    steps = [*writer.written(), *writer.cleaned(partitions), {"op": "moment", "name": "start"}]
+    writer = _Writer(compared, question, alias or (lambda key: key))
+    steps = [*writer.written(), *writer.cleaned(), {"op": "moment", "name": "start"}]
     steps += writer.failover()
     writer.notes += [
         f"the story's index of aborted transactions is whole; that of {log.name} is not"
         for log in compared.logs
         if log.unlisted
     ]
-    names = [log.name for log in compared.logs]
+    name = "a partition" if alias else compared.logs[0].partition.name
     retention_ms = question.settings.topic["delete.retention.ms"]
     document = {
         "format": STORY_FORMAT,
         "id": "replicas",
-        "title": f"The replicas of {'a partition' if alias else partitions[0].name}",
+        "title": f"The replicas of {name}",
         "rules": {"preset": question.preset, "delete_retention_ms": int(retention_ms)},
-        "replicas": names,
+        "replicas": [log.name for log in compared.logs],
         "steps": steps,
     }
     return Beginning(story_from(document, where="story of the replicas"), writer.notes)
-
-
-def _held(partition: Partition) -> dict[int, Held]:
-    found: dict[int, Held] = {}
-    for _, stored in partition.batches(Detail.SIZES):
-        for record in stored.batch.records:
-            found[record.offset] = Held(stored.batch, record)
-    return found
 
 
 class _Writer:
@@ -114,55 +100,38 @@ class _Writer:
         notes: Lines about what is not as on the disks.
     """
 
-    def __init__(
-        self,
-        compared: Comparison,
-        logs: Sequence[dict[int, Held]],
-        question: Question,
-        alias: Callable[[str | None], str | None],
-    ) -> None:
+    def __init__(self, compared: Comparison, question: Question, alias: Alias) -> None:
         self.notes: list[str] = []
         self._away: list[str] = []
-        self._compared, self._logs = compared, compared.logs
+        self._findings, self._logs = compared.findings, compared.logs
         self._question, self._alias = question, alias
         self._leader = max(compared.logs, key=attrgetter("end"))
-        own = logs[compared.logs.index(self._leader)]
+        self._held = {log.name: _held_by(log) for log in compared.logs}
         self._records: dict[int, Held] = {}
-        for log in (*logs, own):
-            self._records |= log
-        self._missing = [
-            {at for at, one in self._records.items() if _differs(log.get(at), one)} for log in logs
-        ]
+        for held in (*self._held.values(), self._held[self._leader.name]):
+            self._records |= held
         self._deduced = self._deduce()
         self._chosen = self._choose()
         self._place = {offset: place for place, offset in enumerate(self._chosen)}
-        times = [
-            self._records[at].record.timestamp_ms for at in self._chosen if at in self._records
-        ]
-        self._begin_ms = min((one for one in times if one >= 0), default=0)
-        self._epoch = min((self._records[at].batch.epoch for at in self._records), default=0)
+        records = [self._records[at].record for at in self._chosen if at in self._records]
+        times = [one.timestamp_ms for one in records if one.timestamp_ms >= 0]
+        self._begin_ms = min(times, default=0)
+        self._epoch = min((one.batch.epoch for one in self._records.values()), default=0)
 
     def _choose(self) -> list[int]:
         """Offsets that the story has, in order."""
-        start = max(log.start for log in self._logs)
-        end = self._leader.end
-        known = [at for at in sorted(self._records) if at >= start]
+        start, end = max(log.start for log in self._logs), self._leader.end
+        known = {at: self._records[at] for at in sorted(self._records) if at >= start}
         if start > min(log.start for log in self._logs):
             self.notes.append(f"the story begins at offset {start}, the highest log start")
         if end - start <= SPAN_MAX:
             return list(range(start, end))
-        keys = {one.key for one in self._compared.findings} - {None}
-        about = {one.offset for one in self._compared.findings}
-        producers = {self._records[at].batch.producer_id for at in about & {*known}} - {-1}
-        chosen = {
-            at
-            for at in known
-            if self._records[at].record.key in keys
-            or self._records[at].batch.producer_id in producers
-        }
-        chosen |= (
-            (about & {*known}) | {*known[-_LATEST:]} | {at for at in self._deduced if at >= start}
-        )
+        about = {one.offset for one in self._findings} & known.keys()
+        keys = {one.key for one in self._findings} - {None}
+        producers = {known[at].batch.producer_id for at in about} - {-1}
+        chosen = about | {at for at in self._deduced if at >= start} | {*[*known][-_LATEST:]}
+        chosen |= {at for at, one in known.items() if one.record.key in keys}
+        chosen |= {at for at, one in known.items() if one.batch.producer_id in producers}
         self.notes.append(
             f"of {len(known):,} records the story has the {len(chosen):,} that violations are "
             f"about, and the last {_LATEST}"
@@ -176,42 +145,35 @@ class _Writer:
         offset above the value, or the data, at which no replica holds anything.
         """
         found: dict[int, dict[str, Any]] = {}
-        for finding in self._compared.findings:
-            held = self._records.get(finding.offset)
-            lost = None if held is None else self._lost(finding, held)
-            if held is None or lost is None or lost[1] in found.values():
-                continue
-            free = range(finding.offset + 1, self._leader.end)
-            at = next((at for at in free if at not in self._records and at not in found), None)
-            if at is not None:
-                what, found[at] = lost
-                self.notes.append(f"{what} is taken to have been at offset {at}")
+        for finding in self._findings:
+            what, step = self._lost(finding)
+            if step is not None and step not in found.values():
+                free = range(finding.offset + 1, self._leader.end)
+                is_free = (at for at in free if at not in self._records and at not in found)
+                for at in islice(is_free, 1):
+                    found[at] = step
+                    self.notes.append(f"{what} is taken to have been at offset {at}")
         return found
 
-    def _lost(self, finding: Finding, held: Held) -> tuple[str, dict[str, Any]] | None:
+    def _lost(self, finding: Finding) -> tuple[str, dict[str, Any] | None]:
         """The tombstone or marker that decided about a record and is gone; None without one."""
-        producer = held.batch.producer_id
-        ends = {log.first_marker_after(producer, finding.offset) for log in self._logs}
-        if finding.invariant == "txn-isolation":
-            kinds = {
-                log.markers.get(producer, {}).get(at)
-                for log in self._logs
-                for at in ends
-                if at is not None
-            }
-            if Control.ABORT in kinds:
-                return None
-            return f"the ABORT marker of producer {producer}", {"pid": producer, "marker": "abort"}
-        if finding.invariant == "txn-marker-safety":
-            if ends != {None}:
-                return None
-            return f"the marker of producer {producer}", {"pid": producer, "marker": "abort"}
-        key = finding.key
-        if finding.invariant != "no-resurrection" or key is None:
-            return None
-        if all(key in log.newest for log in self._logs):
-            return None
-        fields = {"label": f"gone{finding.offset}", "key": self._key(key), "null_value": True}
+        held, key = self._records.get(finding.offset), finding.key
+        producer = -1 if held is None else held.batch.producer_id
+        ends = [log.first_marker_after(producer, finding.offset) for log in self._logs]
+        kinds = {
+            None if at is None else log.markers[producer][at]
+            for log, at in zip(self._logs, ends, strict=True)
+        }
+        marker = {"pid": producer, "marker": "abort"}
+        if finding.invariant == "txn-isolation" and Control.ABORT not in kinds:
+            return f"the ABORT marker of producer {producer}", marker
+        if finding.invariant == "txn-marker-safety" and kinds == {None}:
+            return f"the marker of producer {producer}", marker
+        is_back = finding.invariant == "no-resurrection" and key is not None
+        if not is_back or all(key in log.newest for log in self._logs):
+            return "", None
+        label = f"gone{finding.offset}"
+        fields = {"label": label, "key": self._key(key), "null_value": True}
         return f"the tombstone of {self._key(key)}", fields
 
     def written(self) -> Iterator[dict[str, Any]]:
@@ -220,7 +182,7 @@ class _Writer:
         yield {"op": "elect", "leader": leader, "epoch": self._epoch}
         behind = [log for log in self._logs if log is not self._leader]
         in_sync = [log.name for log in self._logs]
-        committed = max(log.end if log.committed is None else log.committed for log in self._logs)
+        committed = max(log.committed for log in self._logs)
         for offset in [*self._chosen, self._leader.end]:
             for log in [one for one in behind if one.end <= offset]:
                 behind.remove(log)
@@ -259,43 +221,38 @@ class _Writer:
         step |= {"key": None if record.key is None else self._key(record.key)}
         yield step | ({"null_value": True} if deletes else {})
 
-    def cleaned(self, partitions: Sequence[Partition]) -> Iterator[dict[str, Any]]:
+    def cleaned(self) -> Iterator[dict[str, Any]]:
         """Steps that take from each replica what it does not hold."""
         passed_ms = self._question.now_ms - self._begin_ms
         if 0 < passed_ms <= limits.ADVANCE.most:
             yield {"op": "advance", "ms": passed_ms}
-        for log, missing, partition in zip(self._logs, self._missing, partitions, strict=True):
+        for log in self._logs:
+            held = self._held[log.name]
             reached = [at for at in self._chosen if at < log.end]
-            gone = [
-                self._place[at]
-                for at in reached
-                if at in missing or at not in self._records or self._is_filler(at)
+            horizons = [
+                [self._place[at], max(0, horizon_ms - self._begin_ms)]
+                for at in self._chosen
+                if at in held and (horizon_ms := held[at].batch.delete_horizon_ms) is not None
             ]
-            checkpoint = sum(at < (partition.checkpoint or 0) for at in reached)
-            horizons = self._horizons(partition, log)
-            step: dict[str, Any] = {"op": "cleaned", "replica": log.name}
-            step |= {"offsets": gone} if gone else {}
-            step |= {"horizons": horizons} if horizons else {}
-            step |= {"upto": checkpoint} if checkpoint else {}
-            if len(step) > 2:
-                yield step
+            step = {
+                "offsets": [self._place[at] for at in reached if not self._has(held.get(at), at)],
+                "horizons": horizons,
+                "upto": sum(at < (log.partition.checkpoint or 0) for at in reached),
+            }
+            if any(step.values()):
+                given = {name: value for name, value in step.items() if value}
+                yield {"op": "cleaned", "replica": log.name, **given}
 
-    def _is_filler(self, offset: int) -> bool:
-        return self._records[offset].batch.control is Control.LEADER_CHANGE
-
-    def _horizons(self, partition: Partition, log: ReplicaLog) -> list[list[int]]:
-        found = []
-        for _, stored in partition.batches(Detail.SIZES):
-            horizon_ms = stored.batch.delete_horizon_ms
-            if horizon_ms is not None:
-                places = [self._place.get(one.offset) for one in stored.batch.records]
-                at_ms = max(0, horizon_ms - self._begin_ms)
-                found += [[place, at_ms] for place in places if place is not None]
-        return found
+    def _has(self, own: Held | None, offset: int) -> bool:
+        """Checks that a replica holds the record that the story has at an offset."""
+        chosen = self._records.get(offset)
+        if own is None or chosen is None or chosen.batch.control is Control.LEADER_CHANGE:
+            return False
+        return own.identity == chosen.identity
 
     def failover(self) -> Iterator[dict[str, Any]]:
         """Steps of a failover to the first replica that is not safe; none where all are."""
-        for finding in self._compared.findings[:1]:
+        for finding in self._findings[:1]:
             if finding.replica in self._away:
                 leader = self._leader.name
                 yield {"op": "sync", "follower": finding.replica, "leader": leader}
@@ -303,10 +260,14 @@ class _Writer:
             yield {"op": "elect", "leader": finding.replica, "epoch": self._epoch + 1}
             yield {"op": "quiesce"}
 
-    def _key(self, key: str) -> str:
+    def _key(self, key: str | None) -> str:
         return readable(self._alias(key) or "") or "(empty)"
 
 
-def _differs(own: Held | None, chosen: Held) -> bool:
-    """Checks that a replica does not hold the record that the story has at an offset."""
-    return own is None or own.identity != chosen.identity
+def _held_by(log: ReplicaLog) -> dict[int, Held]:
+    """The records of a replica by offset."""
+    return {
+        record.offset: Held(stored.batch, record)
+        for _, stored in log.partition.batches(Detail.SIZES)
+        for record in stored.batch.records
+    }

@@ -57,9 +57,9 @@ def summary(found: Partition) -> dict[str, Any]:
         "partition": found.name,
         "segments": len(found.segments),
         "bytes": found.size_bytes,
-        "first offset": found.segments[0].base_offset,
-        "high watermark": "-" if found.committed is None else found.committed,
-        "cleaned up to": "never" if found.checkpoint is None else found.checkpoint,
+        "first_offset": found.segments[0].base_offset,
+        "high_watermark": found.committed,
+        "cleaned_up_to": found.checkpoint,
     }
 
 

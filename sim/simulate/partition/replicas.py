@@ -60,9 +60,7 @@ class ReplicaLog:
 
     Attributes:
         name: Name of the replica.
-        start: Log start offset (inclusive).
-        end: Log end offset (exclusive).
-        committed: Its high watermark (exclusive); None = its checkpoint is not known.
+        partition: Its files.
         held_end: End of its last batch (exclusive), from where on a follower fetches nothing.
         newest: The newest record of each key, aborted ones left out.
         markers: Markers of each producer by their offset, in order.
@@ -72,9 +70,7 @@ class ReplicaLog:
     """
 
     name: str
-    start: int
-    end: int
-    committed: int | None
+    partition: Partition
     held_end: int
     newest: dict[str, Newest] = field(default_factory=dict)
     markers: dict[int, dict[int, Control]] = field(default_factory=dict)
@@ -82,12 +78,28 @@ class ReplicaLog:
     pending: dict[int, list[Record]] = field(default_factory=dict)
     unlisted: list[AbortedTransaction] = field(default_factory=list)
 
+    @property
+    def start(self) -> int:
+        """Log start offset (inclusive)."""
+        return self.partition.log_start or self.partition.segments[0].base_offset
+
+    @property
+    def end(self) -> int:
+        """Log end offset (exclusive)."""
+        return max(self.held_end, self.partition.segments[-1].base_offset)
+
+    @property
+    def committed(self) -> int:
+        """High watermark (exclusive); the log end offset where no checkpoint has it."""
+        known = self.partition.committed
+        return self.end if known is None else known
+
     def covers(self, offset: int) -> bool:
         """True if the log reaches over an offset, with or without a record there."""
         return self.start <= offset < self.end
 
     def first_marker_after(self, producer: int, offset: int) -> int | None:
-        """The marker that ends the producer's transaction with data at `offset`; None = none."""
+        """The marker that ends the producer's transaction with data at `offset`; None if none."""
         return next((at for at in self.markers.get(producer, ()) if at > offset), None)
 
 
@@ -101,7 +113,6 @@ class Comparison:
         same: Offsets below it that hold the same on every replica that reaches over them.
         cleaned: Of each replica the offsets below it that are gone there and not elsewhere.
         findings: What is not safe.
-        notes: What is legal, and should be known.
     """
 
     logs: tuple[ReplicaLog, ...]
@@ -109,18 +120,16 @@ class Comparison:
     same: int
     cleaned: dict[str, int]
     findings: tuple[Finding, ...]
-    notes: tuple[str, ...]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each replica."""
         return [
             {
                 "replica": log.name,
-                "log start": log.start,
-                "log end": log.end,
-                "high watermark": "-" if log.committed is None else log.committed,
-                f"same below {self.below}": self.same,
-                "cleaned here alone": self.cleaned[log.name],
+                "log_start": log.start,
+                "log_end": log.end,
+                "high_watermark": log.partition.committed,
+                "cleaned_here_alone": self.cleaned[log.name],
                 "violations": sum(one.replica == log.name for one in self.findings),
             }
             for log in self.logs
@@ -132,18 +141,28 @@ class Comparison:
         return {
             "below": self.below,
             "same": self.same,
-            "replicas": {
-                log.name: {
-                    "log_start_offset": log.start,
-                    "log_end_offset": log.end,
-                    "high_watermark": log.committed,
-                    "cleaned": self.cleaned[log.name],
-                }
-                for log in self.logs
-            },
+            "replicas": self.rows(),
             "violations": [one._asdict() for one in self.findings],
-            "notes": list(self.notes),
+            "notes": list(self.notes()),
         }
+
+    def notes(self) -> Iterator[str]:
+        """What is legal, and should be known."""
+        most = max((log.partition.committed or 0) for log in self.logs)
+        for log in self.logs:
+            if log.end < most and (log.partition.committed or 0) <= log.end:
+                text = f"{log.name} ends at offset {log.end}; up to {most} is committed elsewhere"
+                yield f"{text}: electing it uncleanly loses what it has not fetched"
+            if log.partition.committed is None:
+                text = f"{log.name} has no high watermark on disk"
+                yield f"{text}: all of its log counts as committed"
+        caches = {log.name: log.partition.epochs for log in self.logs}
+        for epoch in sorted(set.intersection(*map(set, caches.values()))):
+            said = {name: cache[epoch] for name, cache in caches.items()}
+            starts = {*said.values()}
+            if len(starts) > 1 and min(starts) > max(log.start for log in self.logs):
+                where = ", ".join(f"{start} on {name}" for name, start in said.items())
+                yield f"leader epoch {epoch} starts at {where}"
 
 
 def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison:
@@ -156,43 +175,45 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
     Raises:
         Damaged: A batch is not as it was written.
     """
-    logs = tuple(_begun(one, name) for one, name in zip(partitions, names, strict=True))
-    below = min(log.end if log.committed is None else log.committed for log in logs)
-    committed = max(log.end if log.committed is None else log.committed for log in logs)
-    same, cleaned = 0, {log.name: 0 for log in logs}
+    logs = tuple(
+        ReplicaLog(name, one, held_end=max([0, *_ends_of_batches(one)]))
+        for one, name in zip(partitions, names, strict=True)
+    )
+    below, committed = min(log.committed for log in logs), max(log.committed for log in logs)
+    same, cleaned = 0, dict.fromkeys(names, 0)
     findings: list[Finding] = []
-    held = merge(*map(_read, logs, partitions), key=itemgetter(0))
+    held = merge(*map(_read, logs), key=itemgetter(0))
     for offset, group in groupby(held, key=itemgetter(0)):
         there = {name: what for _, name, what in group}
-        found = list(_at_offset(offset, there)) if offset < below else []
-        findings += found
-        if offset < below and not found:
-            gone = [log.name for log in logs if log.covers(offset) and log.name not in there]
-            same += not gone
-            for name in gone:
-                cleaned[name] += 1
+        if offset >= below:
+            continue
+        if len({*there.values()}) > 1:
+            findings += _at_offset(offset, there)
+            continue
+        gone = [log.name for log in logs if log.covers(offset) and log.name not in there]
+        same += not gone
+        for name in gone:
+            cleaned[name] += 1
     for log, other in permutations(logs, 2):
         findings += _values(log, other, committed)
         findings += [*_transactions(log, other), *_fetches_nothing(log, other)]
     for log in logs:
         findings += [*_ends(log), *_unlisted(log)]
-    return Comparison(
-        logs, below, same, cleaned, tuple(_once(findings)), tuple(_notes(logs, partitions))
-    )
+    once: dict[tuple[str, str, int], Finding] = {}
+    for one in findings:  # several pairs of replicas may show the same
+        once.setdefault((one.invariant, one.replica, one.offset), one)
+    found = tuple(sorted(once.values(), key=attrgetter("offset")))
+    return Comparison(logs, below, same, cleaned, found)
 
 
-def _begun(partition: Partition, name: str) -> ReplicaLog:
-    """A log of which the bounds alone are known."""
-    held_end = first = partition.segments[0].base_offset
+def _ends_of_batches(partition: Partition) -> Iterator[int]:
     for _, stored in partition.batches(Detail.HEADERS):
-        held_end = stored.batch.last_offset + 1
-    end = max(held_end, partition.segments[-1].base_offset)
-    return ReplicaLog(name, partition.log_start or first, end, partition.committed, held_end)
+        yield stored.batch.last_offset + 1
 
 
-def _read(log: ReplicaLog, partition: Partition) -> Iterator[tuple[int, str, tuple[object, ...]]]:
+def _read(log: ReplicaLog) -> Iterator[tuple[int, str, tuple[object, ...]]]:
     """Takes a log in; gives each offset, the replica, and what lies there: epoch and content."""
-    for segment, stored in partition.batches(Detail.WHOLE):
+    for segment, stored in log.partition.batches(Detail.WHOLE):
         batch = stored.batch
         producer = batch.producer_id
         if batch.control is not None and not batch.records:
@@ -235,22 +256,19 @@ def _content(batch: Batch, record: Record) -> tuple[object, ...]:
     return (batch.epoch, *content, batch.producer_id)
 
 
-def _at_offset(offset: int, there: Mapping[str, tuple[object, ...]]) -> Iterator[Finding]:
-    """The violation at a committed offset at which replicas hold different records."""
-    if len(set(there.values())) < 2:
-        return
+def _at_offset(offset: int, there: Mapping[str, tuple[Any, ...]]) -> Iterator[Finding]:
+    """The violations at a committed offset at which replicas hold different records."""
     most = Counter(there.values()).most_common(1)[0][0]
+    other = next(name for name, held in there.items() if held == most)
     for name, what in there.items():
-        if what != most:
-            other = next(one for one, held in there.items() if held == most)
-            epochs = f"epoch {what[0]} on {name}, epoch {most[0]} on {other}"
-            key = what[1] if isinstance(what[1], str) and len(what) > 3 else None
-            if what[1:] == most[1:]:
-                text = f"the record at offset {offset} is of {epochs}"
-                yield Finding("log-matching", name, offset, key, text)
-            else:
-                text = f"offset {offset} holds two different records: {epochs}"
-                yield Finding("slot-agreement", name, offset, key, text)
+        epochs = f"epoch {what[0]} on {name}, epoch {most[0]} on {other}"
+        key = what[1] if len(what) > 3 else None
+        if what[1:] != most[1:]:
+            text = f"offset {offset} holds two different records: {epochs}"
+            yield Finding("slot-agreement", name, offset, key, text)
+        elif what != most:
+            text = f"the record at offset {offset} is of {epochs}"
+            yield Finding("log-matching", name, offset, key, text)
 
 
 def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Finding]:
@@ -355,7 +373,7 @@ def _fetches_nothing(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
 
     Without KAFKA-17076, as in 3.8, no empty batch stays where all records at the end of a log go.
     """
-    committed = min(other.end, other.committed or 0)
+    committed = min(other.end, other.partition.committed or 0)
     if other.held_end <= log.end < committed and other.start <= log.end:
         text = (
             f"{log.name} ends at offset {log.end}; {other.name} has no batch from there on, and "
@@ -366,34 +384,9 @@ def _fetches_nothing(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
 
 
 def _ends(log: ReplicaLog) -> Iterator[Finding]:
-    if log.committed is not None and log.committed > log.end:
+    if log.committed > log.end:
         text = (
             f"{log.name} ends at offset {log.end}, below its high watermark {log.committed}: a "
             "leader elected from it would give committed offsets once more"
         )
         yield Finding("hw-within-log", log.name, log.end, None, text)
-
-
-def _notes(logs: Sequence[ReplicaLog], partitions: Sequence[Partition]) -> Iterator[str]:
-    most = max((log.committed or 0) for log in logs)
-    for log in logs:
-        if log.end < most and (log.committed or 0) <= log.end:
-            text = f"{log.name} ends at offset {log.end}; up to {most} is committed elsewhere"
-            yield f"{text}: electing it uncleanly loses what it has not fetched"
-        if log.committed is None:
-            yield f"{log.name} has no high watermark on disk: all of its log counts as committed"
-    caches = [one.epochs for one in partitions]
-    starts = max(log.start for log in logs)
-    for epoch in sorted(set.intersection(*(set(cache) for cache in caches)) if caches else ()):
-        said = {log.name: cache[epoch] for log, cache in zip(logs, caches, strict=True)}
-        if len(set(said.values())) > 1 and min(said.values()) > starts:
-            where = ", ".join(f"{start} on {name}" for name, start in said.items())
-            yield f"leader epoch {epoch} starts at {where}"
-
-
-def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Each difference once, in order of offsets: several replicas may show it."""
-    known: dict[tuple[str, str, int], Finding] = {}
-    for one in findings:
-        known.setdefault((one.invariant, one.replica, one.offset), one)
-    yield from sorted(known.values(), key=attrgetter("offset"))
