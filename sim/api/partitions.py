@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -102,22 +103,15 @@ class OpenedPartition:
         """Every record and marker: offset, key, value, time, epoch, producer. Raises BadInput."""
         import pandas as pd
 
+        of_record = ["offset", "key", "value", "timestamp_ms"]
+        of_batch = ["control", "epoch", "producer_id", "delete_horizon_ms"]
         rows = (
-            (
-                record.offset,
-                record.key,
-                record.value,
-                batch.control and str(batch.control),
-                record.timestamp_ms,
-                batch.epoch,
-                batch.producer_id,
-                batch.delete_horizon_ms,
-            )
-            for batch in (stored.batch for _, stored in self.partition.batches(Detail.WHOLE))
-            for record in batch.records
+            (*attrgetter(*of_record)(record), *attrgetter(*of_batch)(stored.batch))
+            for _, stored in self.partition.batches(Detail.WHOLE)
+            for record in stored.batch.records
         )
-        names = "offset key value marker timestamp_ms epoch producer_id delete_horizon_ms"
-        return pd.DataFrame(rows, columns=names.split())
+        found = pd.DataFrame(rows, columns=of_record + of_batch)
+        return found.rename(columns={"control": "marker"})
 
     def save(self, path: Path, *, anonymous: bool = False) -> None:
         """Writes the partition as a log file, with a pass that is done if it is due.

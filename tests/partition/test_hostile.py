@@ -201,7 +201,7 @@ REFUSED = {
             log_of(folder).rename(folder / "00000000000000000003.log"),
             (folder.parent / "log-start-offset-checkpoint").write_text("0\n1\nt 0 0\n"),
         ),
-        "a segment is missing: the log starts at 0, the first one at 3",
+        "a segment is missing, or in remote storage: the log starts at 0, the first one at 3",
     ),
     "segments that overlap": (
         lambda folder: shutil.copy(log_of(folder), folder / "00000000000000000004.log"),

@@ -12,6 +12,11 @@ UP_TO_2_4 = (
     "Configs for topic 'orders' are cleanup.policy=compact,min.cleanable.dirty.ratio=0.1,"
     "max.compaction.lag.ms=3600000\n"
 )
+OF_TOPICS = (
+    "Topic: orders\tTopicId: 4QYHm\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: "
+    "cleanup.policy=compact,delete,min.cleanable.dirty.ratio=0.1,max.compaction.lag.ms=3600000\n"
+    "\tTopic: orders\tPartition: 0\tLeader: 0\tReplicas: 0\tIsr: 0\n"
+)
 OF_A_BROKER = """# cleaner
 log.cleaner.min.cleanable.ratio=0.1
 log.dirs=/one,\\
@@ -38,7 +43,9 @@ def given(folder: Path, text: str, topic: str = "orders") -> GivenSettings:
     return settings_of(path, topic)
 
 
-@pytest.mark.parametrize("text", [UP_TO_2_4, OF_A_BROKER, JSON, ENTRIES, OF_A_CLIENT, BY_TOPIC])
+@pytest.mark.parametrize(
+    "text", [UP_TO_2_4, OF_TOPICS, OF_A_BROKER, JSON, ENTRIES, OF_A_CLIENT, BY_TOPIC]
+)
 def test_every_form_says_the_same(tmp_path: Path, text: str) -> None:
     found = given(tmp_path, text)
 
@@ -76,6 +83,12 @@ def test_the_map_is_that_of_the_brokers_buffer(tmp_path: Path) -> None:
     text = "log.cleaner.dedupe.buffer.size=48000\nlog.cleaner.io.buffer.load.factor=0.5\n"
 
     assert given(tmp_path, f"{text}log.cleaner.threads=2\n").map_keys == 500
+
+
+def test_a_list_may_have_spaces(tmp_path: Path) -> None:
+    assert given(tmp_path, "cleanup.policy=compact, delete\n").topic["cleanup.policy"] == (
+        "compact,delete"
+    )
 
 
 def test_log_roll_hours_are_those_of_segment_ms(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def log_file_of(
     rules = rules_at(question.rules, top.at("rules"))
     settings = LogSettings.read(dict(given.topic), where.at("topic"), rules)
     batches: dict[int, list[Batch]] = {one.base_offset: [] for one in partition.segments}
-    end = partition.segments[-1].base_offset
+    end, committed = partition.segments[-1].base_offset, partition.committed
     for segment, stored in read:
         batches[segment.base_offset].append(stored.batch)
         end = max(end, stored.batch.last_offset + 1)
@@ -97,8 +97,8 @@ def log_file_of(
         notes=partition.notes,
         start=LogStart(
             partition.checkpoint,
-            partition.log_start,
-            None if partition.committed is None else min(partition.committed, end),
+            None if partition.log_start is None else min(partition.log_start, end),
+            None if committed is None else min(max(committed, partition.log_start or 0), end),
             question.now_ms - given.expiration_ms,
         ),
     )

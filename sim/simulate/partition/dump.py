@@ -26,7 +26,7 @@ from sim.simulate.partition.segments import PartitionSegment
 
 DUMP_BYTES_MAX: Final = 1 << 31
 """Most bytes of a dump."""
-_FILE: Final = re.compile(rb"^Dumping (.*?)(\d{20})\.log$", re.MULTILINE)
+_FILE: Final = re.compile(rb"^Dumping (.*?)(\d{20})\.(\w+)$", re.MULTILINE)
 _LINE_START: Final = re.compile(
     rb"\n(?:\| offset: |baseOffset: |offset: |Dumping |Found |Non-consecutive )|\n?\Z"
 )
@@ -108,6 +108,8 @@ class Dump:
         ends = [one.start() for one in files[1:]] + [len(self._content)]
         for found, end in zip(files, ends, strict=bool(files)):
             self._at = found.end() + 1
+            if found[3] != b"log":
+                continue  # an index, a snapshot
             folder = Path(found[1].decode(errors="replace")).name
             batches = tuple(self._batches(end))
             size = sum(one.batch.size_bytes for one in batches)
@@ -177,7 +179,7 @@ class Dump:
             return None
         content = self._content
         if not content.startswith(label, self._at):
-            self._fail(f"no {label.decode().strip()} of a record; {_ADVICE}")
+            self._fail(f"no {label.decode().strip(' :')} of a record; {_ADVICE}")
         start = self._at + len(label)
         end = start + size
         if not content.startswith(follows, end) and end < len(content):

@@ -109,10 +109,6 @@ def _read(folder: Path) -> Partition:
         topic_id_in(folder / "partition.metadata"),
         is_replaced=lambda: not were <= _segments_in(folder),
     )
-    first = found.segments[0].base_offset
-    if found.log_start is not None and found.log_start < first:
-        text = f"a segment is missing: the log starts at {found.log_start}, the first one at"
-        raise Damaged(folder, f"{text} {first}")
     return replace(found, notes=tuple(_notes(found, names)))
 
 

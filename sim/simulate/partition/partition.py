@@ -60,7 +60,10 @@ class Partition:
             raise
 
     def _batches(self, detail: Detail) -> Iterator[tuple[PartitionSegment, Stored]]:
-        end = 0
+        end, first = 0, self.segments[0].base_offset
+        if self.log_start is not None and self.log_start < first:
+            text = f"a segment is missing, or in remote storage: the log starts at {self.log_start}"
+            raise Damaged(self.place, f"{text}, the first one at {first}")
         for segment in self.segments:
             if segment.base_offset < end:
                 raise Damaged(segment.path, f"begins below {end}, where the one before it ends")

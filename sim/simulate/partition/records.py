@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import warnings
+from contextlib import suppress
 from enum import Enum
 from functools import cache
 from io import BytesIO
@@ -21,7 +22,7 @@ from sim.protocol.log.formats import old_batch
 from sim.protocol.log.record import STRAY_BYTES
 
 MAGIC: Final = 2
-MAGIC_AT: Final = 16
+_MAGIC_AT: Final = 16
 """Where the magic byte of a batch stands in each format, in bytes."""
 UNPACKED_BYTES_MAX: Final = 1 << 27
 """Most bytes of a batch's records; a producer's `batch.size` is 16 KiB by default."""
@@ -76,8 +77,8 @@ def stored_in(packed: bytes, position: int, detail: Detail, aborts: frozenset[in
         ValueError: The magic is unknown, the CRC is wrong, or the records unpack to too many bytes.
         Exception: Errors of kafka-python, and of the library of a codec.
     """
-    if packed[MAGIC_AT] > MAGIC:
-        raise ValueError(f"magic {packed[MAGIC_AT]}; known: 0 to {MAGIC}")
+    if packed[_MAGIC_AT] > MAGIC:
+        raise ValueError(f"magic {packed[_MAGIC_AT]}; known: 0 to {MAGIC}")
     found = kafka_python()(packed).next_batch()
     if not found.validate_crc():
         raise ValueError(f"a wrong CRC of the batch at offset {found.base_offset}")
@@ -104,8 +105,10 @@ def stored_in(packed: bytes, position: int, detail: Detail, aborts: frozenset[in
 
 
 def has_right_crc(packed: bytes) -> bool:
-    """Checks whether bytes are those of a batch of magic 2."""
-    return bool(kafka_python()(packed).next_batch().validate_crc())
+    """Checks whether bytes are those of a batch."""
+    with suppress(Exception):  # of kafka-python, where they are not
+        return bool(kafka_python()(packed).next_batch().validate_crc())
+    return False
 
 
 @cache

@@ -15,19 +15,15 @@ from sim.errors import BadInput
 from sim.files.shipped import check_extra
 from sim.protocol.log import AbortedTransaction
 from sim.simulate.partition.damage import Damaged
-from sim.simulate.partition.records import MAGIC_AT, Detail, Stored, has_right_crc, stored_in
+from sim.simulate.partition.records import Detail, Stored, has_right_crc, stored_in
 from sim.simulate.partition.small_files import aborted_in, index_in
 
 SEGMENT: Final = re.compile(r"\d{20}\.log")
 _PREFIX_BYTES: Final = 12
 """A batch's base offset and its length without these two, which every format begins with."""
-_LEAST_BYTES: Final = 61
-"""The least size of a batch of magic 2."""
 BATCH_BYTES_MAX: Final = 1 << 27
 """A longer batch is taken for damage of its length: `max.message.bytes` is 1 MiB by default."""
-_SPAN: Final = 1 << 31
-"""Most offsets of a segment."""
-_SEARCHED_BYTES: Final = 1 << 24
+_SEARCHED_BYTES: Final = 1 << 21
 """Bytes that are searched for a batch behind the last whole one."""
 _CANDIDATES: Final = 100
 """Places there that are tried at most: few bytes look like the beginning of a batch."""
@@ -121,24 +117,19 @@ class SegmentFile(PartitionSegment):
     def _check_end(self, rest: bytes) -> None:
         """Checks that a batch is cut off, and not its length wrong: then others follow it.
 
+        What follows begins with an offset near that of the segment, and has a magic of 2.
+
         Raises:
             Damaged: A batch whose CRC is right follows.
         """
-        found = (self._batch_around(rest, one.start()) for one in re.finditer(b"\x02", rest))
-        for first, packed in islice(filter(None, found), _CANDIDATES):
+        near = re.escape(self.base_offset.to_bytes(8, "big")[:4])
+        beginnings = re.finditer(b"(?s)(?=%s.{4}(.{4}).{4}\x02)" % near, rest)
+        for found in islice(beginnings, _CANDIDATES):
+            length = int.from_bytes(found[1], "big")
+            packed = rest[found.start() : found.start() + _PREFIX_BYTES + length]
             if has_right_crc(packed):
-                text = f"no whole batch, and one follows at {self.whole_bytes + first}"
+                text = f"no whole batch, and one follows at {self.whole_bytes + found.start()}"
                 raise Damaged(self.path, text, position=self.whole_bytes)
-
-    def _batch_around(self, rest: bytes, magic_at: int) -> tuple[int, bytes] | None:
-        """Start and bytes of what may be a batch with its magic byte at a place; None if none."""
-        first = magic_at - MAGIC_AT
-        start = rest[max(0, first) : max(0, first) + _PREFIX_BYTES]
-        end = first + _PREFIX_BYTES + _length(start)
-        offset = int.from_bytes(start[:8], "big") - self.base_offset
-        if first < 0 or not first + _LEAST_BYTES <= end <= len(rest) or not 0 <= offset < _SPAN:
-            return None
-        return first, rest[first:end]
 
 
 def _whole_bytes(path: Path, size: int) -> int:

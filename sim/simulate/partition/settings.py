@@ -1,7 +1,8 @@
 """Settings as people have them: `kafka-configs --describe`, a `server.properties`, or JSON.
 
-Each becomes the settings of one topic, under the names of a topic. What is not given has Kafka's
-default. Source: ServerTopicConfigSynonyms, TopicConfig, LogConfig.
+Each, and the text of `kafka-topics --describe`, becomes the settings of one topic, under the names
+of a topic. What is not given has Kafka's default. Source: ServerTopicConfigSynonyms, TopicConfig,
+LogConfig.
 """
 
 from __future__ import annotations
@@ -42,9 +43,11 @@ Config)."""
 _SLOT_BYTES: Final = 24
 """A hash and an offset in the cleaner's map (SkimpyOffsetMap)."""
 _HEADING: Final = re.compile(
-    r"^(?:Dynamic |All |Default )?configs for (topic|broker)s? ?'?([\w.-]*)'?.* are:?",
+    r"^(?:(?:Dynamic |All |Default )?configs for )?(topic|broker)s?:? ?'?([\w.-]*)'?"
+    r".*?(?: are:?|\tConfigs:)",
     re.IGNORECASE | re.MULTILINE,
 )
+"""A line of `kafka-configs` above settings, or of `kafka-topics` before them."""
 _DESCRIBED: Final = re.compile(
     r"(?:^|[\s,])([a-z]\w*(?:\.\w+)+)=(.*?)(?= sensitive=|,[a-z]\w*(?:\.\w+)+=|$)", re.MULTILINE
 )
@@ -103,7 +106,7 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
         of_a_broker = values.pop(of_broker, None)
         value = values.pop(name, of_a_broker)
         if value is not None:
-            topics[name] = value
+            topics[name] = "".join(value.split()) if isinstance(value, str) else value
             given.add(name)
     map_keys = int(buffer_bytes / max(1, threads) // _SLOT_BYTES * load)
     return GivenSettings(topics, frozenset(given), map_keys, int(expiration_ms), len(values), path)
