@@ -1,27 +1,67 @@
 """What a leader does: append, commit, answer fetches, keep the in-sync set."""
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sim.protocol.events import HighWatermarkMoved, IsrChanged, PositionRecorded
 from sim.protocol.replication import Replica, leader
 from sim.protocol.replication.follower import receive_fetch
-from sim.protocol.replication.messages import Answer
+from sim.protocol.replication.messages import Answer, FetchRequest
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, ask, batch, elect, fetch, leading, with_log
 
-MAJORITY = RULES.with_values({"commit": "majority"})
-
-
-@pytest.mark.parametrize(
-    ("positions", "expected"), [((), 0), ((2,), 2), ((1, 3), 3), ((3, 3), 3), ((0, 0), 0)]
+OTHERS = ("r2", "r3")
+COMMITS = st.builds(
+    Rules.of,
+    commit=st.sampled_from(["isr", "majority"]),
+    min_isr=st.integers(1, 3),
+    epoch_commit_rule=st.sampled_from(["strict", "off_by_one", "none"]),
 )
-def test_a_majority_of_voters_decides_and_the_unknown_count_as_zero(
-    positions: tuple[int, ...], expected: int
-) -> None:
-    replica = leading(records=3, rules=MAJORITY)
-    for name, position in zip(("r2", "r3"), positions, strict=False):
-        leader.record_position(replica, name, position, rules=MAJORITY)
 
-    assert replica.log.high_watermark == expected
+
+def may_commit(replica: Replica, end: int, rules: Rules) -> bool:
+    """Whether everything below `end` is committed by the definition of the rules."""
+    leadership = replica.leadership
+    assert leadership is not None
+    has_all = {n for n in OTHERS if leadership.positions.get(n, -1) >= end} | {"r1"}
+    if rules.replication.commit == "isr":
+        awaited = {*leadership.isr, *leadership.awaited}
+        return awaited <= has_all and len(leadership.isr) >= rules.topic.min_isr
+    first = {"strict": 1, "off_by_one": 0, "none": -end}[rules.replication.epoch_commit_rule]
+    return len(has_all) >= 2 and end >= leadership.epoch_start_offset + first
+
+
+@given(
+    rules=COMMITS,
+    ends=st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2)),
+    positions=st.dictionaries(st.sampled_from(OTHERS), st.integers(0, 9)),
+    others=st.tuples(st.sets(st.sampled_from(OTHERS)), st.sets(st.sampled_from(OTHERS))),
+)
+def test_a_leader_commits_what_all_in_sync_or_a_majority_have_of_its_log_and_it_never_falls(
+    rules: Rules,
+    ends: tuple[int, int, int],
+    positions: dict[str, int],
+    others: tuple[set[str], set[str]],
+) -> None:
+    replica = with_log("r1", *[1] * ends[0])
+    elect(replica, epoch=2, isr=("r1", *others[0]))
+    for offset in range(ends[0], ends[0] + ends[1]):
+        replica.log.append(batch(offset, epoch=2), now_ms=0)
+    before = replica.log.high_watermark = min(ends[2], replica.log.log_end_offset)
+    assert replica.leadership is not None
+    replica.leadership.positions, replica.leadership.awaited = positions, tuple(others[1])
+    allowed = [end for end in range(sum(ends[:2]) + 1) if may_commit(replica, end, rules)]
+
+    events = leader.advance_high_watermark(replica, rules=rules)
+
+    committed = max([before, *allowed])
+    assert replica.log.high_watermark == committed
+    moved = HighWatermarkMoved("r1", committed, leading=True)
+    assert events == ([moved] if committed > before else [])
 
 
 @pytest.mark.parametrize(
@@ -81,39 +121,40 @@ def test_a_smaller_in_sync_set_may_commit_at_once() -> None:
     assert events == [IsrChanged("r1", ("r1",), None), HighWatermarkMoved("r1", 2, leading=True)]
 
 
-@pytest.mark.parametrize(
-    ("isr", "min_isr", "positions", "high_watermark"),
-    [
-        (("r1",), 1, [], 3),
-        (("r1",), 2, [], 0),  # too small a set commits nothing
-        (("r1", "r2"), 1, [], 0),  # an unknown position holds it
-        (("r1", "r2"), 1, [("r2", 1)], 1),
-        (("r1", "r2"), 1, [("r2", 3), ("r2", 1)], 3),  # it never falls
-        (("r1", "r2"), 1, [("r2", 9)], 3),  # up to the log end
-        (("r1", "r2", "r3"), 1, [("r2", 3), ("r3", 2)], 2),  # the slowest decides
-    ],
+FETCH = {
+    "follower": st.sampled_from(OTHERS),
+    "epoch": st.integers(1, 4),
+    "offset": st.integers(0, 5),
+    "last_epoch": st.integers(-1, 4),
+    "max_batches": st.sampled_from([None, 1, 2]),
+    "max_bytes": st.sampled_from([None, 1, 150]),
+    "high_watermark": st.integers(0, 4),
+    "correlation_id": st.integers(0, 3),
+}
+
+
+@given(
+    st.builds(FetchRequest, **FETCH),
+    st.fixed_dictionaries({}, optional=FETCH),
+    st.sampled_from(["epoch_diverging", "high_watermark"]),
 )
-def test_what_all_in_sync_have_is_committed(
-    isr: tuple[str, ...], min_isr: int, positions: list[tuple[str, int]], high_watermark: int
+def test_fetches_that_ask_the_same_are_answered_the_same_and_each_by_its_number(
+    request: FetchRequest, changes: dict[str, Any], truncation: str
 ) -> None:
-    rules = RULES.with_values({"min_isr": min_isr})
-    replica = leading(records=3, isr=isr, rules=rules)
-    for name, position in positions:
-        leader.record_position(replica, name, position, rules=rules)
+    source = leading(records=2)
+    elect(source, epoch=3)
+    for offset in (2, 3):
+        leader.append(source, batch(offset, epoch=3), rules=RULES, now_ms=0)
+    rules = RULES.with_values({"truncation": truncation})
+    other = replace(request, **changes)
+    one, two = (leader.answer_fetch(source, each, rules).response for each in (request, other))
 
-    assert replica.log.high_watermark == high_watermark
-
-
-@pytest.mark.parametrize(("rule", "expected"), [("strict", 0), ("off_by_one", 2), ("none", 2)])
-def test_a_majority_at_the_epoch_s_start_commits_unless_the_rule_is_strict(
-    rule: str, expected: int
-) -> None:
-    rules = MAJORITY.with_values({"epoch_commit_rule": rule})
-    replica = with_log("r1", 1, 1)
-    elect(replica, epoch=2, rules=rules)
-    leader.record_position(replica, "r2", 2, rules=rules)
-
-    assert replica.log.high_watermark == expected
+    assert (one.correlation_id, two.correlation_id) == (
+        request.correlation_id,
+        other.correlation_id,
+    )
+    if request.asks_the_same_as(other):
+        assert replace(one, correlation_id=two.correlation_id) == two
 
 
 def test_a_fetch_is_answered_with_what_follows_and_records_its_position_first_and_once() -> None:

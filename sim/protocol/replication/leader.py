@@ -105,13 +105,14 @@ def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
 
 def _majority_candidate(leader: Replica, leadership: Leadership, rule: str) -> int:
     """Position that a majority of voters has reached (LeaderState.maybeUpdateHighWatermark)."""
-    candidate = _majority_end(leader, leadership, leadership.voters)
+    end = leader.log.log_end_offset
+    candidate = min(_majority_end(leader, leadership, leadership.voters), end)
     start = leadership.epoch_start_offset
     if rule == "strict" and candidate <= start:
         return -1
     if rule == "off_by_one" and candidate < start:
         return -1
-    return min(candidate, leader.log.log_end_offset)
+    return candidate
 
 
 def _majority_end(leader: Replica, leadership: Leadership, voters: Collection[str]) -> int:
