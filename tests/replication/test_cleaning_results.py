@@ -1,10 +1,12 @@
 """What a pass answers: how it ended, and whether the log is another one than before."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sim.protocol.compaction.strategies import encode_varint, encode_version
 from sim.protocol.events import Cleaned, CleaningFailed
-from sim.protocol.log import Record, data_batch
+from sim.protocol.log import Log, LogConfig, Record, data_batch
 from sim.protocol.replication.cleaning import Cleaner, CleaningResult, raise_floor
 from sim.protocol.replication.replica import Replica, restart
 from sim.protocol.rules import Rules
@@ -57,23 +59,45 @@ def test_a_pass_that_fails_is_the_last_one_before_a_restart() -> None:
     assert again == failed
 
 
-def test_what_a_pass_had_finished_before_it_failed_is_put_in_place() -> None:
-    """Two groups for their distance; the header that cannot be read is in the second one."""
-    replica = replica_of(("a", "1"), ("a", "2"))
-    replica.log.roll(3_000_000_000, now_ms=0)
-    replica.log.log_end_offset = 3_000_000_000
-    for offset, header in ((3_000_000_000, b"\x80"), (3_000_000_001, encode_varint(3))):
-        record = Record(offset, "b", "1", 0, (("version", header),), uid=offset)
+def offsets_after_a_pass(
+    keys: list[str], spoilt: int | None, first_dirty: int
+) -> tuple[list[int], list[int], tuple[object, ...]]:
+    """What is left, where the pass failed, and the checkpoints; each batch is a group of its own.
+
+    The record at `spoilt` has a version that no cleaner can read; the map begins at `first_dirty`.
+    """
+    replica = Replica("r1", Log(LogConfig(segment_bytes=1)))
+    for offset, key in enumerate(keys):
+        version = b"\x80" if offset == spoilt else encode_varint(3)
+        record = Record(offset, key, "v", 0, (("version", version),), uid=offset + 1)
         replica.log.append(data_batch((record,), epoch=1), now_ms=0)
-    replica.log.high_watermark = replica.log.log_end_offset
-    replica.first_dirty_offset = 3_000_000_001
-    cleaner = Cleaner(FORK.with_values({"map_range": "dirty"}))
+    replica.log.high_watermark = len(keys)
+    replica.first_dirty_offset = replica.cleanly_compacted_offset = first_dirty
+    rules = FORK.with_values({"map_range": "dirty"})
+    events = Cleaner(rules).run(replica, upper_bound=len(keys), now_ms=5, rescan=True).events
+    left = [record.offset for batch in replica.log.batches() for record in batch.records]
+    failed = [event.offset for event in events if isinstance(event, CleaningFailed)]
+    return left, failed, (replica.first_dirty_offset, replica.last_cleaning)
 
-    result = cleaner.run(replica, upper_bound=3_000_000_002, now_ms=0)
 
-    assert replica.first_dirty_offset == 3_000_000_001
-    assert result.events[-1] == CleaningFailed("r1", 3_000_000_000)
-    assert [type(event) for event in result.events] == [Cleaned, CleaningFailed]
+@given(st.lists(st.sampled_from("abc"), min_size=2, max_size=8), st.data())
+def test_a_pass_that_fails_cleans_what_is_below_and_leaves_the_checkpoints_where_they_were(
+    keys: list[str], data: st.DataObject
+) -> None:
+    first_dirty = data.draw(st.integers(0, len(keys)))
+    spoilt = data.draw(st.integers(0, len(keys) - 1))
+    whole, _, done = offsets_after_a_pass(keys, None, first_dirty)
+    left, failed, checkpoints = offsets_after_a_pass(keys, spoilt, first_dirty)
+
+    assert done == (len(keys), (len(keys), 5))
+    if not failed:
+        assert (left, checkpoints) == (whole, done)
+        return
+    below = [offset for offset in whole if offset < spoilt]
+    if spoilt >= first_dirty:  # it is met before anything is copied
+        below = [*range(spoilt)]
+    assert (failed, left) == ([spoilt], [*below, *range(spoilt, len(keys))])
+    assert checkpoints == (first_dirty, None)
 
 
 @pytest.mark.parametrize(("late", "stubs", "left"), [(4, 1, 0), (6, 0, 1)])

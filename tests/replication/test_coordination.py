@@ -1,6 +1,8 @@
 """Coordinated removal: reports, their minimum, and who may clean how far."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sim.protocol.events import RemovalBoundMoved
@@ -15,23 +17,26 @@ from sim.protocol.replication.coordination import (
 from sim.protocol.replication.messages import RemovalBounds, RemovalReport
 from sim.protocol.replication.replica import wipe
 from sim.protocol.rules import Rules
+from tests.log.producing import data, marker
 from tests.replication.replicas import RULES, batch, leading
 
 COORDINATED = Rules.of(tombstone_removal="coordinated")
 
 
-def test_a_log_is_free_of_transactions_up_to_the_first_data_of_one() -> None:
-    """Whether they are decided does not matter; markers and what is not committed do not count."""
-    replica = leading(records=2)
-    replica.log.append(replace(batch(2), producer_id=7, transactional=True), now_ms=0)
-    replica.log.append(batch(3), now_ms=0)
+@given(st.lists(st.sampled_from("dem-"), max_size=6), st.integers(0, 6), st.integers(0, 6))
+def test_a_log_is_free_of_transactions_below_the_first_data_of_one_as_far_as_it_is_committed(
+    kinds: list[str], high_watermark: int, accepted: int
+) -> None:
+    """Decided or not, with records or emptied; below a bound that was accepted all is free."""
+    replica = Replica("r1")
+    for offset, kind in enumerate(kinds):
+        made = {"d": data(offset), "e": data(offset).emptied(), "m": marker(offset)}
+        replica.log.append(made.get(kind, batch(offset)), now_ms=0)
+    replica.log.high_watermark = min(high_watermark, len(kinds))
+    accept_removal_bounds(replica, RemovalBounds(0, accepted))
+    free = [end for end in range(high_watermark + 1) if {*kinds[:end]}.isdisjoint("de")]
 
-    replica.log.high_watermark = 2
-    assert transaction_free_offset(replica) == 2
-    replica.log.high_watermark = 4
-    assert transaction_free_offset(replica) == 2
-    accept_removal_bounds(replica, RemovalBounds(0, 3))
-    assert transaction_free_offset(replica) == 3
+    assert transaction_free_offset(replica) == max(min(max(free), len(kinds)), accepted)
 
 
 def test_a_pass_moves_the_clean_point_and_what_is_reported() -> None:

@@ -1,13 +1,19 @@
 """What a follower does: copy, truncate, turn to a snapshot, ignore what is stale."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sim.protocol.events import Copied, Event, FetchingFailed, HighWatermarkMoved, Truncated
 from sim.protocol.log import Log, LogConfig, Record, data_batch
 from sim.protocol.log.segment import Call
 from sim.protocol.replication import Replica, follower, leader
+from sim.protocol.replication.cleaning import Cleaner
+from sim.protocol.replication.messages import Answer
 from sim.protocol.replication.replica import restart
 from sim.protocol.replication.truncation import start_following
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, ask, bases, elect, fetch, leading, with_log
 
 
@@ -29,12 +35,60 @@ def test_what_a_follower_copies_at_once_has_one_entry_of_the_offset_index_at_mos
     assert fetcher.log.active.index.calls == [Call(0, 2, 2)]
 
 
-def test_a_follower_commits_what_the_leader_committed_up_to_its_own_log_end() -> None:
-    source, fetcher = leading(records=3), Replica("r2")
-    response, _ = ask(source, fetcher, most=2)
-    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events
+@given(
+    places=st.lists(st.integers(0, 4), min_size=3, max_size=3).map(sorted),
+    new=st.integers(0, 3),
+    told=st.integers(0, 9),
+    rule=st.sampled_from(["max", "assign"]),
+)
+def test_a_follower_commits_what_its_leader_has_committed_between_its_log_start_and_end(
+    places: list[int], new: int, told: int, rule: str
+) -> None:
+    """A high watermark falls where the rules assign it, but never out of the log."""
+    start, known, end = places
+    source, fetcher = leading(records=end + new), with_log("r2", *[1] * end)
+    fetcher.epoch, fetcher.log.log_start_offset, fetcher.log.high_watermark = 1, start, known
+    answer = replace(ask(source, fetcher)[0], high_watermark=told)
+    rules = RULES.with_values({"high_watermark_update": rule})
+    events = follower.receive_fetch(fetcher, answer, rules=rules, now_ms=0).events
 
-    assert events[1:] == [HighWatermarkMoved("r2", 2, leading=False)]
+    within = min(max(told, start), end + new)
+    expected = within if rule == "assign" else max(known, within)
+    assert fetcher.log.high_watermark == expected
+    moved = [HighWatermarkMoved("r2", expected, leading=False)]
+    assert events[int(new > 0) :] == (moved if expected != known else [])
+
+
+STEPS = st.lists(
+    st.one_of(st.sampled_from("ab"), st.sampled_from(["elect", "clean", "fetch"])), max_size=12
+)
+
+
+@given(STEPS, st.sampled_from(["empty_batch", "leo_retention", "gap_fetch"]))
+def test_a_follower_that_has_caught_up_ends_where_its_leader_does_and_knows_the_epoch_of_the_end(
+    steps: list[str], fix: str
+) -> None:
+    """Every value is a tombstone that the second pass removes, so only what a fix keeps is left."""
+    rules = Rules.of(commit="isr", fix=fix, delete_retention_ms=0)
+    source, fetcher, cleaner = leading(), Replica("r2"), Cleaner(rules)
+    for now_ms, step in enumerate([*steps, "clean", "clean"]):
+        end, epoch = source.log.log_end_offset, source.epoch
+        if step == "elect":
+            elect(source, epoch=epoch + 1)
+        elif step == "clean":
+            cleaner.run(source, upper_bound=end, now_ms=now_ms, rescan=True)
+        elif step == "fetch":
+            fetch(source, fetcher, rules=rules)
+        else:
+            deleted = data_batch((Record(end, step, None, 0, uid=end + 1),), epoch=epoch)
+            leader.append(source, deleted, rules=rules, now_ms=now_ms)
+    for _ in range(3):
+        assert fetch(source, fetcher, rules=rules) is Answer.RECORDS
+
+    end = source.log.log_end_offset
+    begun = [entry.epoch for entry in source.log.epochs.entries if entry.start_offset < end]
+    assert fetcher.log.log_end_offset == end
+    assert max(begun, default=-1) <= fetcher.last_fetched_epoch <= source.epoch
 
 
 def test_a_diverging_answer_cuts_to_the_smaller_end_and_ends_the_round() -> None:
@@ -80,16 +134,13 @@ def test_a_follower_learns_from_the_result_whether_to_ask_at_once_or_later() -> 
     assert follower.receive_fetch(fetcher, refusal, rules=RULES, now_ms=0).retry_later
 
 
-def test_a_follower_commits_up_to_its_own_log_end_and_takes_no_earlier_answer() -> None:
+def test_a_follower_takes_no_earlier_answer() -> None:
     source, fetcher = leading(records=3), with_log("r2", 1)
     late, _ = ask(source, fetcher)
     fetch(source, fetcher)
+
     assert follower.receive_fetch(fetcher, late, rules=RULES, now_ms=0).events == []
     assert (bases(fetcher), fetcher.log.high_watermark) == ([0, 1, 2], 3)
-
-    source.log.high_watermark = 1
-    response, _ = ask(source, fetcher)
-    assert follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events == []
 
 
 @pytest.mark.parametrize(("fencing", "copied"), [(True, []), (False, [0])])

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.protocol.events import Cleaned, SegmentsLost
-from sim.protocol.log import Batch, Log, LogConfig, Segment, data_batch
+from sim.protocol.log import AbortedTransaction, Batch, Log, LogConfig, Segment, data_batch
 from sim.protocol.replication import Replica
 from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.replication.interrupting import MOMENTS, Group, recovered, states
 from sim.protocol.rules import Rules
-from tests.check.events import record
+from tests.check.events import marker, record
 
 Content = tuple[tuple[int, tuple[int, ...]], ...]
 
@@ -71,16 +71,31 @@ def test_with_swap_files_a_restart_finds_each_group_whole_old_or_new(
     assert steps == sorted(steps)
 
 
+DATA, ABORT = 4, 5
+"""Among keys: data of a transaction of producer 7, and its end."""
+
+
 def replica_of(keys: list[int], *, per_segment: int) -> Replica:
+    """A replica with a record of each key, all committed and decided."""
     replica = Replica("r1", Log(LogConfig(aligned=True)))
-    for offset, key in enumerate(keys):
+    log = replica.log
+    for offset, key in enumerate([*keys, ABORT]):
         if offset and offset % per_segment == 0:
-            replica.log.roll(now_ms=0)
-        one = data_batch((record(offset, f"k{key}", uid=1 + offset),), epoch=1)
-        replica.log.append(one, now_ms=0)
-    replica.log.roll(now_ms=0)
-    replica.log.high_watermark = replica.log.log_end_offset
+            log.roll(now_ms=0)
+        if key == ABORT:
+            one = marker(offset, 7, commit=False)
+        else:
+            pid = 7 if key == DATA else -1
+            records = (record(offset, f"k{key}", uid=1 + offset),)
+            one = data_batch(records, epoch=1, producer_id=pid, transactional=key == DATA)
+        log.append(one, now_ms=0)
+    log.roll(now_ms=0)
+    log.high_watermark = log.log_end_offset
     return replica
+
+
+def known_aborted(log: Log) -> set[AbortedTransaction]:
+    return {entry for each in log.segments for entry in each.aborted}
 
 
 def offsets(log: Log) -> list[int]:
@@ -88,18 +103,18 @@ def offsets(log: Log) -> list[int]:
 
 
 @given(
-    st.lists(st.integers(0, 3), min_size=1, max_size=12),
+    st.lists(st.sampled_from([0, 1, DATA, ABORT]), min_size=1, max_size=12),
     st.integers(1, 4),
-    st.sampled_from(MOMENTS),
-    st.sampled_from(["swap_files", "new_first", "old_first"]),
+    st.sampled_from([*MOMENTS, *range(12)]),
+    st.sampled_from(["swap_files", "new_first", "new_first", "old_first"]),
     st.sampled_from(["after_work", "before_work", "both"]),
 )
-def test_the_events_of_an_interrupted_pass_account_for_every_record_that_is_gone(
-    keys: list[int], per_segment: int, during: str, swap: str, checkpoint: str
+def test_the_events_of_an_interrupted_pass_account_for_what_is_gone_and_the_index_for_aborted_data(
+    keys: list[int], per_segment: int, during: str | int, swap: str, checkpoint: str
 ) -> None:
     rules = Rules.of(segment_swap=swap, cleaner_checkpoint=checkpoint)
     cleaned, crashed = (replica_of(keys, per_segment=per_segment) for _ in range(2))
-    before = offsets(crashed.log)
+    before, aborted = offsets(crashed.log), known_aborted(crashed.log)
     end = crashed.log.log_end_offset
     Cleaner(rules).run(cleaned, upper_bound=end, now_ms=0)
     whole = list(crashed.log.batches())
@@ -114,7 +129,10 @@ def test_the_events_of_an_interrupted_pass_account_for_every_record_that_is_gone
     assert crashed.log.log_end_offset == end
     if swap == "swap_files":
         assert not lost
+    if swap == "swap_files" and during in MOMENTS:
         assert left == (before if during == "cleaning" else offsets(cleaned.log))
+    if not lost:
+        assert known_aborted(cleaned.log) <= known_aborted(crashed.log) <= aborted
     assert crashed.first_dirty_offset == (end if checkpoint == "before_work" else 0)
     assert crashed.begun_offset == (end if checkpoint == "both" else 0)
 

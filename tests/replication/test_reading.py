@@ -105,40 +105,38 @@ def test_reading_in_small_pieces_gives_the_same_records(
         assert read(replica, committed=committed, most=1) == whole
 
 
-def followed(end: int) -> tuple[Position, Replica]:
-    """A consumer that has read 4 records in epoch 1, and a new leader with `end` of them."""
-    old, new = leading("r1", records=4), leading("r2", records=end)
-    old.log.high_watermark = 4
-    position = Position()
-    fetch(position, old, committed=False, rules=CHECKING)
-    assert (position.offset, position.epoch) == (4, 1)
-    new.epoch = 2
-    new.log.epochs.assign(2, end)
-    return position, new
-
-
-@pytest.mark.parametrize(
-    ("end", "goes_on_at", "reset"), [(2, 2, "log_truncated"), (4, 4, None), (6, 4, None)]
+LOGS = st.lists(
+    st.tuples(st.integers(1, 4), st.lists(st.integers(1, 3), max_size=5), st.integers(0, 8)),
+    min_size=1,
+    max_size=4,
 )
-def test_a_position_goes_back_to_where_its_epoch_ended_at_the_new_leader(
-    end: int, goes_on_at: int, reset: str | None
+
+
+@given(LOGS, st.sampled_from([1, 2, None]))
+def test_a_consumer_that_checks_its_position_stands_behind_what_it_has_of_every_leader_s_log(
+    logs: list[tuple[int, list[int], int]], most: int | None
 ) -> None:
-    position, new = followed(end)
+    """Each leader keeps a part of the log before, and goes on in epochs of its own.
 
-    fetched = fetch(position, new, committed=False, rules=CHECKING)
-
-    assert (fetched.start, fetched.reset) == (goes_on_at, reset)
-
-
-@pytest.mark.parametrize(("most", "epoch"), [(1, 1), (2, 2), (None, 3)])
-def test_a_consumer_goes_on_with_the_epoch_of_the_last_batch_that_it_passed(
-    most: int | None, epoch: int
-) -> None:
-    replica, position = with_log("r1", 1, 2, 3), Position()
-    replica.log.high_watermark = 3
-    fetch(position, replica, committed=False, rules=CHECKING, max_batches=most)
-
-    assert position.epoch == epoch
+    So a position is in the common part, or where that ends, with the epoch of what is before it;
+    and whoever goes on fetching has the whole log of the last leader, none of it twice.
+    """
+    epochs, position, given = [1], Position(), list[int]()
+    for number, (kept, steps, committed) in enumerate(logs):
+        common = epochs[:kept]
+        epochs = [*common, *sorted(10 * number + 10 + step for step in steps)]
+        replica = with_log(f"r{number % 2}", *epochs)
+        replica.epoch, replica.log.high_watermark = 10 * number + 19, min(committed, len(epochs))
+        before = position.offset
+        for _ in range(len(epochs) + 1):
+            fetched = fetch(position, replica, committed=False, rules=CHECKING, max_batches=most)
+            del given[fetched.start :]
+            given += [batch.epoch for batch in fetched.batches]
+            assert fetched.reset == ("log_truncated" if fetched.start < before else None)
+            assert given == epochs[: position.offset]
+            assert position.epoch == (given[-1] if given else -1)
+            before = position.offset
+        assert position.offset >= replica.log.high_watermark
 
 
 @pytest.mark.parametrize(

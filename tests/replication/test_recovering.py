@@ -10,12 +10,18 @@ from sim.protocol.events import (
     ReplicaRestarted,
     SnapshotInstalled,
 )
-from sim.protocol.log import Record
+from sim.protocol.log import Log, LogConfig, Record, Segment
 from sim.protocol.replication import Replica
 from sim.protocol.replication.leader import record_position
 from sim.protocol.replication.messages import SnapshotId
 from sim.protocol.replication.recovery import OldFiles, crash_with_files, recover
-from sim.protocol.replication.replica import Leadership, Snapshot, SnapshotDownload, crash
+from sim.protocol.replication.replica import (
+    Leadership,
+    Snapshot,
+    SnapshotDownload,
+    crash,
+    restart,
+)
 from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, batch, leading
 
@@ -113,6 +119,40 @@ def test_whatever_is_lost_the_cache_is_that_of_the_batches_and_the_watermark_in_
     left = epochs[: max(0, len(epochs) - lost)]
     assert entries(made) == [(epoch, left.index(epoch)) for epoch in sorted(set(left))]
     assert made.log.high_watermark == min(checkpoint, len(left))
+
+
+def entries_of(segment: Segment) -> list[int]:
+    """The last offsets that entries of a segment's offset index have, with one after each batch."""
+    return segment.index.entry_ends(segment.batches, interval_bytes=0)
+
+
+@given(st.lists(st.sampled_from([1, 2, 3, "reopened", "rolled", "flushed"]), max_size=12))
+def test_a_crash_rebuilds_each_index_from_the_recovery_point_on_and_leaves_the_others(
+    steps: list[int | str],
+) -> None:
+    """LogLoader.recoverLog: as if each batch had been appended by a call of its own."""
+    made = Replica("r1", Log(LogConfig(indexes_calls=True)))
+    log = made.log
+    for step in steps:
+        if step == "reopened":
+            log.reopen()
+        elif step == "rolled":
+            log.roll(now_ms=0)
+        elif step == "flushed":
+            log.flush()
+        else:
+            first = log.log_end_offset
+            for offset in range(first, first + int(step)):
+                log.append(batch(offset), now_ms=0)
+            log.note_call(first)
+    before = [entries_of(segment) for segment in log.segments]
+    crash(made)
+    restart(made)
+
+    for segment, known in zip(log.segments, before, strict=True):
+        anew = Segment.of(segment.base_offset, [*segment.batches], last_modified_ms=0)
+        recovered = segment is log.active or segment.base_offset >= log.flushed_end
+        assert entries_of(segment) == (entries_of(anew) if recovered else known)
 
 
 @pytest.mark.parametrize(("checkpoint", "dirty"), [(0, 0), (1, 1), (2, 2), (9, 2)])
