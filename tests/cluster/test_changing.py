@@ -5,9 +5,10 @@ from dataclasses import replace
 from sim.protocol.events import Appended, Cleaned
 from sim.protocol.log import Record
 from sim.protocol.rules import Rules
+from sim.simulate.faults import FaultKind
 from sim.simulate.faults.kinds import Roll
 from sim.simulate.scenario.model import Change, Scenario, Send, Workload
-from tests.cluster.worlds import tell
+from tests.cluster.worlds import fault, tell
 
 TO_HEADER = (("strategy", "header"),)
 LATE = Workload(
@@ -43,6 +44,14 @@ def test_each_broker_cleans_by_the_settings_that_have_reached_it() -> None:
         "r2": 1,
         "r3": 1,
     }
+
+
+def test_a_replica_that_joins_cleans_by_the_settings_that_the_first_one_has_by_then() -> None:
+    joins = (*ROLLS, fault(FaultKind.ADD_REPLICA, 800, "r4"), Roll(1_500, "r4"))
+    changes = tuple(Change(100, name, TO_HEADER) for name in ("r1", "r2"))
+
+    assert lost(replace(QUIET, faults=joins))["r4"] == 0
+    assert lost(replace(QUIET, faults=joins, changes=changes))["r4"] == 1
 
 
 def test_a_producer_sends_versions_only_while_it_is_rolled_out() -> None:

@@ -1,12 +1,19 @@
 """Elections by majority in simulated time: pre-votes, check quorum, succession, restarts."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from sim.protocol.events import LeaderElected, LeaderResigned
 from sim.protocol.replication.elections import successors, waits
-from sim.protocol.replication.messages import VoteResponse
+from sim.protocol.replication.messages import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    FetchRequest,
+    VoteRequest,
+    VoteResponse,
+)
 from sim.protocol.replication.replica import Leadership
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.cluster import Cluster
@@ -145,3 +152,48 @@ def test_a_candidate_counts_the_votes_of_its_present_candidacy(*, epoch: int, wi
     candidate.receive(VoteResponse("r2", epoch, granted=True))
 
     assert (candidate.leader is not None) is wins
+
+
+def settled() -> Cluster:
+    """Voters that r1 leads in epoch 1; from now on nothing that they send arrives."""
+    cluster = Cluster(scenario(rules=kraft(successors="by_offset")), lambda _at, _event: None)
+    cluster.start()
+    cluster.context.env.run(until=300)
+    network: Any = cluster.context.network
+    network.send = lambda *_message: None
+    return cluster
+
+
+@pytest.mark.parametrize("leader_is_heard", [False, True])
+def test_a_replica_campaigns_by_pre_votes_unless_it_has_heard_of_a_leader_since_it_asked(
+    *, leader_is_heard: bool
+) -> None:
+    cluster = settled()
+    asking = cluster.nodes["r3"]
+    asking.receive(EndQuorumEpochRequest(1, ("r3", "r2")))
+    cluster.context.env.run(until=301)
+    if leader_is_heard:
+        asking.receive(BeginQuorumEpochRequest("r2", 1))
+    asking.receive(VoteResponse("r2", 1, granted=True, pre_vote=True))
+
+    assert asking.replica.epoch == (1 if leader_is_heard else 2)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        FetchRequest("r2", 2, 0, 1),
+        VoteRequest("r2", 2, 1, 0),
+        VoteResponse("r2", 2, granted=False),
+        BeginQuorumEpochRequest("r2", 2),
+        EndQuorumEpochRequest(2, ("r3", "r1")),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_any_message_of_a_later_epoch_ends_the_leadership_and_is_remembered(message: Any) -> None:
+    """Raft 5.1: a server that sees a larger term takes it over, and becomes a follower."""
+    leader = settled().nodes["r1"]
+    assert leader.leader is not None
+    leader.receive(message)
+
+    assert (leader.leader, leader.replica.leadership, leader.replica.epoch) == (None, None, 2)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from sim.protocol.events import Consumed, Truncated
 from sim.protocol.log import Log
-from sim.protocol.replication.follower import fetch_request
+from sim.protocol.replication.follower import fetch_request, receive_fetch
 from sim.protocol.replication.leader import answer_fetch
 from sim.protocol.replication.messages import (
     ConsumerFetchRequest,
@@ -196,6 +196,28 @@ def test_fetches_that_have_waited_are_answered_each_at_its_own_offset(
     state.wake()
 
     assert answered == {"r2": 0, "r3": 1}
+
+
+@pytest.mark.parametrize(("behind", "rebuilt"), [(0, False), (1, True), (2, True)])
+def test_what_a_leader_counts_of_a_follower_is_in_its_log_also_when_it_has_to_rebuild_that(
+    behind: int, rebuilt: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = Rules.of(commit="isr", lag_guard="reset_local")
+    cluster = started(rules)
+    leader, follower = cluster.nodes["r1"], cluster.nodes["r2"].replica
+    for replica, end in ((leader.replica, 3), (follower, 3 - behind)):
+        for offset in range(end):
+            replica.log.append(batch(offset), now_ms=0)
+    assert leader.replica.leadership is not None
+    leader.replica.leadership.positions["r2"] = leader.replica.removed_tombstone_end = 3
+    answers: list[Any] = []
+    monkeypatch.setattr(Network, "send", lambda *message: answers.append(message[3]))
+    leader.receive(fetch_request(follower, correlation_id=99))
+    for answer in answers:
+        receive_fetch(follower, answer, rules=rules, now_ms=300)
+
+    assert leader.replica.leadership.positions.get("r2", 0) <= follower.log.log_end_offset
+    assert (follower.log.log_end_offset == 0) is rebuilt
 
 
 @pytest.mark.parametrize(("newer", "leader"), [(-1, "r1"), (0, "r1"), (1, "r3")])

@@ -78,19 +78,25 @@ def test_old_snapshots_stay_until_they_are_too_much_or_too_old() -> None:
     assert 0 < deleted(retention_ms=2_000) < deleted(retention_ms=200)
 
 
-@pytest.mark.parametrize("us", [0, 2_000])
-def test_a_state_machine_is_loaded_after_a_restart_and_after_an_install(us: int) -> None:
+@pytest.mark.parametrize(("us", "count"), [(0, 0), (2_000, 2), (50_000, 1)])
+def test_a_state_machine_is_loaded_after_a_restart_and_an_install_and_no_snapshot_is_taken_then(
+    us: int, count: int
+) -> None:
+    """An install ends the loading that the restart began, if that is not over."""
     away = fault(FaultKind.CRASH, 300, "r3", 2_000)
     timers = Timers(fetch_wait_ms=200, snapshot_cleaning_ms=100, load_us_per_record=us)
     story = run(away, timers=timers, record_bytes=400, retention_bytes=500)
     [(installed_ms, installed)] = story.of(SnapshotInstalled)
     loads = [(at, event) for at, event in story.of(StateLoaded) if event.replica == "r3"]
 
-    assert len(loads) == (2 if us else 0)
+    assert len(loads) == count
     if us:
         at_ms, loaded = loads[-1]
         assert (loaded.snapshot_records, loaded.log_records) == (len(installed.records), 0)
-        assert loaded.took_ms == 2 * len(installed.records) == at_ms - installed_ms
+        assert loaded.took_ms == us * len(installed.records) // 1_000 == at_ms - installed_ms
+    for at_ms, loaded in loads:
+        taken = [at for at, event in story.of(SnapshotTaken) if event.replica == "r3"]
+        assert not [at for at in taken if at_ms - loaded.took_ms <= at < at_ms]
 
 
 def test_a_snapshot_is_too_old_by_the_clock_of_its_replica() -> None:
