@@ -1,11 +1,24 @@
 """Laws of a cleaner's rounds: what one leaves for the next, for producers, for segments."""
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from sim.protocol.compaction import TOMBSTONE_REMOVALS, CleaningPass, clean
+from sim.protocol.events import Cleaned
 from sim.protocol.log import ProducerStates, Segment
+from sim.protocol.replication import Replica
+from sim.protocol.replication.cleaning import Cleaner
+from sim.protocol.rules import Rules
 from tests.compaction.histories import Case, cases
-from tests.compaction.logs import aborted_of, batches_of, changed, whole
+from tests.compaction.logs import (
+    RETENTION_MS,
+    aborted_of,
+    batch,
+    batches_of,
+    changed,
+    record,
+    whole,
+)
 
 
 def after(segments: list[Segment], plan: CleaningPass) -> list[Segment]:
@@ -75,3 +88,37 @@ def test_a_reloaded_log_knows_its_protected_producers_as_before(case: Case) -> N
         assert states.last_sequences()[pid] == before.last_sequences()[pid]
         assert states.last_records()[pid] == last
         assert states.has_open(pid) == before.has_open(pid)
+
+
+PASSES = st.lists(
+    st.sampled_from(["a", "b", "a", (1, 99), (3, 100), (99, 0), (99, 100), (99, 250)]), max_size=14
+)
+
+
+@given(
+    st.sampled_from(["horizon", "record_horizon", "cleaning_checkpoint", "cleaning_checkpoint"]),
+    PASSES,
+)
+def test_a_tombstone_stays_for_its_retention_after_the_first_pass_that_reads_it_and_goes_then(
+    rule: str, steps: list[str | tuple[int, int]]
+) -> None:
+    """A reader that began before that pass has `delete.retention.ms` to see it (KIP-534)."""
+    rules = Rules.of(tombstone_removal=rule, delete_retention_ms=RETENTION_MS)
+    replica, cleaner, now_ms = Replica("r1"), Cleaner(rules), 0
+    first_read_ms: dict[int, int] = {}
+    for step in [*steps, (99, 0), (99, RETENTION_MS)]:
+        end = replica.log.log_end_offset
+        if isinstance(step, str):
+            replica.log.append(batch(record(end, step, None)), now_ms=now_ms)
+            replica.log.high_watermark = end + 1
+            continue
+        bound, now_ms = min(step[0], end), now_ms + step[1]
+        done = cleaner.run(replica, upper_bound=bound, now_ms=now_ms, rescan=True)
+        for event in done.events:
+            for one in event.removals if isinstance(event, Cleaned) else ():
+                if one.reason == "tombstone":
+                    assert now_ms >= first_read_ms[one.offset] + RETENTION_MS
+        for offset in range(bound):
+            first_read_ms.setdefault(offset, now_ms)
+
+    assert not [record for batch in replica.log.batches() for record in batch.records]
