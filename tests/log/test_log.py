@@ -3,6 +3,8 @@
 Source of rolling: UnifiedLog.maybeRoll, LogSegment.shouldRoll, KIP-354.
 """
 
+from dataclasses import dataclass, field
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,21 +33,105 @@ def offsets(batches: list[Batch]) -> list[int]:
     return [each.base_offset for each in batches]
 
 
+@dataclass
+class Expected:
+    """What a log is: a list of batches, and the places where segments and epochs begin."""
+
+    keeps_empty_epochs: bool
+    batches: list[Batch] = field(default_factory=list)
+    bases: list[int] = field(default_factory=lambda: [0])
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+
+    def append(self, made: Batch) -> None:
+        self.batches.append(made)
+        self.end = made.last_offset + 1
+        if not self.epochs or self.epochs[-1][0] != made.epoch:
+            self.epochs.append((made.epoch, made.base_offset))
+
+    def cut(self, target: int) -> int:
+        """Cuts whole batches; returns the lowest offset that goes."""
+        if target < self.end or not self.keeps_empty_epochs:
+            lowest = min(target, self.end)
+            self.epochs = [entry for entry in self.epochs if entry[1] < lowest]
+        if target >= self.end:
+            return target
+        gone = [each.base_offset for each in self.batches if each.last_offset >= target]
+        self.batches = [each for each in self.batches if each.last_offset < target]
+        self.end, self.start = target, min(self.start, target)
+        if target < self.bases[0]:
+            self.bases, self.epochs = [target], []
+            return target
+        self.bases = [base for base in self.bases if base <= target]
+        return min([target, *gone])
+
+    def delete_below(self, offset: int) -> None:
+        offset = min(offset, self.end)
+        self.start = max(self.start, offset)
+        self.batches = [each for each in self.batches if each.last_offset >= offset]
+        while len(self.bases) > 1 and self.bases[1] <= offset:
+            del self.bases[0]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.sampled_from([0, 0, 2]), st.integers(1, 3)),
+        st.tuples(st.sampled_from(["roll", "elect"]), st.just(0), st.just(0)),
+        st.tuples(st.sampled_from(["cut", "lose", "prefix"]), st.integers(0, 12), st.just(0)),
+    ),
+    max_size=12,
+)
+
+
+@given(STEPS, st.booleans(), st.sampled_from([None, 0, 1, 2]))
+def test_a_log_is_a_list_of_batches_that_is_appended_to_cut_at_both_ends_and_read(
+    steps: list[tuple[str, int, int]], keeps_empty_epochs: bool, most: int | None
+) -> None:
+    log = Log(LogConfig(keeps_empty_epochs=keeps_empty_epochs))
+    expected, epoch = Expected(keeps_empty_epochs), 1
+    for kind, number, count in steps:
+        log.high_watermark = log.flushed_end = log.acknowledged_end = end = log.log_end_offset
+        if kind == "append":
+            made = batch(*range(end + number, end + number + count), epoch=epoch)
+            log.append(made, now_ms=0)
+            expected.append(made)
+            continue
+        if kind == "roll" and log.active.batches:
+            log.roll(now_ms=0)
+            expected.bases.append(end)
+        elif kind == "elect":
+            epoch += 1
+            log.epochs.assign(epoch, end)
+            expected.epochs = [entry for entry in expected.epochs if entry[1] < end]
+            expected.epochs.append((epoch, end))
+        elif kind == "cut":
+            assert log.truncate_to(number) == expected.cut(number)
+        elif kind == "lose":
+            log.lose_tail(number)
+            if number and expected.batches:
+                expected.cut(expected.batches[-number:][0].base_offset)
+        elif kind == "prefix":
+            log.delete_prefix(number)
+            expected.delete_below(number)
+        kept, end = expected.batches, expected.end
+
+        assert list(log.batches()) == kept
+        assert [each.base_offset for each in log.segments] == expected.bases
+        assert [tuple(entry) for entry in log.epochs.entries] == expected.epochs
+        assert (log.log_start_offset, log.log_end_offset) == (expected.start, end)
+        assert {log.high_watermark, log.flushed_end, log.acknowledged_end} == {end}
+        for offset in range(end + 2):
+            found = [each for each in kept if each.last_offset >= offset and offset < end]
+            assert log.read(offset, max_batches=most) == found[:most]
+
+
 def test_a_gap_is_accepted_and_going_back_is_not() -> None:
     log = filled(batch(0), batch(5))
 
     assert log.log_end_offset == 6
     with pytest.raises(ValueError, match="batch at offset 5 is below the log end offset 6"):
         log.append(batch(5), now_ms=0)
-
-
-def test_reading_starts_with_the_batch_that_ends_at_or_above_the_offset() -> None:
-    log = filled(batch(0, 1, 2), batch(3), batch(7))
-
-    assert offsets(log.read(0)) == offsets(log.read(2)) == [0, 3, 7]
-    assert offsets(log.read(3)) == [3, 7]
-    assert offsets(log.read(4)) == offsets(log.read(7)) == [7]
-    assert log.read(8) == []
 
 
 def test_reading_crosses_segments_that_have_nothing_left() -> None:
@@ -58,64 +144,6 @@ def test_reading_crosses_segments_that_have_nothing_left() -> None:
 
     assert offsets(log.read(1)) == [2]
     assert offsets(log.read(0)) == [0, 2]
-
-
-def test_truncation_takes_whole_batches_and_moves_the_end_to_its_target() -> None:
-    log = filled(batch(0), batch(1, 2, 3), batch(4))
-    log.high_watermark = log.flushed_end = log.acknowledged_end = 5
-    lowest = log.truncate_to(2)
-
-    assert (lowest, offsets(list(log.batches()))) == (1, [0])
-    assert (log.log_end_offset, log.high_watermark) == (2, 2)
-    assert (log.flushed_end, log.acknowledged_end) == (2, 2)
-
-
-@pytest.mark.parametrize("target", [1, 5])
-def test_truncation_at_or_above_the_end_takes_nothing_but_forgets_epochs_that_start_there(
-    target: int,
-) -> None:
-    log = filled(batch(0))
-    log.epochs.assign(2, 1)
-    log.truncate_to(target)
-
-    assert log.log_end_offset == 1
-    assert [entry.epoch for entry in log.epochs.entries] == [1]
-
-
-def test_a_log_that_is_cut_below_its_start_starts_where_it_ends() -> None:
-    log = filled(batch(0), batch(1), batch(2))
-    log.delete_prefix(2)
-    log.truncate_to(1)
-
-    assert (log.log_start_offset, log.log_end_offset) == (1, 1)
-
-
-def test_a_log_that_is_cut_below_its_first_segment_begins_anew() -> None:
-    log = filled(batch(0))
-    log.roll(now_ms=0)
-    log.append(batch(1), now_ms=0)
-    log.delete_prefix(1)
-    log.truncate_to(0)
-
-    assert [each.base_offset for each in log.segments] == [0]
-    assert (log.log_start_offset, log.log_end_offset, log.epochs.entries) == (0, 0, [])
-
-
-def test_deleting_a_prefix_keeps_a_batch_that_reaches_above_the_start() -> None:
-    log = filled(batch(0), batch(1, 2), batch(3))
-    log.delete_prefix(2)
-
-    assert log.log_start_offset == 2
-    assert offsets(list(log.batches())) == [1, 3]
-
-
-def test_deleting_a_prefix_stops_at_the_log_end_and_never_goes_back() -> None:
-    log = filled(batch(0))
-    log.delete_prefix(9)
-    assert (log.log_start_offset, log.log_end_offset) == (1, 1)
-
-    log.delete_prefix(0)
-    assert log.log_start_offset == 1
 
 
 def test_a_reset_log_starts_ends_and_is_committed_at_one_offset() -> None:
@@ -149,38 +177,6 @@ def test_a_segment_rolls_before_it_would_grow_too_large(limit: int | None, segme
     assert len(filled(batch(0), batch(1), config=exact).segments) == 1
 
 
-@given(st.lists(st.integers(1, 4), max_size=8), st.integers(0, 40), st.booleans())
-def test_truncation_leaves_a_prefix_and_appending_goes_on_there(
-    gaps: list[int], target: int, rolls: bool
-) -> None:
-    log, end = Log(), 0
-    for gap in gaps:
-        log.append(batch(end + gap - 1), now_ms=0)
-        end += gap
-        if rolls:
-            log.roll(now_ms=0)
-    before = list(log.batches())
-    log.truncate_to(target)
-
-    left = list(log.batches())
-    assert left == [each for each in before if each.last_offset < target]
-    assert log.log_end_offset == min(end, target)
-    log.append(batch(log.log_end_offset), now_ms=0)
-    assert offsets(log.read(0)) == [*offsets(left), min(end, target)]
-
-
-def test_a_cut_at_the_log_end_takes_an_epoch_without_records_unless_told_otherwise() -> None:
-    for keeps, epochs in ((False, [1]), (True, [1, 2])):
-        log = Log(LogConfig(keeps_empty_epochs=keeps))
-        log.append(batch(0), now_ms=0)
-        log.epochs.assign(2, 1)
-
-        log.truncate_to(1)
-        assert [entry.epoch for entry in log.epochs.entries] == epochs
-        log.truncate_to(0)
-        assert log.epochs.entries == []
-
-
 @pytest.mark.parametrize(("timestamp_ms", "segments"), [(100, 1), (101, 2), (-50, 1)])
 def test_a_segment_rolls_by_the_timestamps_of_appends(timestamp_ms: int, segments: int) -> None:
     """However late it is: without traffic the segment stays active (KAFKA-20664)."""
@@ -197,24 +193,6 @@ def test_an_emptied_batch_weighs_its_header_and_counts_for_the_log_end() -> None
     assert (log.log_end_offset, log.last_batch()) == (3, full.emptied())
     assert full.size_bytes == size_of(full.records) > BATCH_HEADER_BYTES
     assert full.emptied().size_bytes == BATCH_HEADER_BYTES
-
-
-@pytest.mark.parametrize(("most", "expected"), [(0, []), (1, [0]), (2, [0, 1]), (9, [0, 1, 2])])
-def test_reading_gives_at_most_so_many_batches(most: int, expected: list[int]) -> None:
-    log = filled(batch(0), batch(1))
-    log.roll(now_ms=0)
-    log.append(batch(2), now_ms=0)
-
-    assert offsets(log.read(0, max_batches=most)) == expected
-
-
-def test_a_lost_tail_is_counted_in_batches() -> None:
-    log = filled(batch(0), batch(1, 2), batch(3))
-    log.lose_tail(0)
-    assert log.log_end_offset == 4
-
-    log.lose_tail(2)
-    assert (offsets(list(log.batches())), log.log_end_offset) == ([0], 1)
 
 
 @pytest.mark.parametrize(("offset", "bases"), [(2**31 - 1, [0]), (2**31, [0, 2**31])])

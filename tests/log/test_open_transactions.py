@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.log import AbortedTransaction, Batch, Control, LastRecord
+from sim.protocol.log import AbortedTransaction, Batch, Control, LastRecord, Log
 from tests.log.producing import data, filled, marker, noted, sent
 
 
@@ -72,36 +72,48 @@ def test_rebuilding_sees_a_batch_that_was_kept_empty_and_not_one_that_is_gone() 
     assert states.producers == {}
 
 
-@given(st.lists(st.sampled_from([(kind, pid) for kind in "sdca" for pid in (7, 8)]), max_size=8))
-def test_a_reloaded_log_knows_what_it_knew_from_appending(steps: list[tuple[str, int]]) -> None:
+STEPS = st.lists(
+    st.sampled_from([("d", 7), ("a", 7), ("c", 7), ("s", 7), ("d", 8), ("a", 8)]), max_size=9
+)
+
+
+@given(STEPS, st.sets(st.integers(1, 4)), st.integers(0, 6), st.booleans())
+def test_a_log_that_was_cut_or_reloaded_knows_of_producers_what_the_batches_that_are_left_say(
+    steps: list[tuple[str, int]], rolled: set[int], end: int, reloads: bool
+) -> None:
+    """Of their batches the newest alone, after a cut."""
     batches = []
     for offset, (kind, pid) in enumerate(steps):
         if kind in "sd":
-            batches.append(sent(offset, offset, pid=pid, transactional=kind == "d"))
+            transactional = kind == "d"
+            one = sent(offset, offset, pid=pid, transactional=transactional, timestamp_ms=offset)
         else:
             control = Control.COMMIT if kind == "c" else Control.ABORT
-            batches.append(marker(offset, pid, control=control))
-    log = filled(*batches)
-    before = (log.producers.producers, log.producers.first_unstable_offset(0))
-    log.reload_producers()
+            one = marker(offset, pid, control=control, timestamp_ms=offset)
+        batches.append(one)
+    log, anew = Log(), Log()
+    for each in batches:
+        if each.base_offset in rolled:
+            log.roll(now_ms=0)
+        log.append(each, now_ms=0)
+    log.truncate_to(end)
+    if reloads:
+        log.reload_producers()
+    for each in batches[:end]:
+        anew.append(each, now_ms=0)
 
-    assert (log.producers.producers, log.producers.first_unstable_offset(0)) == before
+    assert known_of(log) == known_of(anew)
 
 
-# Truncation and deletion.
-
-
-def test_truncation_opens_a_transaction_again_and_forgets_its_index_entry() -> None:
-    log = filled(data(0), data(1), marker(2))
-    log.truncate_to(2)
-
-    assert log.producers.producers[7].open_since == 0
-    assert log.producers.first_unstable_offset(2) == 0
-    assert log.active.aborted == []
-    log.truncate_to(1)
-    assert log.producers.last_records() == {7: LastRecord(0, 0)}
-    log.truncate_to(0)
-    assert log.producers.producers == {}
+def known_of(log: Log) -> tuple[object, ...]:
+    """What a log knows of each producer, and of aborted transactions."""
+    each = {
+        pid: (one.epoch, one.last_timestamp_ms, one.open_since)
+        for pid, one in log.producers.producers.items()
+    }
+    aborted = [entry for segment in log.segments for entry in segment.aborted]
+    states = log.producers
+    return each, states.last_records(), states.last_sequences(), aborted, log.aborted_ever
 
 
 @pytest.mark.parametrize(("start", "entries"), [(1, 1), (2, 0)])
