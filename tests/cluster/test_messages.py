@@ -218,6 +218,7 @@ def test_what_a_leader_counts_of_a_follower_is_in_its_log_also_when_it_has_to_re
 
     assert leader.replica.leadership.positions.get("r2", 0) <= follower.log.log_end_offset
     assert (follower.log.log_end_offset == 0) is rebuilt
+    assert follower.epoch == 1
 
 
 @pytest.mark.parametrize(("newer", "leader"), [(-1, "r1"), (0, "r1"), (1, "r3")])

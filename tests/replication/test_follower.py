@@ -158,9 +158,11 @@ def test_a_cut_lowers_high_watermark_and_checkpoints_with_the_log_end() -> None:
     source = leading(records=1)
     elect(source, epoch=3)
     fetcher = with_log("r2", 1, 1, 1)
-    fetcher.log.high_watermark = fetcher.first_dirty_offset = 3
-    fetcher.cleanly_compacted_offset = 3
+    places = ("first_dirty_offset", "begun_offset", "cleanly_compacted_offset")
+    for name in places:
+        setattr(fetcher, name, 3)
+    fetcher.log.high_watermark, fetcher.last_cleaning = 3, (3, 70)
     fetch(source, fetcher)
 
-    assert fetcher.log.high_watermark == 1
-    assert (fetcher.first_dirty_offset, fetcher.cleanly_compacted_offset) == (1, 1)
+    assert {fetcher.log.high_watermark, *[getattr(fetcher, name) for name in places]} == {1}
+    assert fetcher.last_cleaning == (1, 70)

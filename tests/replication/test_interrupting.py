@@ -86,7 +86,7 @@ def replica_of(keys: list[int], *, per_segment: int) -> Replica:
             one = marker(offset, 7, commit=False)
         else:
             pid = 7 if key == DATA else -1
-            records = (record(offset, f"k{key}", uid=1 + offset),)
+            records = (record(offset, f"k{key}", "v" if key else None, uid=1 + offset),)
             one = data_batch(records, epoch=1, producer_id=pid, transactional=key == DATA)
         log.append(one, now_ms=0)
     log.roll(now_ms=0)
@@ -112,7 +112,9 @@ def offsets(log: Log) -> list[int]:
 def test_the_events_of_an_interrupted_pass_account_for_what_is_gone_and_the_index_for_aborted_data(
     keys: list[int], per_segment: int, during: str | int, swap: str, checkpoint: str
 ) -> None:
-    rules = Rules.of(segment_swap=swap, cleaner_checkpoint=checkpoint)
+    rules = Rules.of(
+        segment_swap=swap, cleaner_checkpoint=checkpoint, tombstone_removal="immediate"
+    )
     cleaned, crashed = (replica_of(keys, per_segment=per_segment) for _ in range(2))
     before, aborted = offsets(crashed.log), known_aborted(crashed.log)
     end = crashed.log.log_end_offset
@@ -124,9 +126,17 @@ def test_the_events_of_an_interrupted_pass_account_for_what_is_gone_and_the_inde
     assert result.changed == (list(crashed.log.batches()) != whole)
     left = offsets(crashed.log)
     removed = [r.offset for e in events if isinstance(e, Cleaned) for r in e.removals]
+    deleted = [
+        removal.offset + 1
+        for event in events
+        if isinstance(event, Cleaned)
+        for removal in event.removals
+        if removal.reason == "tombstone"
+    ]
     lost = [o for e in events if isinstance(e, SegmentsLost) for o in e.offsets]
     assert sorted([*left, *removed, *lost]) == before
     assert crashed.log.log_end_offset == end
+    assert crashed.removed_tombstone_end == max(deleted, default=0)
     if swap == "swap_files":
         assert not lost
     if swap == "swap_files" and during in MOMENTS:

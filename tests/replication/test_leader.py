@@ -64,6 +64,27 @@ def test_a_leader_commits_what_all_in_sync_or_a_majority_have_of_its_log_and_it_
     assert events == ([moved] if committed > before else [])
 
 
+@given(
+    st.dictionaries(st.sampled_from([*OTHERS, "r4"]), st.integers(0, 3)),
+    st.sampled_from([3, 4]),
+    st.integers(0, 3),
+)
+def test_a_voter_may_go_if_most_of_those_that_stay_have_what_is_committed(
+    positions: dict[str, int], count: int, committed: int
+) -> None:
+    """KIP-853: the smaller set of voters is one of which nobody has committed anything yet."""
+    voters = ("r1", *OTHERS, "r4")[:count]
+    replica = with_log("r1", 1, 1, 1)
+    elect(replica, epoch=2, voters=voters)
+    assert replica.leadership is not None
+    replica.leadership.positions = positions
+    for name in voters:
+        rest = [each for each in voters if each != name]
+        has_all = [each for each in rest if {"r1": 3, **positions}.get(each, 0) >= committed]
+        expected = name != "r1" and 2 * len(has_all) > len(rest)
+        assert leader.can_do_without(replica, name, committed) is expected
+
+
 @pytest.mark.parametrize(
     ("last_epoch", "offset", "answer"),
     [(1, 2, Answer.RECORDS), (1, 3, Answer.DIVERGING), (2, 2, Answer.DIVERGING)],

@@ -95,4 +95,4 @@ def test_a_fetch_below_the_log_start_is_out_of_range_and_the_follower_starts_afr
     events = receive_fetch(follower, response, rules=Rules(), now_ms=150).events
     assert events == [LogStartedAfresh("r2", 2, 0, 0)]
     assert (follower.log.log_start_offset, follower.log.log_end_offset) == (2, 2)
-    assert follower.first_dirty_offset == 2
+    assert (follower.first_dirty_offset, follower.cleanly_compacted_offset) == (2, 2)
