@@ -1,12 +1,10 @@
 """Hand-made events for tests of the checker: what a core with a mistake would tell."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from sim.check import Checker
 from sim.protocol.events import (
     Appended,
     Cleaned,
-    Copied,
     Event,
     HighWatermarkMoved,
     LeaderElected,
@@ -18,14 +16,6 @@ from sim.protocol.log import Batch, Control, Record, control_batch, data_batch
 from sim.protocol.rules import Rules
 
 RULES = Rules.of(commit="isr", delete_retention_ms=100)
-
-
-def violations_of(name: str, events: Iterable[Event]) -> list[str]:
-    """The sentences of invariant `name` after `events`."""
-    checker = Checker(RULES, [name])
-    for number, event in enumerate(events, start=1):
-        checker.on(number, event)
-    return [violation.sentence for violation in checker.violations]
 
 
 def record(offset: int, key: str | None, value: str | None = "v", *, uid: int = 0) -> Record:
@@ -69,11 +59,6 @@ def cluster(*names: str, isr: Sequence[str] = ()) -> list[Event]:
 def appended(replica: str, *batches: Batch) -> list[Event]:
     """A leader appends batches, one by one."""
     return [Appended(replica, each) for each in batches]
-
-
-def copied(replica: str, leader: str, at: int, *batches: Batch, end: int | None = None) -> Copied:
-    """A follower at log end `at` copies batches."""
-    return Copied(replica, leader, at, batches, batches[-1].last_offset + 1 if end is None else end)
 
 
 def committed(leader: str, end: int) -> HighWatermarkMoved:

@@ -27,8 +27,8 @@ RIGHT = ROOT / "build/zoo"
 """Where the runs without a defect are kept."""
 SECONDS = 600
 """A trial that takes longer has said enough by then; three times as long without a defect."""
-COUNT_TUNED, COUNT_JUDGED = 300, 1_000
-"""Random runs of a defect of each half."""
+RUNS = 300
+"""Random runs of a full trial."""
 
 Json = dict[str, Any]
 
@@ -75,7 +75,7 @@ class Detectors:
         self._path = RIGHT / f"{code_digest()}.jsonl"
         self._lock = Lock()
         self._right: dict[str, Json] = {}
-        self._quiet: set[str] = set()
+        self._quiet: dict[str, bool] = {}
         if self._path.exists():
             lines = self._path.read_text(encoding="utf-8").splitlines()
             self._right = {one["id"]: one for one in map(json.loads, lines)}
@@ -88,9 +88,28 @@ class Detectors:
         kept = [*results]
         files = {one.suite["file"] for one in kept if one.suite}
         there = sorted(name for name in files if (SCENARIOS / name).exists())
-        said = answers(None, "suite", *there) if there else ()
-        self._quiet = {one["file"] for one in said if "invariant" not in one}
+        if there:
+            self._run_quietly(*there)
         self._runs_without_defect([one.run for one in kept if _is_drawn_today(one)])
+
+    def _run_quietly(self, *files: str) -> None:
+        for one in answers(None, "suite", *files):
+            self._quiet[one["file"]] = "invariant" not in one
+
+    def suite(self, error: Planted, *files: str) -> dict[str, str]:
+        """The first of some files, or of the whole suite, that detects a defect; empty = none.
+
+        One that complains without the defect, too, detects nothing.
+        """
+        with closing(answers(error, "suite", *files)) as found:
+            for one in found:
+                if "invariant" in one:
+                    with self._lock:
+                        if one["file"] not in self._quiet:
+                            self._run_quietly(one["file"])
+                    if self._quiet[one["file"]]:
+                        return one
+        return {}
 
     def _runs_without_defect(self, names: Sequence[str]) -> dict[str, Json]:
         with self._lock:
@@ -106,8 +125,7 @@ class Detectors:
     def detects_again(self, error: Planted, result: Result) -> bool:
         """Whether a defect is detected by what detected it last time."""
         if result.suite:
-            file = result.suite["file"]
-            return file in self._quiet and bool(suite(error, file))
+            return bool(self.suite(error, result.suite["file"]))
         if _is_drawn_today(result):
             again = Result(code_digest())
             self.random(error, again, [Draw.named(result.run)])
@@ -116,10 +134,9 @@ class Detectors:
 
     def tried(self, error: Planted) -> Result:
         """The result of a full trial."""
-        result = Result(code_digest(), suite=suite(error))
+        result = Result(code_digest(), suite=self.suite(error))
         if not error.unseen:
-            count = COUNT_JUDGED if error.judged else COUNT_TUNED
-            self.random(error, result, [*draws(count)])
+            self.random(error, result, [*draws(RUNS)])
         if not result.detected:
             result.test = failed_test(error, *_tests_of(error))
         return result
@@ -149,12 +166,6 @@ def _shown(right: Json, wrong: Json) -> list[str]:
     if crash and not right["crash"]:
         return ["no end" if ":" not in crash or "rest" in crash else crash.split(":")[0]]
     return [name for name in wrong["violated"] if name not in right["violated"]]
-
-
-def suite(error: Planted, *files: str) -> dict[str, str]:
-    """The first of some files, or of the whole suite, that detects a defect; empty = none."""
-    with closing(answers(error, "suite", *files)) as found:
-        return next((one for one in found if "invariant" in one), {})
 
 
 def _tests_of(error: Planted) -> list[str]:

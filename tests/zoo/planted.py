@@ -86,16 +86,6 @@ class Planted(NamedTuple):
     unseen: str = ""
     series: int = 1
 
-    @property
-    def judged(self) -> bool:
-        """Whether it measures random runs, and is not looked at to make them find more.
-
-        That half of the newest series is drawn by a digest of the name. What was missed of the
-        series before has been looked at, so that all of it counts as tuned.
-        """
-        drawn = blake2b(self.name.encode(), digest_size=1).digest()[0] % 2 == 1
-        return drawn and self.series == NEWEST
-
     def source(self) -> str:
         """The text of its module with the error in it.
 
