@@ -149,3 +149,15 @@ def test_the_events_of_an_interrupted_pass_account_for_what_is_gone_and_the_inde
     Cleaner(rules).run(crashed, upper_bound=end, now_ms=0, rescan=True)
     if not lost:
         assert offsets(crashed.log) == offsets(cleaned.log)
+
+
+def test_an_interrupted_pass_reports_the_horizons_that_it_put_into_records() -> None:
+    replica = Replica("r1", Log(LogConfig(aligned=True)))
+    replica.log.append(data_batch((record(0, "k1", None),), epoch=1), now_ms=0)
+    replica.log.roll(now_ms=0)
+    replica.log.high_watermark = 1
+    cleaner = Cleaner(Rules.of(tombstone_removal="record_horizon", delete_retention_ms=50))
+
+    done = cleaner.run(replica, upper_bound=1, now_ms=10, crash_during="checkpoint")
+
+    assert [one.horizons for one in done.events if isinstance(one, Cleaned)] == [((0, 60),)]

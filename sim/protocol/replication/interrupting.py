@@ -136,13 +136,12 @@ def _effect(sources: list[Segment], found: list[Segment], result: Cleaning) -> _
     removals = tuple(r for r in result.removals if r.offset not in records)
     emptied = tuple(o for o in result.emptied if o in left and not left[o].records)
     dropped = tuple(offset for offset in result.dropped if offset not in left)
-    stamped = {batch.base_offset: batch.delete_horizon_ms for batch in left.values()}
-    horizons = tuple(h for h in result.horizons if stamped.get(h[0]) == h[1])
-    rewritten = tuple(
-        (batch.base_offset, batch.size_bytes)
+    rewritten = {
+        batch.base_offset: batch.size_bytes
         for batch in left.values()
         if batch.records and batch is not before.get(batch.base_offset)
-    )
+    }
+    horizons = tuple(h for h in result.horizons if h[0] in rewritten)
     explained = {removal.offset for removal in removals} | set(dropped)
     held = {
         offset
@@ -151,7 +150,7 @@ def _effect(sources: list[Segment], found: list[Segment], result: Cleaning) -> _
         for offset in ([r.offset for r in batch.records] or [batch.last_offset])
     }
     lost = tuple(sorted(held - records - left.keys() - explained))
-    return _Effect(removals, emptied, dropped, horizons, rewritten, lost)
+    return _Effect(removals, emptied, dropped, horizons, tuple(rewritten.items()), lost)
 
 
 _LIVE, _CLEANED, _SWAP, _DELETED = "", ".cleaned", ".swap", ".deleted"
