@@ -68,6 +68,9 @@ CHANGED_BY = {
         "changes",
     },
     "header_mistakes": {"applications.headers"},
+    "changed_settings": {"changes"},
+    "timestamp_limits": {"topic.timestamp_difference_max_ms"},
+    "deltas": {"workload.sends.key", "workload.sends.value"},
     "consumers": {"consumers"},
 }
 """What of a scenario may differ when a part of the mix is there or is left out."""

@@ -249,12 +249,21 @@ def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random)
     return sends
 
 
-def _as_delta(send: Send) -> Send:
-    """Turns a send into an increment of a key of a broker, or into the end of that broker."""
+def _as_delta(send: Send, change: str = "+1") -> Send:
+    """Turns a send into a change of a key of a broker, or into the end of that broker."""
     broker = f"b{1 + int(send.key[1:]) % DELTA_BROKERS}"
     if send.value is None:
         return send._replace(key=f"{broker}/*")
-    return send._replace(key=f"{broker}/{send.key}", value="+1")
+    return send._replace(key=f"{broker}/{send.key}", value=change)
+
+
+def with_deltas(seed: int, mix: Mix, workload: Workload) -> Workload:
+    """Turns the sends of a workload into changes of numbers, up and down, perhaps."""
+    draws = Draws(seed, "deltas")
+    if not draws.happens(mix.deltas):
+        return workload
+    sends = [_as_delta(send, draws.choice(("+1", "+2", "-1", "-3"))) for send in workload.sends]
+    return replace(workload, sends=tuple(sends))
 
 
 def _by_instance(send: Send, takeover_ms: int) -> Send:

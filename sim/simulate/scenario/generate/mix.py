@@ -252,6 +252,13 @@ class Mix(BaseModel):
     snapshot is there, the log is not replaced yet."""
     flush_settings: Share = 0.0
     """Chance of `flush.messages`, and of `flush.ms`, for the rule `flush: interval`."""
+    changed_settings: Share = 0.0
+    """Chance that `delete.retention.ms` of one replica or of all becomes longer during the run, or
+    passes look for winners in the whole log from then on (`map_range`)."""
+    timestamp_limits: Share = 0.0
+    """Chance that leaders refuse timestamps that are too far from their clocks."""
+    deltas: Share = 0.0
+    """Chance that records change numbers, up or down, for the rule `state_machine: deltas`."""
     mixed_clients: Share = 0.0
     """Chance that all brokers know the flag of KIP-87 while clients of both versions write and read
     for the whole run, and that deletes of new producers have values; the rules need

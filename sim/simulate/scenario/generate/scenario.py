@@ -18,6 +18,7 @@ from sim.simulate.scenario.generate.clients import (
     draw_shape,
     draw_takeover,
     draw_workload,
+    with_deltas,
     with_header_mistakes,
     with_mixed_clients,
 )
@@ -38,7 +39,9 @@ from sim.simulate.scenario.generate.streams import (
     stream,
 )
 from sim.simulate.scenario.model import (
+    EVERY_REPLICA,
     Applications,
+    Change,
     LateMessages,
     Link,
     Network,
@@ -103,6 +106,9 @@ def draw_topic(seed: int, mix: Mix) -> Topic:
         replica_fetch_max_bytes=perhaps(seed, "fetch size", mix.small_fetches, (80, 640)),
         flush_messages=perhaps(seed, "flush.messages", mix.flush_settings, (1, 50)),
         flush_ms=perhaps(seed, "flush.ms", mix.flush_settings, (50, 5_000)),
+        timestamp_difference_max_ms=perhaps(
+            seed, "timestamp limit", mix.timestamp_limits, (500, 5_000)
+        ),
         **_retention(seed, mix),
     )
 
@@ -156,6 +162,21 @@ def draw_snapshots(seed: int, mix: Mix) -> SnapshotSettings:
     )
 
 
+def draw_changes(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Change, ...]:
+    """Draws changes of the settings of one replica or of all, in order of time, perhaps."""
+    draws = Draws(seed, "changed settings")
+    if not draws.happens(mix.changed_settings):
+        return ()
+    times = sorted([draws.below(mix.duration_ms) for _ in range(1 + draws.below(3))])
+    changes = []
+    for at_ms in times:
+        target = draws.choice((EVERY_REPLICA, draws.choice(replicas)))
+        retention_ms = log_between(draws, (1_000, 5_000))
+        setting = draws.choice((("delete_retention_ms", retention_ms), ("map_range", "full")))
+        changes.append(Change(at_ms, target, (setting,)))
+    return tuple(changes)
+
+
 _LAST_ROUNDS = 3
 """The first sets delete horizons, the second removes tombstones, the third finds no more."""
 
@@ -190,10 +211,11 @@ def generate(seed: int, mix: Mix) -> Scenario:
         network=draw_network(seed, mix, names),
         late_messages=LateMessages(late=mix.late_messages, repeated=mix.repeated_messages),
         timers=draw_timers(seed, mix),
-        workload=workload,
+        workload=with_deltas(seed, mix, workload),
         applications=Applications(instances=instances),
         consumers=draw_consumers(seed, mix, names),
         faults=draw_faults(seed, mix, replicas=names, idle=idle),
+        changes=draw_changes(seed, mix, names),
         snapshots=draw_snapshots(seed, mix),
         last_rounds=_LAST_ROUNDS if Draws(seed, "last rounds").happens(mix.last_rounds) else 0,
     )
