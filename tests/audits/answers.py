@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sim.protocol.events import Event, FaultInjected, HighWatermarkMoved
+from sim.protocol.events import Appended, Event, FaultInjected, HighWatermarkMoved
 from sim.protocol.log import Batch, Log
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
@@ -62,12 +62,23 @@ class Said(Answers):
         """Notes where a high watermark was before it moved, and that epochs may be told wrongly."""
         if isinstance(event, FaultInjected):
             self._old_epochs = self._old_epochs or "file of epochs" in event.detail
+        elif isinstance(event, Appended):
+            self._appended(event.replica, event.batch)
         elif isinstance(event, HighWatermarkMoved):
             name, now_ms = event.replica, self.context.now_ms
             first, moved_ms = self._moved.get(name, (0, -1))
             before = first if moved_ms == now_ms else self._marks.get(name, 0)
             self._moved[name] = before, now_ms
             self._marks[name] = event.high_watermark
+
+    def _appended(self, name: str, batch: Batch) -> None:
+        limit_ms = self.context.scenario.topic.timestamp_difference_max_ms
+        if limit_ms is None or batch.control is not None:
+            return
+        now_ms = self.nodes[name].now_ms
+        for one in batch.records:
+            if abs(one.timestamp_ms - now_ms) > limit_ms:
+                self.wrong(name, f"takes a timestamp at {now_ms}", one.timestamp_ms, "refused")
 
     # What a follower is told.
 
@@ -170,13 +181,15 @@ class Said(Answers):
         self.wrong(node.name, "disk of a report", report.disk, replica.disk)
         if self.rules.cleaner.marker_watermark == "shared":
             return
+        free, committed = report.transaction_free_offset, replica.log.high_watermark
+        if free > max(committed, replica.marker_removal_bound):
+            self.wrong(node.name, "free of transactions below", free, committed)
         data = [
             one.base_offset
-            for one in _batches(replica.log, 0, report.transaction_free_offset)
+            for one in _batches(replica.log, 0, free)
             if one.transactional and one.control is None
         ]
-        what = f"free of transactions below {report.transaction_free_offset}, with data at"
-        self.wrong(node.name, what, data, [])
+        self.wrong(node.name, f"free of transactions below {free}, with data at", data, [])
 
     def _bounds(self, node: Node, request: of.RemovalBoundsRequest) -> None:
         replica, bounds = node.replica, request.bounds

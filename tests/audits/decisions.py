@@ -48,6 +48,8 @@ from sim.protocol.events import (
     SnapshotTaken,
     UncleanElection,
 )
+from sim.protocol.log import Log
+from sim.protocol.log.segment import OffsetIndex
 from sim.protocol.replication.messages import PartitionState
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules.rules import Rules
@@ -143,6 +145,9 @@ class Decisions:
         for what, kept in in_memory(node).items():
             if kept:
                 self._witness.failed(name, "disk", what, kept, "forgotten")
+        for base, index in rebuilt_indexes(replica.log).items():
+            if index.calls or index.dangling or {*index.restarts} - {replica.log.log_end_offset}:
+                self._witness.failed(name, "disk", f"index of segment {base}", index, "a new one")
 
     def _look_for_lost_disk(self, name: str) -> None:
         """No leader counts on what was on it, nor on what was asked before (KIP-853)."""
@@ -172,6 +177,9 @@ class Decisions:
 
     def _taken(self, event: SnapshotTaken) -> None:
         """No transaction reaches across the end of a snapshot: its data would be missing."""
+        if self._nodes[event.replica].loader.loading:
+            what = f"takes a snapshot below {event.end_offset}"
+            self._failed(event.replica, what, "its state is not loaded", "it waits")
         open_since: dict[int, int] = {}
         for batch in self._nodes[event.replica].replica.log.batches():
             if batch.last_offset >= event.end_offset:
@@ -272,11 +280,25 @@ class Decisions:
             and len(after.isr) >= self._rules.topic.min_isr,
             "eligible from outside": not {*after.elr} <= able,
             "eligible after a crash": bool(returned & {*after.elr}),
+            "eligible no more": self._rules.election.eligible_leaders == "elr"
+            and len(after.isr) < self._rules.topic.min_isr
+            and not unclean
+            and any(
+                self._had(name, lives.get(name), before.partition_epoch)
+                for name in able & {*after.replicas} - {*after.isr, *after.elr}
+            ),
             "nobody in sync": not (after.isr or self._rules.election.eligible_leaders == "elr"),
         }
         for what, is_wrong in wrong.items():
             if is_wrong:
                 self._failed(CONTROLLER, what, after, f"after {before}")
+
+    def _had(self, name: str, life: int | None, number: int) -> bool:
+        """Decides whether a replica that lives in `life` has not restarted since state `number`."""
+        known = [state for earlier, state in self._states.items() if earlier <= number]
+        return life is None or any(
+            (name, life) in zip(each.eligible, each.eligible_epochs, strict=True) for each in known
+        )
 
     # What is committed, and by whom.
 
@@ -293,9 +315,13 @@ class Decisions:
             self._failed(node.name, f"{name} joins", f"life {life}", "one that is not fenced")
 
     def _committed(self, event: HighWatermarkMoved) -> None:
+        node = self._nodes[event.replica]
+        log, mark = node.replica.log, event.high_watermark
+        if not log.log_start_offset <= mark <= log.log_end_offset:
+            log_is = f"from {log.log_start_offset} to {log.log_end_offset}"
+            self._failed(node.name, "high watermark", mark, log_is)
         if not event.leading:
             return
-        node = self._nodes[event.replica]
         member, leadership, leader = node.membership, node.replica.leadership, node.leader
         state = member.state if isinstance(member, IsrMembership) else None
         if state is None or state.leader != node.name:
@@ -395,6 +421,16 @@ def on_disk(replica: Replica, rules: Rules) -> dict[str, object]:
         kept["high watermark"] = log.high_watermark
         kept["cleaner checkpoint"] = (replica.first_dirty_offset, replica.begun_offset)
     return kept
+
+
+def rebuilt_indexes(log: Log) -> dict[int, OffsetIndex]:
+    """The offset indexes that a restart makes anew: from the recovery point on, by base offset."""
+    ends = [segment.base_offset for segment in log.segments[1:]] + [log.log_end_offset + 1]
+    return {
+        segment.base_offset: segment.index
+        for segment, end in zip(log.segments, ends, strict=True)
+        if end > log.flushed_end
+    }
 
 
 def in_memory(node: Node) -> dict[str, object]:

@@ -1,8 +1,10 @@
-"""Judges deletions of prefixes and snapshots, and voters that leave, by the replicas of then.
+"""Judges what goes for good, and who leaves or joins, by the replicas of then.
 
 * A log start moves only as `prefix_gate` says, with a snapshot that covers what goes, and the
   newest snapshot stays (KIP-630, KafkaMetadataLog.deleteBeforeSnapshot and .maybeClean).
 * A voter leaves only while a majority of the others has what is committed (KIP-853).
+* A disk goes only of a replica that may not lead cleanly, and the new one has another number.
+* A replica joins with the settings that the first one has by then.
 """
 
 from __future__ import annotations
@@ -11,11 +13,18 @@ from sim.protocol.events import (
     Event,
     HighWatermarkMoved,
     PrefixDeleted,
+    ReplicaAdded,
     ReplicaRemoved,
+    ReplicaWiped,
     SnapshotDeleted,
 )
+from sim.protocol.events.cluster import REBUILT
+from sim.protocol.rules import RULES
 from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.elections import ControllerElections
+from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
+from sim.simulate.scenario.model import EVERY_REPLICA, changes_of
 from tests.audits.messages import Failed
 from tests.audits.sending import Answers
 
@@ -26,7 +35,9 @@ class Gates(Answers):
     def __init__(self, cluster: Cluster, failed: Failed) -> None:
         """Starts with nothing committed."""
         super().__init__(cluster, failed)
+        self._cluster = cluster
         self._committed = 0
+        self._disks: dict[str, int] = {}
 
     def after(self, event: Event) -> None:
         """Judges what is gone."""
@@ -42,6 +53,33 @@ class Gates(Answers):
                 self.wrong(event.replica, f"deletes the snapshot at {end}", f"from {start}", "kept")
         elif isinstance(event, ReplicaRemoved):
             self._voter(event.replica)
+        elif isinstance(event, ReplicaWiped):
+            self._disk(event)
+        elif isinstance(event, ReplicaAdded):
+            self._settings(self.nodes[event.replica])
+
+    def _disk(self, event: ReplicaWiped) -> None:
+        name, disk = event.replica, self.nodes[event.replica].replica.disk
+        if disk <= self._disks.get(name, 1):
+            self.wrong(name, "number of a new disk", disk, "a higher one than before")
+        self._disks[name] = disk
+        elections = self._cluster.elections
+        if isinstance(elections, ControllerElections) and event.reason != REBUILT:
+            state = elections.controller.state
+            if name in {*state.isr, *state.elr}:
+                self.wrong(name, "loses its disk", f"{state} lets it lead", "it keeps it")
+
+    def _settings(self, node: Node) -> None:
+        first = next(iter(self.nodes))
+        expected = {
+            setting: value
+            for change in changes_of(self.context.scenario)
+            if change.at_ms < self.context.now_ms and change.replica in {EVERY_REPLICA, first}
+            for setting, value in change.settings
+            if setting in RULES
+        }
+        found = {name: node.rules.as_dict()[name] for name in expected}
+        self.wrong(node.name, f"joins with other settings than {first}", found, expected)
 
     def _prefix(self, event: PrefixDeleted) -> None:
         node, start, rule = self.nodes[event.replica], event.log_start_offset, self.rules.snapshots

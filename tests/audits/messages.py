@@ -171,6 +171,9 @@ class Witness:
         why = _out_of_date_for_controller(before, message)
         receive(message)
         after = elections.controller.state
+        if after.partition_epoch <= before.partition_epoch and type(message) in _ASKING:
+            what = f"is asked for the in-sync set {message.new_isr}"
+            self.failed(CONTROLLER, "decision", what, "its state stays", "a newer one answers")
         if why and (after.isr, after.eligible, after.leader) != (
             before.isr,
             before.eligible,
@@ -178,6 +181,9 @@ class Witness:
         ):
             what = f"{type(message).__name__} {why}"
             self.failed(CONTROLLER, "message", what, after, before)
+
+
+_ASKING: Final = {of.AlterPartitionRequest}
 
 
 def _out_of_date_for_controller(state: PartitionState, message: Any) -> str:
@@ -294,7 +300,7 @@ def _vote_request(node: Node, _seen: Seen, request: of.VoteRequest) -> str:
 
 
 def _vote_of(node: Node, _request: of.VoteRequest) -> object:
-    return node.replica.vote
+    return node.replica.vote, node.heard_ms
 
 
 def _vote_response(node: Node, _seen: Seen, response: of.VoteResponse) -> str:

@@ -10,8 +10,10 @@ from sim.protocol.events import Event
 from sim.simulate.cluster.cluster import Cluster
 from tests.audits.answers import Said
 from tests.audits.caught_up import CaughtUp
+from tests.audits.clients import Clients
 from tests.audits.decisions import Decisions
 from tests.audits.derived import LOOKED_AFTER, Audit, Differs
+from tests.audits.deserved import Deserved
 from tests.audits.gates import Gates
 from tests.audits.messages import Audited, Witness
 from tests.audits.sending import Listening
@@ -36,7 +38,7 @@ class Observer:
     * `out-of-date-ignored`: a message that is out of date leaves what it speaks of as it was
       (`tests.audits.messages`).
     * `answer-true`: what is sent is true of its sender, and what goes for good may go
-      (`tests.audits.answers`, `.votes`, `.caught_up`, `.gates`).
+      (`tests.audits.answers`, `.deserved`, `.votes`, `.caught_up`, `.gates`, `.clients`).
     * `decision-justified`: who leads, who is in sync and what is committed follows from what is
       true at that moment; `restart-finds-disk`: a replica comes back with its disk as the crash
       left it, and with nothing else (`tests.audits.decisions`).
@@ -58,6 +60,8 @@ class Observer:
             Votes(cluster, self.failed),
             caught_up,
             Gates(cluster, self.failed),
+            Deserved(cluster, self.failed),
+            Clients(cluster, self.failed),
         )
         self._listening = Listening(cluster, self.answers)
         self._audit = Audit(scenario.rules)

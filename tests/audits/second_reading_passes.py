@@ -32,6 +32,7 @@ from sim.protocol.events import (
     Event,
     FaultInjected,
     LeaderResigned,
+    LogStartMoved,
     ReplicaCrashed,
     SegmentsLost,
 )
@@ -56,16 +57,19 @@ class Before(NamedTuple):
         segments: The segments of its log.
         stubs: The removed tombstones that still take part.
         last_cleaning: (end exclusive, time in ms) of its last pass.
+        log_start: Where its log starts (inclusive).
     """
 
     segments: tuple[Segment, ...]
     stubs: dict[str, Record]
     last_cleaning: tuple[int, int] | None
+    log_start: int
 
     @classmethod
     def of(cls, replica: Replica) -> Before:
         """The present state, which is the one before the next event."""
-        return cls(tuple(replica.log.segments), replica.stubs, replica.last_cleaning)
+        log = replica.log
+        return cls(tuple(log.segments), replica.stubs, replica.last_cleaning, log.log_start_offset)
 
 
 class Unreadable(Exception):
@@ -102,6 +106,8 @@ class SecondReading:
             ):
                 self._tell(half_done, "the end of a half-done pass", event, "a crash")
             self._half_done = None if type(event) is ReplicaCrashed else half_done
+            if type(event) is LogStartMoved:
+                self._judge_retention(event)
             if type(event) is Cleaned:
                 self._judge(event, failed=any(type(each) is CleaningFailed for each in events))
         nodes = self._cluster.nodes
@@ -114,6 +120,19 @@ class SecondReading:
     def _tell(self, replica: str, what: str, found: object, expected: object) -> None:
         said = f"{replica}: {what}: {shortened(found)}; the rules say {shortened(expected)}."
         self._report(NAME, said, replica, None)
+
+    def _judge_retention(self, event: LogStartMoved) -> None:
+        node, before = self._cluster.nodes[event.replica], self._before[event.replica]
+        topic, start = node.context.scenario.topic, event.log_start_offset
+        gone = [each for each in before.segments if before.log_start <= each.base_offset < start]
+        left = bytes_of([each for each in before.segments if each.base_offset >= start])
+        oldest_ms = clock_of(node) - (topic.retention_ms or 0)
+        young = [each.base_offset for each in gone if newest_ms(each) >= oldest_ms]
+        if event.cause == "retention.ms" and young:
+            self._tell(node.name, "segments that go for their age", young, "they stay")
+        if event.cause == "retention.bytes" and left < (topic.retention_bytes or 0):
+            self._tell(node.name, "bytes that retention leaves", left, topic.retention_bytes)
+        self._before[node.name] = before._replace(log_start=start)
 
     def _judge(self, event: Cleaned, *, failed: bool) -> None:
         node, before = self._cluster.nodes[event.replica], self._before.get(event.replica)
@@ -231,13 +250,17 @@ def dirty_bound(node: Node, segments: Sequence[Segment], first_dirty: int) -> in
     lag_ms = node.context.scenario.topic.min_compaction_lag_ms
     limits = [segments[-1].base_offset, stable_end(node.replica, node.rules)]
     for segment, later in pairwise(segments):
-        newest_ms = segment.largest_ms if segment.largest_ms >= 0 else segment.last_modified_ms
-        young = lag_ms > 0 and newest_ms > clock_of(node) - lag_ms
+        young = lag_ms > 0 and newest_ms(segment) > clock_of(node) - lag_ms
         if young and later.base_offset > first_dirty:
             limits.append(segment.base_offset)
     bound = max(first_dirty, min(limits))
     below = [each.base_offset for each in segments if each.base_offset <= bound]
     return max(below, default=segments[0].base_offset)
+
+
+def newest_ms(segment: Segment) -> int:
+    """The largest timestamp of a segment in ms, or the time of its last change without one."""
+    return segment.largest_ms if segment.largest_ms >= 0 else segment.last_modified_ms
 
 
 def clock_of(node: Node) -> int:
@@ -414,11 +437,16 @@ def bytes_of(segments: Sequence[Segment]) -> int:
 
 
 def is_dirty_enough(node: Node, segments: Sequence[Segment], first_dirty: int, bound: int) -> bool:
-    """Decides whether a log is cleaned by its dirty ratio, strictly (LogToClean)."""
+    """Decides whether a log is cleaned, by its dirty ratio, strictly, or its age (LogToClean)."""
     topic = node.context.scenario.topic
-    if topic.max_compaction_lag_ms is not None or node.context.settling:
+    longest_ms = topic.max_compaction_lag_ms
+    if node.context.settling:
         return True
     holding = max([e.base_offset for e in segments if e.base_offset <= first_dirty], default=0)
     clean = bytes_of([each for each in segments if each.base_offset < first_dirty])
     dirty = bytes_of([each for each in segments if holding <= each.base_offset < bound])
+    if longest_ms is not None and dirty:
+        closed = [each.first_timestamp_ms for each in segments[:-1] if each.base_offset >= holding]
+        if any(0 < written_ms < clock_of(node) - longest_ms for written_ms in closed):
+            return True
     return dirty > topic.min_cleanable_dirty_ratio * (clean + dirty)

@@ -180,7 +180,7 @@ def test_a_consumer_past_the_end_of_its_epoch_is_sent_back() -> None:
     [
         (of.RemovalReport(1, 0, 0), []),
         (of.RemovalReport(2, 0, 0), ["disk of a report"]),
-        (of.RemovalReport(1, 0, 10**6), []),
+        (of.RemovalReport(1, 0, 10**6), ["free of transactions below"]),
     ],
 )
 def test_a_report_is_of_the_disk_of_now(report: of.RemovalReport, told: list[str]) -> None:

@@ -345,12 +345,17 @@ def test_the_controller_takes_an_in_sync_set_from_its_own_leader_alone() -> None
     controller, state = elections.controller, elections.controller.state
     request = AlterPartitionRequest("r1", state.leader_epoch, state.partition_epoch, ("r1",))
 
+    newer = replace(state, partition_epoch=state.partition_epoch + 1)
+
     def accepts(_message: Any) -> None:
-        controller.state = replace(state, isr=("r1",))
+        controller.state = replace(newer, isr=("r1",))
 
     take = world.observer.witness.over(CONTROLLER, accepts)
     take(request)
     assert world.told == []
+    world.observer.witness.over(CONTROLLER, lambda _: None)(request)
+    assert world.told == ["decision is asked for the in-sync set ('r1',)"]
+    world.told.clear()
     for late in (
         replace(request, leader="r2"),
         replace(request, partition_epoch=state.partition_epoch - 1),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from sim.protocol.rules.rules import RuleValue
 from sim.simulate.scenario.generate.clients import (
     FIRST,
     SECOND,
@@ -171,9 +172,10 @@ def draw_changes(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Change, 
     changes = []
     for at_ms in times:
         target = draws.choice((EVERY_REPLICA, draws.choice(replicas)))
-        retention_ms = log_between(draws, (1_000, 5_000))
-        setting = draws.choice((("delete_retention_ms", retention_ms), ("map_range", "full")))
-        changes.append(Change(at_ms, target, (setting,)))
+        settings: dict[str, RuleValue] = {"map_range": "full"}
+        if draws.happens(0.7):
+            settings = {"delete_retention_ms": log_between(draws, (1_000, 5_000))}
+        changes.append(Change(at_ms, target, tuple(settings.items())))
     return tuple(changes)
 
 

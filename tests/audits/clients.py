@@ -1,0 +1,67 @@
+"""Judges what clients ask for, by what they were answered and have sent.
+
+* A consumer asks from where it was, or from where an answer since has led it: behind the batches
+  that it was given, in the epoch of the last one, or where its log was cut, in the epoch that ends
+  there; it names the replica and the epoch that answered (SubscriptionState.FetchPosition).
+* A new instance of a producer ends a transaction of the one before where there is one
+  (TransactionCoordinator.handleInitProducerId).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sim.protocol.replication import messages as of
+from sim.simulate.cluster.cluster import Cluster
+from tests.audits.messages import Failed
+from tests.audits.sending import Answers
+
+Place = tuple[int, int, tuple[str, int] | None]
+"""Offset, epoch of the last batch, and the replica and epoch that were read."""
+
+
+class Clients(Answers):
+    """The requests of consumers and producers."""
+
+    def __init__(self, cluster: Cluster, failed: Failed) -> None:
+        """Starts before anything is asked."""
+        super().__init__(cluster, failed)
+        self._places: dict[str, list[Place]] = {}
+        self._under_way: set[int] = set()
+        self._ended: set[tuple[int, int]] = set()
+        self._checks = self.rules.reading.consumer_validation == "epoch"
+
+    def sent(self, source: str, target: str, message: Any) -> None:
+        """Judges a request, and notes an answer to a consumer."""
+        match message:
+            case of.ConsumerFetchRequest():
+                self._reads(source, message)
+            case of.ConsumerFetchResponse() if message.error is of.NO_ERROR:
+                self._given(target, message)
+            case of.ProduceRequest() if message.transactional:
+                self._under_way.add(message.producer_id)
+            case of.WriteTxnMarkersRequest():
+                self._ends(source, message)
+
+    def _ends(self, name: str, marker: of.WriteTxnMarkersRequest) -> None:
+        producer, place = marker.producer_id, (marker.producer_id, marker.producer_epoch)
+        if marker.fences and place not in self._ended and producer not in self._under_way:
+            self.wrong(name, "ends a transaction of before", "none is under way", "one")
+        self._ended.add(place)
+        self._under_way.discard(producer)
+
+    def _reads(self, name: str, asked: of.ConsumerFetchRequest) -> None:
+        place = (asked.offset, asked.last_epoch, asked.checked_with)
+        known = self._places.get(name)
+        if known is not None and self._checks and place not in known:
+            self.wrong(name, "reads on at", place, known)
+        self._places[name] = [place]
+
+    def _given(self, name: str, answer: of.ConsumerFetchResponse) -> None:
+        places, source = self._places.setdefault(name, []), (answer.replica, answer.epoch)
+        for _, before, _ in [*places]:
+            epoch = before if answer.diverging_epoch < 0 else answer.diverging_epoch
+            offset = answer.start
+            if answer.batches:
+                offset, epoch = answer.end, answer.batches[-1].epoch
+            places.append((offset, epoch, source))
