@@ -1,7 +1,5 @@
 """What a replica keeps is compared with its log: what has to agree, and what may differ."""
 
-from collections.abc import Callable
-
 import pytest
 from msgspec.structs import replace
 
@@ -17,6 +15,7 @@ from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.replication import Replica
 from sim.protocol.rules import Rules
 from tests.audits.derived import Audit
+from tests.audits.worlds import spoil
 from tests.log import producing
 from tests.log.producing import marker
 
@@ -44,60 +43,7 @@ def found(replica: Replica, events: list[Event] = AT_REST) -> list[str]:
     return [f"{one.what} {one.kept}/{one.by_log}" for one in told]
 
 
-def no_epochs(replica: Replica) -> None:
-    replica.log.epochs.entries.clear()
-
-
-def an_epoch_that_another_contradicts(replica: Replica) -> None:
-    replica.log.epochs.entries.insert(0, EpochEntry(0, replica.log.epochs.entries[0].start_offset))
-
-
-def an_epoch_above_the_log(replica: Replica) -> None:
-    replica.log.epochs.entries.append(EpochEntry(2, 9))
-
-
-def flushed_above_the_log(replica: Replica) -> None:
-    replica.log.flushed_end = 9
-
-
-def a_start_above_the_end(replica: Replica) -> None:
-    replica.log.log_start_offset = 4
-
-
-def a_start_below_the_log(replica: Replica) -> None:
-    replica.log.segments[0].base_offset = 1
-    replica.log.flushed_end = 3
-
-
-def acknowledged_above_the_log(replica: Replica) -> None:
-    replica.log.acknowledged_end = 4
-
-
-def begun_above_the_log(replica: Replica) -> None:
-    replica.begun_offset = 4
-
-
-def compacted_above_the_log(replica: Replica) -> None:
-    replica.cleanly_compacted_offset = 4
-
-
-def compacted_where_others_are(replica: Replica) -> None:
-    replica.cleanly_compacted_offset = replica.removal_bound = 4
-
-
-def another_size(replica: Replica) -> None:
-    replica.log.active.size_bytes = 1
-
-
-def a_batch_twice(replica: Replica) -> None:
-    replica.log.active.batches.insert(1, sent(0))
-    replica.log.active.refresh()
-
-
-def no_sign_of_transactions(replica: Replica) -> None:
-    replica.log.active.transactional = False
-
-
+KNOWN = [EpochEntry(1, 0)]
 PLAIN = (sent(0), sent(1), sent(2))
 OPEN = (sent(0), sent(1, in_txn=True), sent(2, in_txn=True))
 ABORTED = (sent(0, in_txn=True), sent(1, in_txn=True), marker(2))
@@ -109,34 +55,43 @@ def test_what_is_derived_by_appends_agrees(batches: tuple[Batch, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("batches", "spoil", "differs"),
+    ("batches", "place", "value", "differs"),
     [
-        (PLAIN, no_epochs, "leader epoch -1/1"),
-        (PLAIN, an_epoch_above_the_log, "leader epoch 2/nothing"),
-        (PLAIN, an_epoch_that_another_contradicts, "leader epoch 0 from 0/1"),
-        (PLAIN, flushed_above_the_log, "recovery point 9/0 to 3"),
-        (PLAIN, a_start_above_the_end, "log start 4/0 to 3"),
-        (PLAIN, a_start_below_the_log, "log start 0/1 to 3"),
-        (PLAIN, acknowledged_above_the_log, "acknowledged end 4/0 to 3"),
-        (PLAIN, begun_above_the_log, "mark of a begun pass 4/0 to 3"),
-        (PLAIN, compacted_above_the_log, "compacted 4/up to 3"),
-        (PLAIN, another_size, "size of a segment 1/210"),
-        (PLAIN, a_batch_twice, "batch 0/from 1 on and below 3"),
-        (OPEN, no_sign_of_transactions, "segment with transactions no/yes"),
+        (PLAIN, "log.epochs.entries", [], "leader epoch -1/1"),
+        (
+            PLAIN,
+            "log.epochs.entries",
+            [EpochEntry(1, 0), EpochEntry(2, 9)],
+            "leader epoch 2/nothing",
+        ),
+        (
+            PLAIN,
+            "log.epochs.entries",
+            [EpochEntry(0, 0), EpochEntry(1, 0)],
+            "leader epoch 0 from 0/1",
+        ),
+        (PLAIN, "log.flushed_end", 9, "recovery point 9/0 to 3"),
+        (PLAIN, "log.log_start_offset", 4, "log start 4/0 to 3"),
+        (PLAIN, "log.acknowledged_end", 4, "acknowledged end 4/0 to 3"),
+        (PLAIN, "begun_offset", 4, "mark of a begun pass 4/0 to 3"),
+        (PLAIN, "cleanly_compacted_offset", 4, "compacted 4/up to 3"),
+        (PLAIN, "log.active.size_bytes", 1, "size of a segment 1/210"),
+        (PLAIN, "log.active.batches", [*PLAIN[:2], PLAIN[0]], "batch 0/from 2 on and below 3"),
+        (OPEN, "log.active.transactional", False, "segment with transactions no/yes"),
     ],
 )
 def test_what_does_not_agree_is_told(
-    batches: tuple[Batch, ...], spoil: Callable[[Replica], None], differs: str
+    batches: tuple[Batch, ...], place: str, value: object, differs: str
 ) -> None:
     replica = holding(*batches)
-    spoil(replica)
+    spoil(replica, place, value)
 
     assert found(replica) == [differs]
 
 
 def test_what_is_compacted_everywhere_may_not_have_come_yet() -> None:
     replica = holding(*PLAIN)
-    compacted_where_others_are(replica)
+    replica.cleanly_compacted_offset = replica.removal_bound = 4
 
     assert found(replica) == []
 
@@ -154,14 +109,15 @@ def test_a_cut_lowers_the_checkpoint_of_the_cleaner_and_a_crash_does_not() -> No
 
 def test_where_a_crash_lost_the_first_segment_the_log_starts_above_it() -> None:
     replica = holding(*PLAIN)
-    a_start_below_the_log(replica)
+    replica.log.segments[0].base_offset, replica.log.flushed_end = 1, 3
 
+    assert found(replica) == ["log start 0/1 to 3"]
     assert found(replica, [SegmentsLost("r1", (0,))]) == []
 
 
 def test_a_replica_that_is_down_is_not_looked_at() -> None:
     replica = holding(*PLAIN)
-    another_size(replica)
+    replica.log.active.size_bytes = 1
     replica.up = False
 
     assert found(replica) == []

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,16 +12,13 @@ from sim.protocol.events import (
     Appended,
     Cleaned,
     CleaningFailed,
-    Event,
     LeaderElected,
-    Quiesced,
     Removal,
     RemovalBoundMoved,
     ReplicaCrashed,
     ReplicaWiped,
 )
 from sim.protocol.log.epochs import EpochEntry
-from sim.protocol.replication import Replica
 from sim.protocol.replication.messages import (
     RECORDS,
     Answer,
@@ -31,32 +27,18 @@ from sim.protocol.replication.messages import (
 )
 from sim.protocol.replication.replica import truncate, wipe
 from sim.protocol.rules import Rules
-from sim.simulate.cluster.cluster import Cluster
 from tests.audits.state_places import PlacesFollowed
+from tests.audits.worlds import AT_REST, World, spoil
 from tests.log.producing import sent
 
-AT_REST = Quiesced("r1", synced=True)
 
-
-class World:
-    """A replica with three batches of epoch 1, the first of them cleaned, and the reports."""
+class Followed(World):
+    """A replica with three batches of epoch 1, the first of them cleaned."""
 
     def __init__(self) -> None:
-        self.replica = Replica("r1", epoch=1)
-        self.log = self.replica.log
-        self.fetcher = SimpleNamespace(leader=None, epoch=0, number=4, fetched=False)
-        self.context = SimpleNamespace(now_ms=50, settling="")
-        node = SimpleNamespace(
-            name="r1",
-            replica=self.replica,
-            fetcher=self.fetcher,
-            context=self.context,
-            rules=Rules.of(commit="majority"),
-        )
-        nodes = {"r1": node}
-        self.reports: list[str] = []
-        cluster = SimpleNamespace(nodes=nodes, context=self.context)
-        self.audit = PlacesFollowed(cast(Cluster, cluster), self._report)
+        super().__init__(PlacesFollowed, rules=Rules.of(commit="majority"))
+        self.replica.epoch = 1
+        self.fetcher = self.node.fetcher
         self.effect: Callable[[], None] = lambda: None
         self._receive = self.audit.over("r1", lambda _: self.effect())
         self.log.epochs.assign(1, 0)
@@ -67,18 +49,11 @@ class World:
         self.passes(1)
         assert self.reports == []
 
-    def _report(self, _name: str, said: str, _replica: str | None, _offset: int | None) -> None:
-        self.reports.append(said.split(": ")[1])
-
     def passes(self, end: int) -> None:
         """A pass reaches `end`, which the replica notes."""
         self.replica.first_dirty_offset = self.replica.cleanly_compacted_offset = end
         self.replica.last_cleaning = (end, 7)
         self.happened(a_pass(end))
-
-    def happened(self, *events: Event) -> list[str]:
-        self.audit.after(0, events)
-        return self.reports
 
     def hears(self, message: Any, effect: Callable[[], None] = lambda: None) -> list[str]:
         self.effect = effect
@@ -90,67 +65,35 @@ def a_pass(end: int, first: int = 0) -> Cleaned:
     return Cleaned("r1", first, end, (), (), (), (), None, 3, 3, (0, 0), now_ms=7)
 
 
-def another_epoch(replica: Replica) -> None:
-    replica.log.epochs.entries.append(EpochEntry(2, 2))
-    replica.epoch = 2
-    replica.vote = (2, "r1")
-
-
-def a_later_epoch(replica: Replica) -> None:
-    replica.log.epochs.entries[0] = EpochEntry(1, 1)
-
-
-def a_higher_checkpoint(replica: Replica) -> None:
-    replica.first_dirty_offset = 2
-
-
-def more_compacted(replica: Replica) -> None:
-    replica.cleanly_compacted_offset = 2
-
-
-def a_later_pass(replica: Replica) -> None:
-    replica.last_cleaning = (1, 8)
-
-
-def more_removed(replica: Replica) -> None:
-    replica.removed_tombstone_end = 1
-
-
-def an_untold_epoch(replica: Replica) -> None:
-    replica.epoch = 2
-
-
-def an_older_epoch(replica: Replica) -> None:
-    replica.epoch = 0
-
-
 @pytest.mark.parametrize(
-    ("spoil", "differs"),
+    ("spoilt", "differs"),
     [
-        (another_epoch, "epochs after Quiesced"),
-        (a_later_epoch, "epochs after Quiesced"),
-        (a_higher_checkpoint, "checkpoint after Quiesced"),
-        (more_compacted, "compacted after Quiesced"),
-        (a_later_pass, "last pass after Quiesced"),
-        (more_removed, "removed tombstones after Quiesced"),
-        (an_untold_epoch, "epoch"),
-        (an_older_epoch, "epoch"),
+        ({"log.epochs.entries": [(1, 0), (2, 2)], "epoch": 2, "vote": (2, "r1")}, "epochs"),
+        ({"log.epochs.entries": [(1, 1)]}, "epochs"),
+        ({"first_dirty_offset": 2}, "checkpoint"),
+        ({"cleanly_compacted_offset": 2}, "compacted"),
+        ({"last_cleaning": (1, 8)}, "last pass"),
+        ({"removed_tombstone_end": 1}, "removed tombstones"),
+        ({"epoch": 2}, "epoch"),
+        ({"epoch": 0}, "epoch"),
     ],
 )
-def test_what_differs_is_reported(spoil: Callable[[Replica], None], differs: str) -> None:
-    world = World()
+def test_what_differs_is_reported(spoilt: dict[str, Any], differs: str) -> None:
+    world = Followed()
     assert world.happened(AT_REST) == []
-    spoil(world.replica)
-    assert differs in world.happened(AT_REST)
+    for place, value in spoilt.items():
+        entries = [EpochEntry(*one) for one in value] if "entries" in place else value
+        spoil(world.replica, place, entries)
+    assert differs in {one.removesuffix(" after Quiesced") for one in world.happened(AT_REST)}
 
 
 def test_a_cut_takes_epochs_and_lowers_the_checkpoint() -> None:
-    world = World()
+    world = Followed()
     world.happened(*truncate(world.replica, 0))
     assert world.reports == []
     assert world.log.epochs.entries == []
 
-    world = World()
+    world = Followed()
     events = truncate(world.replica, 0)
     world.replica.first_dirty_offset = 1
     world.log.epochs.assign(1, 0)
@@ -158,7 +101,7 @@ def test_a_cut_takes_epochs_and_lowers_the_checkpoint() -> None:
 
 
 def test_a_pass_that_is_interrupted_or_fails_moves_nothing() -> None:
-    world = World()
+    world = Followed()
     assert world.happened(a_pass(1, first=1)) == []
     world.context.settling = "at rest"
     assert world.happened(a_pass(1, first=1), CleaningFailed("r1", 2)) == []
@@ -166,30 +109,30 @@ def test_a_pass_that_is_interrupted_or_fails_moves_nothing() -> None:
 
 
 def test_an_older_checkpoint_is_found_after_a_crash_alone() -> None:
-    world = World()
+    world = Followed()
     world.replica.first_dirty_offset = world.replica.cleanly_compacted_offset = 0
     assert world.happened(ReplicaCrashed("r1", 3, 3)) == []
 
-    world = World()
+    world = Followed()
     world.replica.first_dirty_offset = 0
     assert world.happened(AT_REST) == ["checkpoint after Quiesced"]
 
 
 def test_a_checkpoint_outside_of_the_log_counts_as_its_start() -> None:
-    world = World()
+    world = Followed()
     world.log.truncate_to(0)
     world.replica.first_dirty_offset = 0
     assert "checkpoint after ReplicaCrashed" not in world.happened(ReplicaCrashed("r1", 0, 0))
 
 
 def test_bounds_of_removal_say_what_is_compacted() -> None:
-    world = World()
+    world = Followed()
     world.replica.cleanly_compacted_offset = world.replica.removal_bound = 2
     assert world.happened(RemovalBoundMoved("r1", 2, 2)) == []
 
 
 def test_removed_tombstones_and_the_floor_of_versions_are_not_forgotten() -> None:
-    world = World()
+    world = Followed()
     world.replica.removed_tombstone_end, world.replica.version_floor = 2, (1, 5)
     gone = replace(a_pass(1, first=1), removals=(Removal(1, 2, "k", "tombstone", None),))
     assert world.happened(gone) == []
@@ -201,14 +144,14 @@ def test_removed_tombstones_and_the_floor_of_versions_are_not_forgotten() -> Non
 
 
 def test_a_new_disk_knows_nothing() -> None:
-    world = World()
+    world = Followed()
     assert world.happened(*wipe(world.replica, reason="a new disk")) == []
-    world = World()
+    world = Followed()
     assert "epochs after ReplicaWiped" in world.happened(ReplicaWiped("r1", "a new disk"))
 
 
 def test_an_epoch_comes_from_a_message_or_a_campaign() -> None:
-    world = World()
+    world = Followed()
 
     def sees() -> None:
         world.replica.epoch = 3
@@ -222,7 +165,7 @@ def test_an_epoch_comes_from_a_message_or_a_campaign() -> None:
 
 
 def test_a_follower_is_not_in_an_older_epoch_than_its_leader() -> None:
-    world = World()
+    world = Followed()
     world.fetcher.leader, world.fetcher.epoch = "r2", 2
     assert world.happened(AT_REST) == ["epoch"]
 
@@ -243,7 +186,7 @@ def answered(number: int = 4) -> FetchResponse:
 def test_a_follower_has_fetched_when_its_leader_has_answered(
     number: int, fetched: bool, reports: list[str]
 ) -> None:
-    world = World()
+    world = Followed()
     world.fetcher.leader, world.fetcher.epoch = "r2", 1
     world.hears(answered(number))
     assert world.reports == []
@@ -253,7 +196,7 @@ def test_a_follower_has_fetched_when_its_leader_has_answered(
 
 
 def test_of_two_answers_to_one_request_the_first_counts() -> None:
-    world = World()
+    world = Followed()
     world.fetcher.leader, world.fetcher.epoch = "r2", 1
     world.hears(replace(answered(), answer=Answer.NOT_LEADER))
     world.hears(answered())
@@ -263,7 +206,7 @@ def test_of_two_answers_to_one_request_the_first_counts() -> None:
 
 def test_a_crash_and_another_leader_end_what_was_fetched() -> None:
     for ends in (ReplicaCrashed("r1", 3, 3), None):
-        world = World()
+        world = Followed()
         world.fetcher.leader, world.fetcher.epoch = "r2", 1
         world.hears(answered())
         world.fetcher.fetched = True

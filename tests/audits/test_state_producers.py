@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -12,54 +10,32 @@ from msgspec.structs import replace
 from sim.protocol.events import (
     Appended,
     Cleaned,
-    Event,
     ProducersForgotten,
-    Quiesced,
     ReplicaCrashed,
     ReplicaRestarted,
 )
 from sim.protocol.log import Batch, LogConfig
-from sim.protocol.replication import Replica
 from sim.protocol.replication.replica import restart, truncate
-from sim.protocol.rules import Rules
-from sim.simulate.cluster.cluster import Cluster
 from tests.audits.state_producers import ProducersFollowed
+from tests.audits.worlds import AT_REST, World, spoil
 from tests.log.producing import marker, sent
 
-AT_REST = Quiesced("r1", synced=True)
 
-
-class World:
-    """A replica whose producers are followed, with all reports."""
+class Followed(World):
+    """A replica whose producers are followed."""
 
     def __init__(self) -> None:
-        self.replica = Replica("r1")
-        self.log = self.replica.log
-        topic = SimpleNamespace(producer_expiration_ms=100)
-        scenario = SimpleNamespace(topic=topic, rules=Rules())
-        context = SimpleNamespace(now_ms=50, scenario=scenario)
-        spec = SimpleNamespace(clock_skew_ms=50)
-        node = SimpleNamespace(replica=self.replica, context=context, spec=spec)
-        self.reports: list[str] = []
-        cluster = SimpleNamespace(nodes={"r1": node}, context=context)
-        self.audit = ProducersFollowed(cast(Cluster, cluster), self._report)
-
-    def _report(self, _name: str, said: str, _replica: str | None, _offset: int | None) -> None:
-        self.reports.append(said.split(": ")[1])
+        super().__init__(ProducersFollowed)
 
     def append(self, *batches: Batch) -> None:
         for batch in batches:
             self.log.append(batch, now_ms=0)
             self.happened(Appended("r1", batch))
 
-    def happened(self, *events: Event) -> list[str]:
-        self.audit.after(0, events)
-        return self.reports
 
-
-def two_segments() -> World:
+def two_segments() -> Followed:
     """Transactions of two producers, one of them aborted and one open, in two segments."""
-    world = World()
+    world = Followed()
     world.append(sent(0, 0, pid=7, transactional=True), sent(1, 0, pid=8, transactional=True))
     world.log.roll(now_ms=0)
     world.append(marker(2, pid=7), sent(3, 1, pid=7))
@@ -79,18 +55,6 @@ def test_what_the_events_say_is_no_difference() -> None:
     assert world.log.snapshots.offsets == [1]
 
 
-def an_older_time(world: World) -> None:
-    world.log.producers.producers[7].last_timestamp_ms -= 1
-
-
-def another_start(world: World) -> None:
-    world.log.producers.producers[8].open_since = None
-
-
-def a_batch_less(world: World) -> None:
-    world.log.producers.producers[7].batches.clear()
-
-
 def no_snapshot(world: World) -> None:
     world.log.snapshots.forget([2])
 
@@ -100,40 +64,28 @@ def a_time_in_a_snapshot(world: World) -> None:
     taken[7] = replace(taken[7], last_timestamp_ms=9)
 
 
-def a_later_snapshot(world: World) -> None:
-    world.log.snapshots.newest = 3
-
-
-def no_aborted(world: World) -> None:
-    world.log.aborted_ever.clear()
-
-
-def no_entry(world: World) -> None:
-    world.log.active.aborted.clear()
-
-
-def no_decision(world: World) -> None:
-    world.log.producers.ended.clear()
-
-
 def another_last_stable(world: World) -> None:
     entry = world.log.active.aborted[0]
     world.log.active.aborted[0] = replace(entry, last_stable_offset=3)
 
 
+def sets(place: str, value: object) -> Callable[[World], None]:
+    return lambda world: spoil(world.log, place, value)
+
+
 @pytest.mark.parametrize(
     ("spoil", "differs"),
     [
-        (an_older_time, ["producers after Quiesced"]),
-        (another_start, ["producers after Quiesced"]),
-        (a_batch_less, ["producers after Quiesced"]),
+        (sets("producers.producers.7.last_timestamp_ms", -1), ["producers after Quiesced"]),
+        (sets("producers.producers.8.open_since", None), ["producers after Quiesced"]),
+        (sets("producers.producers.7.batches", []), ["producers after Quiesced"]),
         (no_snapshot, ["offsets of snapshots after Quiesced", "snapshots after Quiesced"]),
         (a_time_in_a_snapshot, ["snapshots after Quiesced"]),
-        (a_later_snapshot, ["newest snapshot after Quiesced"]),
-        (no_aborted, ["aborted transactions after Quiesced"]),
-        (no_decision, ["decisions that are not replicated after Quiesced"]),
+        (sets("snapshots.newest", 3), ["newest snapshot after Quiesced"]),
+        (sets("aborted_ever", []), ["aborted transactions after Quiesced"]),
+        (sets("producers.ended", []), ["decisions that are not replicated after Quiesced"]),
         (another_last_stable, ["indexes of aborted transactions after Quiesced"]),
-        (no_entry, ["indexes of aborted transactions after Quiesced"]),
+        (sets("active.aborted", []), ["indexes of aborted transactions after Quiesced"]),
     ],
 )
 def test_what_differs_is_reported(spoil: Callable[[World], None], differs: list[str]) -> None:
@@ -194,7 +146,7 @@ def test_a_crash_that_loses_the_tail_is_a_cut_and_one_that_loses_nothing_is_none
 
 def test_where_a_cut_may_have_read_or_not_both_are_right() -> None:
     for always in (False, True):
-        world = World()
+        world = Followed()
         object.__setattr__(world.log, "config", LogConfig(always_rereads=always))
         world.append(sent(0, 0, pid=7, transactional=True), marker(1, pid=7), sent(2, 1, pid=-1))
         world.log.producers.producers.clear()
