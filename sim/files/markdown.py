@@ -42,3 +42,17 @@ def block(lines: Iterable[str], *, language: str = "") -> str:
     longest = max((len(run) for line in inside for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([f"{fence}{language}", *inside, fence])
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]], *, numbers: int = 0) -> str:
+    """A table of titles and cells that are Markdown already.
+
+    Args:
+        head: Titles of the columns.
+        rows: Cells by row, as many in each as there are titles.
+        numbers: Number of columns, the last ones, that are aligned to the right.
+    """
+    titles = [*head]
+    texts = len(titles) - numbers
+    rule = ["---"] * texts + ["--:"] * numbers
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, rule, *rows))

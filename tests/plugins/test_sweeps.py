@@ -144,7 +144,7 @@ def test_a_sweep_and_its_report_name_the_plugin_in_every_command(swept: Path) ->
     report = json.loads((swept / "out" / "report.json").read_text())
     found = [one["evidence"] for one in report["verdict"][0]["findings"]]
     again = [one for one in found if one.startswith("replog run")]
-    assert report["command"].endswith(" --out out --plugin=longest")
+    assert report["commands"][0].endswith(" --out out --plugin=longest")
     assert [command for command in again if not command.endswith(" --plugin=longest")] == []
     for page in ("report.html", "report.md"):
         text = (swept / "out" / page).read_text()

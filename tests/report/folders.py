@@ -5,10 +5,9 @@ from typing import Any
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.protocol.rules.rules import Rules
-from sim.study.report.content import pages_of as texts_of
-from sim.study.report.content import report_content
 from sim.study.report.grid import grids_of
 from sim.study.report.hazards import NO_HAZARDS, Hazards, Met
+from sim.study.report.output import files_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.statistics import MEASURES, VERDICTS
 
@@ -118,7 +117,7 @@ def folder_of(
 
 def pages_of(folder: SweepFolder) -> dict[str, str]:
     """The files of its report."""
-    return texts_of(folder, report_content(folder, grids_of(folder)))
+    return files_of(folder, grids_of(folder))
 
 
 def _pairs_of_both_fixes() -> list[dict[str, Any]]:

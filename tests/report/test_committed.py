@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from sim.study.report.cells import cell_lines
 from sim.study.report.grid import RUNS, Grid, grids_of
 from sim.study.report.hazards import HAZARDS
-from sim.study.report.parts import cell_lines
 from tests.report.test_grid import planned
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,10 +45,7 @@ def test_what_searches_and_stories_say_in_a_committed_cell_is_what_they_say(
     for hazard in known:
         for label, said in zip(grid.alternatives, known[hazard], strict=True):
             proven = [one for one in grid.cell(hazard, label) if one.unit.kind != RUNS]
-            now = [
-                "".join(piece.markdown for piece in line)
-                for line in cell_lines(proven, {}, searched="not searched" in said)
-            ]
+            now = cell_lines(proven, {}, searched="not searched" in said)
             lines = [line for line in said if not re.search(r"\d of [\d,]+\b", line)]
             unlinked = [re.sub(r"\[(\d+ moves)\]\(#schedule-\d+\)", r"\1", one) for one in lines]
             assert unlinked == now, (hazard, label)

@@ -1,31 +1,49 @@
 """What rules cost: means, and what differs on the same cases, with an interval where one can be."""
 
+from typing import Any
+
 import pytest
 
-from sim.study.report.sections import Cost
-from sim.study.sweep.stats import Interval, mean_difference
+from sim.study.report.costs import cost_of
+from sim.study.sweep.stats import mean_difference
+from tests.report.folders import entry, pair
+
+CASES = 100
+COUNTER = "bytes_retained"
 
 
-def fix(**own: object) -> Cost:
-    values: dict[str, object] = {"difference": 10.0, "differing": 9, "ratio": 1.2} | own
-    return Cost(60.0, **values)  # type: ignore[arg-type]
+def costing(base: int, own: int, *, squares: int, differing: int) -> dict[str, Any]:
+    """An environment of two rule sets with these sums over all cases."""
+    entries = [
+        entry(at, "", {"holds": CASES}, totals={COUNTER: total})
+        for at, total in enumerate((base, own))
+    ]
+    sums = {"differences": own - base, "squares": squares, "differing": differing}
+    named = {name: {COUNTER: value} for name, value in sums.items()}
+    return {"rule_sets": entries, "pairs": [pair(0, 1, {"holds/holds": CASES}, **named)]}
 
 
 @pytest.mark.parametrize(
-    ("cost", "text", "differs"),
+    ("environment", "text", "differs"),
     [
-        (fix(interval=Interval(9.0, 11.0)), "60.0 (\u00d71.200, +9.00 to +11.0)", True),
-        (fix(interval=Interval(-1.0, 11.0)), "60.0 (\u00d71.200, \u22121.00 to +11.0)", False),
-        (fix(differing=1), "60.0 (\u00d71.200, other in 1 case)", False),
-        (fix(differing=0, difference=0.0), "60.0 (same)", False),
-        (fix(ratio=None, interval=Interval(9.0, 11.0)), "60.0 (+9.00 to +11.0)", True),
-        (Cost(50.0), "50.0", False),
+        (costing(5000, 6000, squares=10_400, differing=90), "60.0 (×1.200, +9.60 to +10.4)", True),
+        (
+            costing(5000, 6000, squares=990_000, differing=90),
+            "60.0 (×1.200, −9.77 to +29.8)",
+            False,
+        ),
+        (costing(5000, 6000, squares=1, differing=1), "60.0 (×1.200, other in 1 case)", False),
+        (costing(5000, 5000, squares=0, differing=0), "50.0 (same)", False),
+        (costing(0, 1000, squares=10_400, differing=90), "10.0 (+9.60 to +10.4)", True),
     ],
 )
 def test_a_cost_says_how_much_more_and_how_sure_that_is(
-    cost: Cost, text: str, differs: bool
+    environment: dict[str, Any], text: str, differs: bool
 ) -> None:
+    cost = cost_of(environment, COUNTER, 1, 0)
+
     assert (cost.text, cost.differs) == (text, differs)
+    assert not cost_of(environment, COUNTER, 0, 0).differs
 
 
 def test_what_every_case_pays_alike_is_known_exactly() -> None:

@@ -10,6 +10,7 @@ from sim.check.registry import declared_family
 from sim.errors import BadInput
 from sim.simulate.run import run_of
 from sim.study.matrix import judged
+from sim.study.report.cells import cell_lines
 from sim.study.report.claims import WORDS_MAX, contradictions, verdict_of
 from sim.study.report.grid import (
     RUNS,
@@ -22,7 +23,6 @@ from sim.study.report.grid import (
     violated_in,
 )
 from sim.study.report.hazards import HAZARDS, hazard_of
-from sim.study.report.parts import cell_lines, text_of
 from sim.study.report.schedules import story_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import format_of, scenario_files
@@ -100,7 +100,7 @@ def test_a_cell_says_what_searches_runs_and_stories_show(fixes: SweepFolder) -> 
     grid = grids_of(fixes, "fixes")[0]
 
     def lines(hazard: str, label: str) -> list[str]:
-        return text_of(cell_lines(grid.cell(hazard, label), None))
+        return cell_lines(grid.cell(hazard, label), None)
 
     assert lines(TWICE, "none")[:2] == [
         "breaks after 7 moves, but 4 moves with unclean elections",

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from sim.files.shipped import check_extra
 
-check_extra("reports need", "report", "scipy", "jinja2", "pyarrow", "duckdb")
+check_extra("reports need", "report", "scipy", "markdown_it", "pyarrow", "duckdb")
 
+from sim.study.report.cells import grid_rows
 from sim.study.report.claims import verdict_of
-from sim.study.report.content import grid_rows, headline, write_report
 from sim.study.report.further import add_alternative
 from sim.study.report.grid import decision_of, grids_of
+from sim.study.report.output import write_report
+from sim.study.report.page import headline
 from sim.study.report.sweep_folder import read_folder

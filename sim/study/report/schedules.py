@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from sim.diagnose.draw import DrawnCase, figure_html
 from sim.diagnose.explain.case import listed
+from sim.files import markdown
 from sim.files.document import Document
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.rules import Rules
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_in
 from sim.study.explore.judging import JUDGING_STEPS
+from sim.study.report.cells import breaks_of
 from sim.study.report.grid import Finding, Grid, proven_plans, rules_searched
-from sim.study.report.parts import Code, Heading, Note, PagePicture, Part, breaks_of
 from sim.study.report.sweep_folder import SweepFolder
 
 
@@ -73,12 +74,23 @@ def anchors_of(schedules: Sequence[Schedule]) -> dict[Finding, str]:
     return {one: f"schedule-{number}" for number, each in numbered for one in each.findings}
 
 
-def schedule_parts(folder: SweepFolder, schedules: Sequence[Schedule]) -> Iterator[Part]:
-    """Each schedule under a heading: its steps, what they break, a picture."""
-    plans = proven_plans(folder.path)
+NOTE: Final = (
+    "No schedule of fewer moves breaks in its world what is judged at once; before what is judged "
+    "at rest, the fetches of resting are not counted. A hazard that an earlier move breaks stands "
+    "beside the schedule that goes on."
+)
+
+
+def schedules_in(folder: SweepFolder, schedules: Sequence[Schedule]) -> Iterator[str]:
+    """Paragraphs of Markdown: each schedule under a heading, its steps, what they break.
+
+    A comment marks the place of its picture (`pictures_of`).
+    """
+    yield NOTE
     for number, schedule in enumerate(schedules, 1):
         longest = schedule.findings[0]
-        yield Heading(f"{longest.unit.name}: {longest.moves} moves", f"schedule-{number}")
+        title = markdown.text(f"{longest.unit.name}: {longest.moves} moves")
+        yield f'### <a id="schedule-{number}"></a>{title}'
         broken: dict[tuple[str, str], list[str]] = {}
         for one in schedule.findings:
             key = str(one.unit), f"{one.hazard} after {one.moves}"
@@ -86,19 +98,35 @@ def schedule_parts(folder: SweepFolder, schedules: Sequence[Schedule]) -> Iterat
         under: dict[tuple[str, str], list[str]] = {}
         for (unit, what), labels in broken.items():
             under.setdefault((unit, listed(labels)), []).append(what)
-        yield Note(
+        yield markdown.text(
             " ".join(
                 f"Under {who} ({unit}): {listed(what)}." for (unit, who), what in under.items()
             )
         )
-        if not schedule.steps:
-            yield Note("Its moves were not written down; `make explore` does.")
-            continue
-        story = story_of(plans[longest.unit.name], longest.rule_set, [*schedule.steps])
-        run = run_story(story, also_check=(longest.invariant,))
-        violation = next(one for one in run.violations if one.invariant == longest.invariant)
-        yield Code("\n".join(schedule.steps))
-        yield PagePicture(figure_html(DrawnCase.of(run, violation), unit=run.unit))
+        if schedule.steps:
+            yield markdown.block(schedule.steps)
+            yield f"<!-- {picture_name(number)} -->"
+        else:
+            yield "Its moves were not written down; `make explore` does."
+
+
+def picture_name(number: int) -> str:
+    """The name of the picture of a schedule, from 1 on."""
+    return f"picture-{number}"
+
+
+def pictures_of(folder: SweepFolder, schedules: Sequence[Schedule]) -> dict[str, str]:
+    """The pictures of schedules as HTML, by name."""
+    plans, found = proven_plans(folder.path), {}
+    for number, schedule in enumerate(schedules, 1):
+        if schedule.steps:
+            longest = schedule.findings[0]
+            story = story_of(plans[longest.unit.name], longest.rule_set, [*schedule.steps])
+            run = run_story(story, also_check=(longest.invariant,))
+            violation = next(one for one in run.violations if one.invariant == longest.invariant)
+            case = DrawnCase.of(run, violation)
+            found[picture_name(number)] = figure_html(case, unit=run.unit)
+    return found
 
 
 def story_of(plan: Mapping[str, Any], label: str, schedule: list[str]) -> Story:

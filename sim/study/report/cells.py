@@ -1,0 +1,168 @@
+"""Cells of a grid: what searches prove, how many runs met a hazard, which stories show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from sim.diagnose.explain.case import listed
+from sim.files import markdown
+from sim.study.report.grid import RUNS, SEARCH, STORY, UNCLEAN, Finding, Grid
+from sim.study.report.hazards import NO_RUN_JUDGED, interval_text
+from sim.study.sweep import wording
+
+NOT_SEARCHED: Final = "not searched"
+Anchors = Mapping[Finding, str]
+"""A finding of a search -> the anchor of its schedule on the page."""
+
+
+def breaks_of(cell: Sequence[Finding]) -> tuple[Finding | None, Finding | None]:
+    """The shortest schedules that a cell shows: with clean elections, and with unclean ones.
+
+    The second is None unless it is shorter than the first.
+    """
+    broken = [one for one in cell if one.unit.kind == SEARCH and one.broken]
+    clean, unclean = (
+        min(
+            (one for one in broken if one.unit.is_clean_search == wanted),
+            key=lambda one: one.moves or 0,
+            default=None,
+        )
+        for wanted in (True, False)
+    )
+    if clean and unclean and (clean.moves or 0) <= (unclean.moves or 0):
+        unclean = None
+    return clean, unclean
+
+
+def cell_lines(
+    cell: Sequence[Finding], anchors: Anchors | None, *, searched: bool = True
+) -> list[str]:
+    """The lines of a cell: results of searches, runs of each environment, stories.
+
+    Args:
+        cell: The findings on one hazard under one alternative.
+        anchors: Where schedules are on the page, for lines in Markdown with links to the evidence;
+            None for plain text.
+        searched: True to say of a hazard that no search judges it.
+    """
+
+    def link(text: str, anchor: str) -> str:
+        return f"[{markdown.text(text)}](#{anchor})" if anchors is not None and anchor else text
+
+    moves = {
+        one: link(f"{one.moves} moves", (anchors or {}).get(one, ""))
+        for one in breaks_of(cell)
+        if one is not None
+    }
+    rates = most_met(cell)
+    met = any(one.runs for one in rates)
+    lines = [
+        _proven(cell, moves) or (NOT_SEARCHED if searched else ""),
+        link(_counts(rates), rates_anchor(rates[0].hazard) if met else "") if rates else "",
+        ", ".join(
+            link(one.unit.title, one.unit.title)
+            for one in cell
+            if one.unit.kind == STORY and one.broken
+        ),
+    ]
+    return [*filter(None, lines)]
+
+
+def _proven(cell: Sequence[Finding], moves: Mapping[Finding, str]) -> str:
+    """The shortest schedule that breaks a cell, or the number of searches without one.
+
+    Unclean elections are named where they allow a shorter one.
+    """
+    clean, unclean = breaks_of(cell)
+    found = ""
+    if clean is not None:
+        found = f"breaks after {moves[clean]}"
+    elif none := [one for one in cell if one.unit.is_clean_search or _is_held(one)]:
+        bounds = [one.bound for one in none if one.bound is not None]
+        every = f" of up to {min(bounds)} moves" if bounds else ""
+        found = f"none in {len(none)} search{'' if len(none) == 1 else 'es'}{every}"
+    if unclean is None:
+        return found
+    return f"{f'{found}, but' if found else 'breaks after'} {moves[unclean]} with {UNCLEAN}"
+
+
+def _is_held(found: Finding) -> bool:
+    return found.unit.kind == SEARCH and not found.broken
+
+
+def most_met(cell: Sequence[Finding]) -> list[Finding]:
+    """The runs that met a hazard most often, for each environment: under one set of other rules."""
+    found: dict[str, Finding] = {}
+    for one in cell:
+        if one.unit.kind == RUNS:
+            found[one.unit.name] = max(found.get(one.unit.name, one), one, key=lambda x: x.runs)
+    return [*found.values()]
+
+
+def _counts(rates: Sequence[Finding]) -> str:
+    """Runs of each environment, as in `0 and 12 of 1,000`."""
+    if len({one.judged for one in rates}) > 1:
+        return ", ".join(f"{wording.count(one.runs)} of {one.judged:,}" for one in rates)
+    return f"{listed([wording.count(one.runs) for one in rates])} of {rates[0].judged:,}"
+
+
+def rates_anchor(hazard: str) -> str:
+    """The anchor of a hazard's rates."""
+    return "rates-" + re.sub(r"\W+", "-", hazard)
+
+
+def grid_table(grid: Grid, anchors: Anchors) -> str:
+    """The grid in Markdown: a row per hazard that something met, a column per alternative.
+
+    Args:
+        grid: The findings.
+        anchors: Where the schedules are on the page.
+    """
+    rows = [
+        (hazard, *("<br>".join(lines) for lines in cells))
+        for hazard, cells in _cells(grid, anchors)
+    ]
+    return markdown.table(("hazard", *map(markdown.text, grid.alternatives)), rows)
+
+
+def grid_rows(grid: Grid) -> list[dict[str, str]]:
+    """The grid as plain text for a terminal: a row per hazard, a column per alternative."""
+    return [
+        {"hazard": hazard}
+        | {name: "; ".join(lines) for name, lines in zip(grid.alternatives, cells, strict=True)}
+        for hazard, cells in _cells(grid, None)
+    ]
+
+
+def _cells(grid: Grid, anchors: Anchors | None) -> Iterator[tuple[str, list[list[str]]]]:
+    searched = any(unit.kind == SEARCH for unit in grid.units)
+    for hazard in grid.hazards:
+        cells = [grid.cell(hazard, one) for one in grid.alternatives]
+        yield hazard, [cell_lines(cell, anchors, searched=searched) for cell in cells]
+
+
+def rates_table(grid: Grid) -> str:
+    """The rates behind the grid with their intervals, in Markdown; empty where no run met anything.
+
+    Of several environments a row is of the one in which most runs met the hazard.
+    """
+    rows = []
+    for hazard in grid.hazards:
+        cells = [most_met(grid.cell(hazard, one)) for one in grid.alternatives]
+        most = max(
+            zip(*cells, strict=True), key=lambda row: max(one.runs for one in row), default=()
+        )
+        if any(one.runs for one in most):
+            title = f'<a id="{rates_anchor(hazard)}"></a>{hazard}, {most[0].unit.title}'
+            rows.append((title, *map(_rate, most)))
+    return markdown.table(("runs", *map(markdown.text, grid.alternatives)), rows) if rows else ""
+
+
+def _rate(found: Finding) -> str:
+    """A count of runs with its interval, in as few words as a table has room for."""
+    if not found.runs:
+        return "0" if found.judged else NO_RUN_JUDGED
+    limits = interval_text(found.runs, found.judged).replace(" to ", "\u2013")
+    return f"{wording.count(found.runs)} ({limits})"

@@ -1,0 +1,162 @@
+"""The files of a report: a page in Markdown, the same as self-contained HTML, and JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any, Final, NamedTuple
+
+from markdown_it import MarkdownIt
+
+from sim.errors import BadInput
+from sim.files import markdown
+from sim.files.atomic import replace_text
+from sim.files.foreign import json_text, one_line
+from sim.files.reading import read_text
+from sim.study.report.claims import verdict_of
+from sim.study.report.grid import Grid
+from sim.study.report.page import headline, page_of
+from sim.study.report.schedules import pictures_of, schedules_of
+from sim.study.report.sweep_folder import SweepFolder
+
+REPORT_FORMAT: Final = "replog-report/4"
+TEMPLATES: Final = Path(__file__).with_name("templates")
+
+
+class Report(NamedTuple):
+    """A written report.
+
+    Attributes:
+        page: Path of its HTML page.
+        headline: The sentences that open it.
+    """
+
+    page: Path
+    headline: Sequence[str]
+
+
+def write_report(
+    folder: SweepFolder, grids: Sequence[Grid], *, quote_in: Path | None = None
+) -> Report:
+    """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
+
+    The same sweeps under the same names give the same bytes.
+
+    Args:
+        folder: The sweep.
+        grids: The grids of its decisions; the verdict of the first one opens the page.
+        quote_in: A Markdown file that quotes the verdict (`quoted`).
+
+    Returns:
+        The path of the page, and the sentences that open it.
+
+    Raises:
+        BadInput: The folder cannot be written, or `quote_in` has no place for the verdict; then
+            no file is changed.
+    """
+    sentences = verdict_of(grids[0])
+    texts: dict[Path, str] = {}
+    if quote_in is not None:
+        texts[quote_in] = quoted(folder, [one.text for one in sentences], quote_in)
+    texts |= {folder.path / name: text for name, text in files_of(folder, grids).items()}
+    try:
+        for path, text in texts.items():
+            replace_text(path, text)
+    except OSError as error:
+        raise BadInput(f"{error.filename or folder.path}: {error.strerror or error}") from None
+    return Report(folder.path / "report.html", headline(folder, sentences))
+
+
+def files_of(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, str]:
+    """The texts of the three files of a report by their names."""
+    page = page_of(folder, grids)
+    pictures = pictures_of(folder, schedules_of(folder, grids[0]))
+    return {
+        "report.json": json_text(document_of(folder, grids), indent=2) + "\n",
+        "report.md": page,
+        "report.html": as_html(page, title=folder.plan["plan"]["title"], pictures=pictures),
+    }
+
+
+def document_of(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, Any]:
+    """The content of `report.json`: each decision with its sentences and findings, every count."""
+    return {
+        "format": REPORT_FORMAT,
+        "headline": headline(folder, verdict_of(grids[0])),
+        "verdict": [
+            {
+                "decision": grid.decision.name,
+                "alternatives": grid.alternatives,
+                "sentences": [
+                    {"text": one.text, "claims": [claim._asdict() for claim in one.claims]}
+                    for one in verdict_of(grid)
+                ],
+                "findings": [one.as_row() for one in grid.findings],
+            }
+            for grid in grids
+        ],
+        "statistics": folder.statistics,
+        "commands": folder.commands,
+        **folder.plan,
+    }
+
+
+def quoted(folder: SweepFolder, sentences: Sequence[str], page: Path) -> str:
+    """The text of a Markdown file with the sentences of a verdict put into it.
+
+    They go between the lines `<!-- verdict of PLAN -->` and `<!-- end -->`, PLAN being the file
+    name of the plan, and replace the text there.
+
+    Raises:
+        BadInput: There is no such file or place.
+    """
+    mark = f"<!-- verdict of {Path(folder.plan['plan_file'] or '').name} -->"
+    text = read_text(page)
+    place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
+    if place.search(text) is None:
+        raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
+    verdict = "".join(f"\n{markdown.text(one)}\n" for one in sentences)
+    return place.sub(lambda _found: f"{verdict}\n", text, count=1)
+
+
+_STYLE = re.compile("<style>.*?</style>", re.DOTALL)
+
+
+def as_html(page: str, *, title: str, pictures: Mapping[str, str]) -> str:
+    """Converts a page of Markdown to one of HTML that needs no other file.
+
+    Args:
+        page: The page, in which all text of others is escaped (`sim.files.markdown`).
+        title: Title of the document.
+        pictures: HTML by the name of the comment whose place it takes; styles go to the top, once.
+    """
+    reader = MarkdownIt("commonmark").enable("table")
+    tokens = reader.parse(page)
+    head: list[str] = []
+    column = 0
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.type == "thead_open":
+            head = []
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type == "th_open" and following is not None:
+            head.append("".join(one.content for one in following.children or ()))
+        elif token.type == "td_open":  # a narrow screen shows it beside the cell
+            token.attrSet("data-label", head[column])
+            column += 1
+    body = str(reader.renderer.render(tokens, reader.options, {}))
+    body = body.replace("<table>", '<div class="wide" tabindex="0"><table>')
+    body = body.replace("</table>", "</table></div>")
+    styles = dict.fromkeys(style for one in pictures.values() for style in _STYLE.findall(one))
+    for name, picture in pictures.items():
+        drawn = f'<div class="wide" tabindex="0">{_STYLE.sub("", picture)}</div>'
+        body = body.replace(f"<!-- {name} -->", drawn)
+    return Template((TEMPLATES / "report.html").read_text(encoding="utf-8")).substitute(
+        title=escape(one_line(title)),
+        style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        styles="\n".join(styles),
+        body=body,
+    )

@@ -1,0 +1,243 @@
+"""The page of a report in Markdown: the verdict, its grid, costs, then the evidence, folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sim.check.coverage import SITUATIONS
+from sim.files import markdown
+from sim.protocol.rules.rules import shown
+from sim.study.report.cells import grid_table, rates_table
+from sim.study.report.claims import Sentence, verdict_of
+from sim.study.report.costs import costs_of
+from sim.study.report.grid import RUNS, SEARCH, STORY, Grid, Unit, proven_plans, rules_searched
+from sim.study.report.hazards import HAZARDS, judged_runs, rate_text
+from sim.study.report.schedules import Schedule, anchors_of, schedules_in, schedules_of
+from sim.study.report.sweep_folder import SweepFolder
+from sim.study.sweep import wording
+from sim.study.sweep.runner import unjudged
+
+Section = tuple[str, Iterable[str]]
+"""Title of a part of the page that is folded until a reader opens it, and its paragraphs."""
+
+
+def page_of(folder: SweepFolder, grids: Sequence[Grid]) -> str:
+    """The page; the grid of the first decision is on top, of the others there are the sentences."""
+    written, first = folder.plan["plan"], grids[0]
+    schedules = schedules_of(folder, first)
+    parts = [
+        f"# {markdown.text(written['title'])}",
+        *map(markdown.text, headline(folder, verdict_of(first))),
+        *_warning(folder),
+        grid_table(first, anchors_of(schedules)),
+        _reading_of(folder, first),
+        costs_of(folder, first),
+        f"Source: {markdown.text(written['source'])}.",
+    ]
+    sections = (
+        *_evidence(folder, first, schedules),
+        *(_in_short(folder, grid) for grid in grids[1:]),
+        *_about_the_sweep(folder),
+    )
+    for title, paragraphs in sections:
+        parts += [f"<details><summary>{title}</summary>", *paragraphs, "</details>"]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def headline(folder: SweepFolder, sentences: Sequence[Sentence]) -> list[str]:
+    """The sentences of a verdict, and one more if some runs have no verdict.
+
+    Where one alternative leaves no sentences, how often an invariant was violated in each
+    environment.
+    """
+    missing = unjudged(folder.statistics).in_words(folder.plan["runs"])
+    not_green = [f"{missing.capitalize()}."] if missing else []
+    if sentences:
+        return [*(one.text for one in sentences), *not_green]
+    rates = [
+        f"{rate_text(entry['counts']['verdict']['violated']['runs'], judged_runs(entry))}"
+        f" runs, {Unit(RUNS, one['name'])}"
+        for one in folder.statistics["environments"]
+        for entry in one["rule_sets"]
+    ]
+    return [f"An invariant was violated in {', '.join(rates)}.", *not_green]
+
+
+def _warning(folder: SweepFolder) -> Iterator[str]:
+    """A note on pairs of runs that did not meet the same workload and faults."""
+    other = sum(pair["other_weather"] for pair in folder.statistics["pairs"])
+    if other:
+        pairs = wording.counted(other, "pair")
+        yield (
+            f"Workload or faults differ in {pairs} of runs: the paired comparison does not hold "
+            "for them."
+        )
+
+
+def _reading_of(folder: SweepFolder, grid: Grid) -> str:
+    """How to read the cells of a grid, by the kinds of evidence in it."""
+    kinds = {unit.kind for unit in grid.units}
+    names = [Unit(RUNS, one["name"]).title for one in folder.statistics["environments"]]
+    varied = any(one.beside for one in grid.units if one.kind == RUNS)
+    beside = ", under the other rules with which most do" if varied else ""
+    parts = {
+        SEARCH: "the fewest moves that break it in a search of every schedule of a small world",
+        RUNS: f"how many runs met it ({markdown.text(', then '.join(names))}{beside})",
+        STORY: "stories that show it",
+    }
+    read = "; ".join(part for kind, part in parts.items() if kind in kinds)
+    return f"In a cell: {read}. All alternatives met the same of each."
+
+
+def _evidence(folder: SweepFolder, grid: Grid, schedules: Sequence[Schedule]) -> Iterator[Section]:
+    """The evidence behind a grid."""
+    if schedules:
+        yield "The shortest schedules", schedules_in(folder, schedules)
+    if rates := rates_table(grid):
+        command = markdown.text(folder.report_command)
+        note = (
+            f"With the exact 95 % interval, where most runs met it; {command} --json has all, with "
+            "the command for the first such run."
+        )
+        yield "Rates", (rates, note, _cases(folder))
+    if any(one.kind == STORY for one in grid.units):
+        yield "Stories, and how many hazards each breaks", (_stories(grid),)
+    if any(one.kind == SEARCH for one in grid.units):
+        yield "What was searched", _worlds(folder, grid)
+    yield "What was not examined", _not_examined(folder, grid)
+
+
+def _cases(folder: SweepFolder) -> str:
+    """The cases of each environment, counted over its runs rather than taken from the plan."""
+    said = []
+    for one in folder.statistics["environments"]:
+        entry = one["rule_sets"][0]
+        totals, runs, ended = entry["totals"], entry["runs"], max(1, entry["ended"])
+        targeted = entry["counts"]["hunted"].get("hunted", {"runs": 0})["runs"]
+        parts = [
+            f"{Unit(RUNS, one['name'])}: {wording.counted(runs, 'seed')}",
+            f"{wording.share(targeted / runs) if targeted else 'none'} with targeted faults",
+            f"{wording.number(totals['outages'] / ended)} outages per case",
+        ]
+        if totals["outages"]:
+            beyond = totals["outages_beyond_retention"] / totals["outages"]
+            parts.append(f"{wording.share(beyond)} of them longer than tombstones are retained")
+        if totals["sends"]:
+            parts.append(f"{wording.share(totals['late_sends'] / totals['sends'])} of sends late")
+        said.append(", ".join(parts))
+    return markdown.text(f"Cases, the same draws in each environment: {'; '.join(said)}.")
+
+
+def _stories(grid: Grid) -> str:
+    rows = []
+    for unit in (one for one in grid.units if one.kind == STORY):
+        broken = [hazard for one in grid.hazards for hazard in grid.breaking(one, unit)]
+        counts = [broken.count(one) for one in grid.alternatives]
+        cells = [f"breaks {one}" if one else "holds" for one in counts]
+        rows.append((f'<a id="{unit.title}"></a>{unit.name}', *cells))
+    return markdown.table(("replog run", *map(markdown.text, grid.alternatives)), rows)
+
+
+def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[str]:
+    plans, rows, unlike = proven_plans(folder.path), [], dict[str, None]()
+    for name in dict.fromkeys(one.name for one in grid.units if one.kind == SEARCH):
+        plan = plans[name]
+        unlike |= dict.fromkeys(_unlike(folder, grid, plan))
+        states = [one.states for one in grid.findings if one.unit[:2] == (SEARCH, name)]
+        first, *others = rules_searched(plan).values()
+        common = [
+            f"{rule} {shown(first[rule])}"
+            for rule in plan["named"]
+            if all(one[rule] == first[rule] for one in others)
+        ]
+        counts = " to ".join(f"{one:,}" for one in dict.fromkeys((min(states), max(states))))
+        counts += "" if all(one["exhausted"] for one in plan["answers"]) else ", not exhausted"
+        cells = (name, f"{plan['world']}; {plan['bounds']}", ", ".join(common), counts)
+        rows.append(map(markdown.text, cells))
+    yield markdown.table(("search", "world and budgets", "rules", "states"), rows, numbers=1)
+    yield (
+        "States that differ in the names of replicas alone count once. What a world does not name "
+        "did not happen there. Rules that no plan names and that differ from the runs: "
+        f"{', '.join(unlike) or 'none'}."
+    )
+
+
+def _unlike(folder: SweepFolder, grid: Grid, plan: Mapping[str, Any]) -> list[str]:
+    """The rules that no plan names and that differ between the search and the runs."""
+    decided = {rule for values in grid.decision.alternatives.values() for rule in values}
+    named = {*plan["named"], *decided}
+    runs = folder.plan["rule_sets"][0]["rules"]
+    searched = next(iter(rules_searched(plan).values()))
+    return [rule for rule, value in searched.items() if rule not in named and runs[rule] != value]
+
+
+def _not_examined(folder: SweepFolder, grid: Grid) -> Iterator[str]:
+    names = [one.name for one in HAZARDS]
+    judged = {
+        kind: {one.hazard for one in grid.findings if one.unit.kind == kind}
+        for kind in (SEARCH, STORY)
+    }
+    environments = folder.statistics["environments"]
+    reached = {
+        name
+        for one in environments
+        for entry in one["rule_sets"]
+        for name in entry["counts"]["reached"]
+    }
+    partly = [
+        f"{unit} ({', '.join(missing)})"
+        for unit in grid.units
+        if (missing := [one for one in grid.alternatives if one not in grid.labels_of(unit)])
+    ]
+    for what, missing in (
+        ("Met by no search, run or story", [one for one in names if one not in grid.hazards]),
+        ("No search judges", [one for one in names if one not in judged[SEARCH]]),
+        ("No story was run for", [one for one in names if one not in judged[STORY]]),
+        ("Not examined under every alternative", partly),
+        ("Situations that no run reached", [one for one in SITUATIONS if one not in reached]),
+    ):
+        if missing:
+            yield markdown.text(f"{what}: {', '.join(missing)}.")
+
+
+def _in_short(folder: SweepFolder, grid: Grid) -> Section:
+    """The verdict of a decision that is not the page's own, and the command for its grid."""
+    name = grid.decision.name
+    command = f"{folder.report_command} --decision {name}"
+    sentences = [markdown.text(one.text) for one in verdict_of(grid)]
+    title = f"Decision: {markdown.in_html(name)}"
+    return title, (*sentences, markdown.block([command], language="console"))
+
+
+def _about_the_sweep(folder: SweepFolder) -> Iterator[Section]:
+    labels = [markdown.text(one["label"]) for one in folder.plan["rule_sets"]]
+    if notes := folder.plan["plan"].get("notes"):
+        rows = zip(labels, map(markdown.text, notes), strict=False)
+        yield "What each rule set promises", (markdown.table(("rule set", "promise"), rows),)
+    unjudged_runs = [
+        markdown.table((f"runs, by {measure}", *labels), seen, numbers=len(labels))
+        for measure in ("reason", "error")
+        if (seen := _seen(folder, measure))
+    ]
+    if unjudged_runs:
+        yield "Runs without a verdict", unjudged_runs
+    made = (
+        f"{folder.made_by}. The same plan, count and seed give the same runs. report.json has the "
+        "plan, every rule and every number."
+    )
+    commands = markdown.block(folder.commands, language="console")
+    yield "How this was made", (commands, markdown.text(made))
+
+
+def _seen(folder: SweepFolder, measure: str) -> list[tuple[str, ...]]:
+    """In how many runs each name of a measure was seen under each rule set, most runs first."""
+    counts = [entry["counts"][measure] for entry in folder.statistics["rule_sets"]]
+    runs = {
+        name: [one.get(name, {"runs": 0})["runs"] for one in counts]
+        for name in sorted({name for one in counts for name in one})
+    }
+    return [
+        (markdown.text(name), *map(wording.count, runs[name]))
+        for name in sorted(runs, key=lambda name: -sum(runs[name]))
+    ]
