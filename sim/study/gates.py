@@ -273,9 +273,13 @@ class Verdict(NamedTuple):
 
 def judge(folder: SweepFolder, gates: Gates) -> Verdict:
     """Judges a finished sweep by gates. Raises BadInput as `Gates.check`."""
-    entries = folder.statistics["rule_sets"]
-    labels = [entry["label"] for entry in entries]
-    seen = {name for entry in entries for name in entry["counts"]["invariant"]}
+    labels = [one["label"] for one in folder.plan["rule_sets"]]
+    seen = {
+        name
+        for one in folder.statistics
+        for entry in one["rule_sets"]
+        for name in entry["counts"]["invariant"]
+    }
     gates.check(labels, folder.plan["plan"]["about"], seen)
     strict = ((name, None) for name in gates.fail_on)
     counted = [one for gate in (*strict, *gates.budgets) for one in _counted(folder, gates, *gate)]
@@ -291,10 +295,9 @@ def _counted(
     gate = f"fail-on {name}" if limit is None else f"budget {name}={wording.share(limit)}"
     others = {ANY: ("verdict", "violated"), ABOUT: ("about", ANY)}
     measure, key = others.get(name, (measure_of(name), name))
-    tables = folder.statistics["environments"]
-    for environment, table in zip(folder.plan["environments"], tables, strict=True):
-        named = environment["name"] if len(tables) > 1 else ""
-        for entry in table["rule_sets"]:
+    for one in folder.statistics:
+        named = one["name"] if len(folder.statistics) > 1 else ""
+        for entry in one["rule_sets"]:
             if gates.rule_sets and entry["label"] not in gates.rule_sets:
                 continue
             counts = entry["counts"]

@@ -44,9 +44,6 @@ def _sweep(count: int, engine: EngineName, out: Path) -> dict[str, Any]:
         "runs_per_second": round(result.rate, 1),
         "single_process_runs_per_second": round(single, 1),
         "rate_over_cores_times_single_process": round(result.rate / (result.cores * single), 3),
-        "core_time_spent_in_runs": round(
-            result.seconds.in_runs / (result.cores * result.seconds.simulate), 3
-        ),
     }
 
 

@@ -40,6 +40,5 @@ def folder(
             for index, label in enumerate(rule_sets)
         ],
     }
-    tables = [{"name": name, "rule_sets": entries} for name in environments]
-    statistics = {"rule_sets": entries, "environments": tables}
+    statistics = [{"name": name, "rule_sets": entries} for name in environments]
     return SweepFolder(Path("nowhere"), "nowhere", plan, statistics)

@@ -61,7 +61,7 @@ def test_every_environment_is_judged_by_itself() -> None:
 @pytest.mark.parametrize("name", ["any", "about", READERS, "consistent-read"])
 def test_a_gate_is_on_a_family_an_invariant_anything_or_what_the_plan_is_about(name: str) -> None:
     sweep = folder({"none": {READERS: 2, "consistent-read": 2}}, cases=100, about=(READERS,))
-    sweep.statistics["rule_sets"][0]["counts"]["about"] = {"any": {"runs": 2, "first_run": 4}}
+    sweep.statistics[0]["rule_sets"][0]["counts"]["about"] = {"any": {"runs": 2, "first_run": 4}}
 
     (found,) = judge(sweep, Gates(fail_on=(name,))).findings
 

@@ -26,7 +26,6 @@ def entry(
     *,
     totals: dict[str, int] | None = None,
     counts: dict[str, dict[str, int]] | None = None,
-    shortest: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     named: dict[str, dict[str, int]] = {measure: {} for measure in MEASURES} | (counts or {})
     everything = dict.fromkeys(VERDICTS, 0) | verdicts
@@ -42,45 +41,22 @@ def entry(
         },
         "ended": cases - everything["error"],
         "totals": dict.fromkeys(COUNTERS, 0) | (totals or {}),
-        "shortest": shortest or [],
-        "twins": 0,
-        "changed": 0,
+        "targeted": 0,
     }
 
 
 def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, Any]:
     """`verdicts`: of how many cases both runs ended as in `violated/holds`."""
-    sides = ("violated/violated", "violated/holds", "holds/violated")
-    both, only_left, only_right = (verdicts.get(name, 0) for name in sides)
     return {
         "left": left,
         "right": right,
-        "cases": sum(verdicts.values()),
-        "judged": both + only_left + only_right + verdicts.get("holds/holds", 0),
         "other_weather": 0,
         "ended": sum(verdicts.values()),
-        "any": {"both": both, "only_left": only_left, "only_right": only_right},
-        "about": {"both": 0, "only_left": 0, "only_right": 0},
-        "invariants": {},
         **more,
         **{
             name: dict.fromkeys(COSTS, 0) | more.get(name, {})
             for name in ("differences", "squares", "differing")
         },
-    }
-
-
-def violating_run(run_id: int, sentence: str) -> dict[str, Any]:
-    return {
-        "rule_set": 0,
-        "run_id": run_id,
-        "case_id": run_id // 3,
-        "seed": 5,
-        "first_invariant": "no-offset-reuse",
-        "first_violation_ms": 1_234,
-        "events": 99,
-        "violation_count": 2,
-        "sentence": sentence,
     }
 
 
@@ -90,28 +66,22 @@ def folder_of(
     pairs: list[Any],
     *,
     path: Path = Path("a sweep"),
-    environments: dict[str, tuple[list[dict[str, Any]], list[Any]]] | None = None,
     plan: dict[str, Any] | None = None,
     hazards: Hazards | None = None,
 ) -> SweepFolder:
-    """A sweep; without `environments` (entries and pairs of each) all cases are `plain` ones."""
-    parts = environments or {"plain": (entries, pairs)}
-    cases = sum(own[0]["runs"] for own, _ in parts.values())
+    """A sweep whose cases are all `plain` ones."""
+    cases = entries[0]["runs"]
     document = {
         "package_version": "1.2.3",
         "plan_file": "scenarios/sweeps/a plan.yaml",
         "count": cases,
         "seed": 280,
         "runs": cases * len(entries),
-        "environments": [{"name": name} for name in parts],
+        "environments": [{"name": "plain"}],
         "rule_sets": rule_sets,
         "plan": {"title": "One <fix> & another", "source": "KIP-280"} | (plan or {}),
     }
-    tables = [
-        {"name": name, "rule_sets": own, "pairs": of_pairs}
-        for name, (own, of_pairs) in parts.items()
-    ]
-    statistics = {"rule_sets": entries, "pairs": pairs, "environments": tables}
+    statistics = [{"name": "plain", "rule_sets": entries, "pairs": pairs}]
     return SweepFolder(path, path.as_posix(), document, statistics, hazards or NO_HAZARDS)
 
 
@@ -146,17 +116,12 @@ def _pairs_of_both_fixes() -> list[dict[str, Any]]:
             1,
             2,
             {"holds/holds": 991, "holds/violated": 7, "inconclusive/holds": 2},
-            invariants={
-                "log-matching": {"both": 0, "only_left": 0, "only_right": 1},
-                "no-offset-reuse": {"both": 0, "only_left": 0, "only_right": 7},
-            },
         ),
     ]
 
 
 def both_fixes(path: Path = Path("a sweep")) -> SweepFolder:
     """1,000 cases: no fix violates in 120, one fix in 7, the other never."""
-    sentence = "r1 gave offset 3 to k1=<d>, committed as k1=e"
     fixes = ["none", "empty_batch", "leo_retention"]
     entries = [
         entry(
@@ -166,11 +131,9 @@ def both_fixes(path: Path = Path("a sweep")) -> SweepFolder:
             totals={"bytes_retained": 998_000, "stale_reads_last": 0},
             counts={
                 "invariant": {"no-offset-reuse": 120, "state-machine-safety": 80},
-                "first_invariant": {"no-offset-reuse": 120},
                 "error": {"KeyError: 'k7'": 2},
                 "reached": {"tail-removed": 500},
             },
-            shortest=[violating_run(33, sentence)],
         ),
         entry(
             1,
@@ -184,10 +147,7 @@ def both_fixes(path: Path = Path("a sweep")) -> SweepFolder:
             "leo_retention",
             {"holds": 993, "violated": 7},
             totals={"bytes_retained": 1_100_000, "stale_reads_last": 100},
-            counts={
-                "invariant": {"no-offset-reuse": 7},
-                "first_invariant": {"no-offset-reuse": 7},
-            },
+            counts={"invariant": {"no-offset-reuse": 7}},
         ),
     ]
     rule_sets = [rule_set(index, fix) for index, fix in enumerate(fixes)]

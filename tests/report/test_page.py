@@ -112,7 +112,7 @@ def test_the_json_has_the_verdict_and_every_number(out: Pages) -> None:
 
     assert content["format"] == "replog-report/4"
     assert content["commands"][0] == TOLD[-1]
-    entries = content["statistics"]["rule_sets"]
+    entries = content["statistics"][0]["rule_sets"]
     assert [one["counts"]["verdict"]["violated"]["runs"] for one in entries] == [120, 0, 7]
     (verdict,) = content["verdict"]
     assert verdict["alternatives"] == ["none", "empty_batch", "leo_retention"]
@@ -138,7 +138,7 @@ def test_situations_that_no_run_reached_and_hazards_that_nothing_met_are_named(o
 def test_what_a_plan_notes_and_cases_that_are_no_pairs_are_said(out: Pages) -> None:
     folder = both_fixes()
     folder.plan["plan"]["notes"] = ["keeps nothing", "keeps a header", "keeps a record"]
-    folder.statistics["pairs"][0]["other_weather"] = 3
+    folder.statistics[0]["pairs"][0]["other_weather"] = 3
     pages = pages_of(folder)
 
     for name in PAGES:

@@ -102,7 +102,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_costs_of_an_environment_are_those_of_its_own_cases(swept: Path) -> None:
     runs = load_sweep(swept)
 
-    for one in read_folder(swept).statistics["environments"]:
+    for one in read_folder(swept).statistics:
         own = runs[(runs.environment == one["name"]) & (runs.rule_set == BOTH.rule_sets[1].label)]
         retained = cost_of(one, "bytes_retained", 1, 0)
         assert retained.text.partition(" ")[0] == wording.number(own.bytes_retained.mean())

@@ -49,15 +49,12 @@ def violated(row: Row, about: Collection[str]) -> set[tuple[str, str]]:
 
 
 def named(row: Row, about: Collection[str]) -> set[tuple[str, str]]:
-    found = violated(row, about) | {
-        (one, row[one]) for one in ("verdict", "reason", "first_invariant") if row[one]
-    }
+    found = violated(row, about) | {(one, row[one]) for one in ("verdict", "reason") if row[one]}
     found |= {("reached", word) for word in (row["reached"] or "").split()}
-    found |= {("hunted", "hunted")} if row["hunted"] else set()
     return found | ({("error", row["error"].split("\n")[-2])} if row["error"] else set())
 
 
-def entry(rows: list[Row], twins: dict[int, Row], about: Collection[str]) -> dict[str, Any]:
+def entry(rows: list[Row], about: Collection[str]) -> dict[str, Any]:
     counts: dict[str, dict[str, Any]] = {measure: {} for measure in MEASURES}
     counts["verdict"] = {one: {"runs": 0, "first_run": None} for one in VERDICTS}
     for row in rows:  # in order of run_id
@@ -67,34 +64,20 @@ def entry(rows: list[Row], twins: dict[int, Row], about: Collection[str]) -> dic
             if seen["first_run"] is None:
                 seen["first_run"] = row["run_id"]
     ended = [row for row in rows if row["digest"]]
-    met = [row for row in ended if (twins.get(row["seed"]) or row)["run_id"] != row["run_id"]]
-    met = [row for row in met if twins[row["seed"]]["digest"]]
-    failing = [row for row in rows if row["violations"]]
-    failing.sort(key=lambda row: (row["first_violation_ms"], row["events"], row["run_id"]))
-    columns = ("first_violation_ms", "events", "run_id", "case_id", "seed", "first_invariant")
     return {
         "runs": len(rows),
         "counts": counts,
         "ended": len(ended),
-        "twins": len(met),
-        "changed": sum(row["digest"] != twins[row["seed"]]["digest"] for row in met),
+        "targeted": sum(row["hunted"] for row in rows),
         "totals": {name: sum(row[name] or 0 for row in rows) for name in COUNTERS},
-        "shortest": [
-            {name: row[name] for name in (*columns, "violation_count")}
-            | {"sentence": row["violations"][0]["sentence"]}
-            for row in failing[:3]
-        ],
     }
 
 
 def pair(one: list[Row], other: list[Row]) -> dict[str, Any]:
     cases = list(zip(one, other, strict=True))
-    judged = [two for two in cases if {row["verdict"] for row in two} <= {*JUDGED}]
     ended = [(left, right) for left, right in cases if left["digest"] and right["digest"]]
     more = {cost: [right[cost] - left[cost] for left, right in ended] for cost in COSTS}
     return {
-        "cases": len(cases),
-        "judged": len(judged),
         "ended": len(ended),
         "other_weather": 0,
         "differences": {cost: sum(values) for cost, values in more.items()},
@@ -103,43 +86,28 @@ def pair(one: list[Row], other: list[Row]) -> dict[str, Any]:
     }
 
 
-def by_loop(out: Path) -> dict[str, Any]:
+def by_loop(out: Path) -> list[dict[str, Any]]:
     content = plan_content(out)
     rows = [row for path in out.glob("runs/*") for row in pq.read_table(path).to_pylist()]
     rows.sort(key=lambda row: row["run_id"])
-    names, about = [one["name"] for one in content["environments"]], content["plan"]["about"]
-    labels = [one["label"] for one in content["rule_sets"]]
-    twins = [
-        {row["seed"]: row for row in rows if (row["environment"], row["rule_set"]) == (names[0], n)}
-        for n in labels
-    ]
-
-    def counted(some: list[Row]) -> dict[str, Any]:
-        of = [[row for row in some if row["rule_set"] == label] for label in labels]
+    about, labels = content["plan"]["about"], [one["label"] for one in content["rule_sets"]]
+    found = []
+    for name in (one["name"] for one in content["environments"]):
+        own = [row for row in rows if row["environment"] == name]
+        of = [[row for row in own if row["rule_set"] == label] for label in labels]
         entries = [
-            {"index": place, "label": label, **entry(of[place], twins[place], about)}
+            {"index": place, "label": label, **entry(of[place], about)}
             for place, label in enumerate(labels)
         ]
         pairs = [
             {"left": left, "right": right, **pair(of[left], of[right])}
             for left, right in combinations(range(len(labels)), 2)
         ]
-        return {"rule_sets": entries, "pairs": pairs}
-
-    parts = [
-        {"name": name, **counted([row for row in rows if row["environment"] == name])}
-        for name in names
-    ]
-    return counted(rows) | {"environments": parts}
-
-
-def untimed(found: dict[str, Any]) -> dict[str, Any]:
-    tables = [found, *found["environments"]]
-    assert all(one.pop("busy_ms") >= 0 for one in tables)
+        found.append({"name": name, "rule_sets": entries, "pairs": pairs})
     return found
 
 
-def by_duckdb(out: Path) -> dict[str, Any]:
+def by_duckdb(out: Path) -> list[dict[str, Any]]:
     with on_duckdb(open_table(out).files) as ask:
         return statistics_of(plan_content(out), ask)
 
@@ -166,7 +134,7 @@ def asking(spark: Any) -> Any:
 def test_duckdb_counts_as_a_loop_does(tmp_path: Path, seed: int) -> None:
     out = swept(tmp_path / "out", seed)
 
-    assert untimed(by_duckdb(out)) == by_loop(out)
+    assert by_duckdb(out) == by_loop(out)
 
 
 @pytest.mark.spark
@@ -178,4 +146,4 @@ def test_spark_counts_as_a_loop_does(tmp_path: Path, seed: int, asking: Any) -> 
     def ask(text: str) -> Any:
         return [tuple(row) for row in asking.sql(text).collect()]
 
-    assert untimed(statistics_of(plan_content(out), ask)) == by_loop(out)
+    assert statistics_of(plan_content(out), ask) == by_loop(out)

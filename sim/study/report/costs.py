@@ -78,7 +78,7 @@ AT_A_GIGABYTE: Final = (
 
 def costs_of(folder: SweepFolder, grid: Grid) -> str:
     """The costs in the first environment, in Markdown; empty where no alternative differs."""
-    environment = folder.statistics["environments"][0]
+    environment = folder.statistics[0]
     first = grid.alternatives[0]
     places = {beside: own for beside, own in _places(folder, grid).items() if first in own}
     rows = [*_differing(environment, grid, places)]

@@ -365,7 +365,7 @@ def _met(
         for place, one in enumerate(folder.plan["rule_sets"])
         if (label := decision.alternative_of(one["rules"])) is not None
     ]
-    for environment, of in enumerate(folder.statistics["environments"]):
+    for environment, of in enumerate(folder.statistics):
         for hazard in [one.name for one in HAZARDS]:
             for place, label, beside in placed:
                 unit = Unit(RUNS, of["name"], beside)

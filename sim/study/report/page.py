@@ -58,7 +58,7 @@ def headline(folder: SweepFolder, sentences: Sequence[Sentence]) -> list[str]:
     rates = [
         f"{rate_text(entry['counts']['verdict']['violated']['runs'], judged_runs(entry))}"
         f" runs, {Unit(RUNS, one['name'])}"
-        for one in folder.statistics["environments"]
+        for one in folder.statistics
         for entry in one["rule_sets"]
     ]
     return [f"An invariant was violated in {', '.join(rates)}.", *not_green]
@@ -66,7 +66,7 @@ def headline(folder: SweepFolder, sentences: Sequence[Sentence]) -> list[str]:
 
 def _warning(folder: SweepFolder) -> Iterator[str]:
     """A note on pairs of runs that did not meet the same workload and faults."""
-    other = sum(pair["other_weather"] for pair in folder.statistics["pairs"])
+    other = sum(pair["other_weather"] for one in folder.statistics for pair in one["pairs"])
     if other:
         pairs = wording.counted(other, "pair")
         yield (
@@ -78,7 +78,7 @@ def _warning(folder: SweepFolder) -> Iterator[str]:
 def _reading_of(folder: SweepFolder, grid: Grid) -> str:
     """How to read the cells of a grid, by the kinds of evidence in it."""
     kinds = {unit.kind for unit in grid.units}
-    names = [Unit(RUNS, one["name"]).title for one in folder.statistics["environments"]]
+    names = [Unit(RUNS, one["name"]).title for one in folder.statistics]
     varied = any(one.beside for one in grid.units if one.kind == RUNS)
     beside = ", under the other rules with which most do" if varied else ""
     parts = {
@@ -111,13 +111,13 @@ def _evidence(folder: SweepFolder, grid: Grid, schedules: Sequence[Schedule]) ->
 def _cases(folder: SweepFolder) -> str:
     """The cases of each environment, counted over its runs rather than taken from the plan."""
     said = []
-    for one in folder.statistics["environments"]:
+    for one in folder.statistics:
         entry = one["rule_sets"][0]
         totals, runs, ended = entry["totals"], entry["runs"], max(1, entry["ended"])
-        targeted = entry["counts"]["hunted"].get("hunted", {"runs": 0})["runs"]
+        targeted = wording.share(entry["targeted"] / runs) if entry["targeted"] else "none"
         parts = [
             f"{Unit(RUNS, one['name'])}: {wording.counted(runs, 'seed')}",
-            f"{wording.share(targeted / runs) if targeted else 'none'} with targeted faults",
+            f"{targeted} with targeted faults",
             f"{wording.number(totals['outages'] / ended)} outages per case",
         ]
         if totals["outages"]:
@@ -178,7 +178,7 @@ def _not_examined(folder: SweepFolder, grid: Grid) -> Iterator[str]:
         kind: {one.hazard for one in grid.findings if one.unit.kind == kind}
         for kind in (SEARCH, STORY)
     }
-    environments = folder.statistics["environments"]
+    environments = folder.statistics
     reached = {
         name
         for one in environments
@@ -232,12 +232,11 @@ def _about_the_sweep(folder: SweepFolder) -> Iterator[Section]:
 
 def _seen(folder: SweepFolder, measure: str) -> list[tuple[str, ...]]:
     """In how many runs each name of a measure was seen under each rule set, most runs first."""
-    counts = [entry["counts"][measure] for entry in folder.statistics["rule_sets"]]
-    runs = {
-        name: [one.get(name, {"runs": 0})["runs"] for one in counts]
-        for name in sorted({name for one in counts for name in one})
-    }
-    return [
-        (markdown.text(name), *map(wording.count, runs[name]))
-        for name in sorted(runs, key=lambda name: -sum(runs[name]))
-    ]
+    runs: dict[str, list[int]] = {}
+    for one in folder.statistics:
+        for entry in one["rule_sets"]:
+            for name, seen in entry["counts"][measure].items():
+                found = runs.setdefault(name, [0] * len(one["rule_sets"]))
+                found[entry["index"]] += seen["runs"]
+    in_order = sorted(runs, key=lambda name: (-sum(runs[name]), name))
+    return [(markdown.text(name), *map(wording.count, runs[name])) for name in in_order]

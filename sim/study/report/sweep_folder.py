@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,26 +23,10 @@ class SweepFolder:
     name: str
     """As the user gave it, and of an absolute path its last part: where it is, commands work."""
     plan: dict[str, Any]
-    statistics: dict[str, Any]
-    """The statistics (`sim.study.sweep.statistics`)."""
+    statistics: list[dict[str, Any]]
+    """The statistics of each environment (`sim.study.sweep.statistics`)."""
     hazards: Hazards = NO_HAZARDS
     """In how many runs each hazard was met, and on the same cases."""
-    environment: str = ""
-    """The one that `statistics` are of; empty for all cases together."""
-
-    @property
-    def environments(self) -> tuple[SweepFolder, ...]:
-        """The sweep with the statistics of one environment, for each of the plan."""
-        return tuple(
-            replace(self, statistics=own, environment=own["name"])
-            for own in self.statistics["environments"]
-        )
-
-    @property
-    def about(self) -> list[str]:
-        """The families and invariants that the plan is about; none where it does not say."""
-        found: list[str] = self.plan["plan"].get("about", [])
-        return found
 
     @property
     def made_by(self) -> str:

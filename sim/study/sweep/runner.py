@@ -25,7 +25,7 @@ from sim.study.sweep.folder import (
 )
 from sim.study.sweep.plan import Plan, Sweep, number_runs
 from sim.study.sweep.processes import ProcessEngine
-from sim.study.sweep.statistics import BRIEF, statistics_of
+from sim.study.sweep.statistics import BRIEF, VERDICTS, statistics_of
 from sim.study.sweep.table import mended, open_table
 from sim.study.sweep.work import OpenCase, Work, blocks_of, open_case
 
@@ -53,11 +53,11 @@ class Unjudged(NamedTuple):
         return f"not green: of {runs:,} runs {words}" if words else ""
 
 
-def unjudged(content: dict[str, Any]) -> Unjudged:
+def unjudged(statistics: Sequence[Mapping[str, Any]]) -> Unjudged:
     """Counts runs without a verdict; those that left the durability contract need none."""
     errors = unfinished = 0
     first: list[int] = []
-    for entry in content["rule_sets"]:
+    for entry in (entry for one in statistics for entry in one["rule_sets"]):
         verdicts, reasons = entry["counts"]["verdict"], dict(entry["counts"]["reason"])
         failed = verdicts["error"]["runs"]
         outside = reasons.pop(LEFT_THE_CONTRACT, {"runs": 0})["runs"]
@@ -119,8 +119,6 @@ class Seconds:
     """Time to start the workers, or Spark."""
     simulate: float
     """Time from the first block to the last file."""
-    in_runs: float
-    """Time inside all runs of the table, added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +133,8 @@ class SweepResult:
     seconds: Seconds
     sweep: Sweep
     """The sweep that was run."""
-    content: dict[str, Any]
-    """Verdicts and sums (`sim.study.sweep.statistics`)."""
+    statistics: list[dict[str, Any]]
+    """Verdicts and sums of each environment (`sim.study.sweep.statistics`)."""
 
     @property
     def runs(self) -> int:
@@ -146,17 +144,16 @@ class SweepResult:
     @property
     def unjudged(self) -> Unjudged:
         """Numbers of the runs without a verdict that should have one."""
-        return unjudged(self.content)
+        return unjudged(self.statistics)
 
     @property
     def verdicts(self) -> dict[str, dict[str, int]]:
         """Numbers of runs by label of the rule set and by verdict."""
-        return {
-            entry["label"]: {
-                name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()
-            }
-            for entry in self.content["rule_sets"]
-        }
+        found = {one.label: dict.fromkeys(VERDICTS, 0) for one in self.sweep.rule_sets}
+        for entry in (entry for one in self.statistics for entry in one["rule_sets"]):
+            for name, seen in entry["counts"]["verdict"].items():
+                found[entry["label"]][name] += seen["runs"]
+        return found
 
     @property
     def rate(self) -> float:
@@ -241,15 +238,14 @@ def _complete(
     ready = time.perf_counter()
     before = _simulate(engine, missing, teller, blocks=blocks)
     simulated = time.perf_counter()
-    content = _statistics(engine)
     return SweepResult(
         out=engine.out,
         engine=name,
         cores=engine.cores,
         runs_before=before,
-        seconds=Seconds(ready - started, simulated - ready, content["busy_ms"] / 1000),
+        seconds=Seconds(ready - started, simulated - ready),
         sweep=engine.work.sweep,
-        content=content,
+        statistics=_statistics(engine),
     )
 
 
@@ -278,7 +274,7 @@ def _simulate(
     return before
 
 
-def _statistics(engine: ProcessEngine | SparkEngine) -> dict[str, Any]:
+def _statistics(engine: ProcessEngine | SparkEngine) -> list[dict[str, Any]]:
     """The statistics of a complete table; raises BadInput for one with missing cases."""
     table = open_table(engine.out)
     if table.missing:

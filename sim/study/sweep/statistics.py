@@ -30,32 +30,10 @@ Ask = Callable[[str], Rows]
 JUDGED: Final = ("holds", "violated")
 """Verdicts that say something about the rules."""
 VERDICTS: Final = (*JUDGED, "inconclusive", "error")
-MEASURES: Final = (
-    "verdict",
-    "invariant",
-    "first_invariant",
-    "reached",
-    "reason",
-    "error",
-    "family",
-    "about",
-    "hunted",
-)
+MEASURES: Final = ("verdict", "reason", "error", "reached", "invariant", "family", "about")
 """Measures by which runs are counted."""
-SHORTEST: Final = 3
 NAMES_PER_MEASURE_MAX: Final = 100
 """The most frequent names kept per rule set and measure: error texts can differ in every run."""
-SHORTEST_COLUMNS: Final = (
-    "first_violation_ms",
-    "events",
-    "run_id",
-    "case_id",
-    "seed",
-    "first_invariant",
-    "violation_count",
-    "sentence",
-)
-"""In the order by which the shortest of the violating runs are found."""
 MEMORY: Final = "160MB"
 """Of DuckDB; what takes more goes through temporary files."""
 
@@ -79,11 +57,8 @@ VIEWS: Final = {
             WHERE judged AND (invariant IN ({{about}}) OR family IN ({{about}}))
         ) AS each""",
     "named": """
-        SELECT place, number, run_id, 'first_invariant' AS measure, first_invariant AS name
-            FROM numbered
-        UNION ALL SELECT place, number, run_id, 'hunted', 'hunted' FROM numbered WHERE hunted
-        UNION ALL SELECT place, number, run_id, 'error',
-            regexp_extract(error, '([^\n]+)\n*$', 1) FROM numbered
+        SELECT place, number, run_id, 'error' AS measure,
+            regexp_extract(error, '([^\n]+)\n*$', 1) AS name FROM numbered
         UNION ALL SELECT place, number, run_id, 'reached', explode(split(reached, ' '))
             FROM numbered
         UNION ALL SELECT place, number, run_id, measure, name FROM violated""",
@@ -112,7 +87,7 @@ QUESTIONS: Final = {
             SELECT place, number, run_id, 'verdict' AS measure, verdict AS name FROM numbered
             UNION ALL SELECT place, number, run_id, 'reason', reason FROM numbered
         ) AS each
-        WHERE name <> '' GROUP BY place, number, measure, name""",
+        WHERE name <> '' GROUP BY place, number, measure, name ORDER BY 5 DESC, name""",
     "seen": f"""
         SELECT place, number, measure, name, runs, first_run
         FROM (
@@ -123,39 +98,18 @@ QUESTIONS: Final = {
                 FROM named WHERE name <> '' GROUP BY place, number, measure, name
             ) AS each
         ) AS ranked
-        WHERE rank <= {NAMES_PER_MEASURE_MAX}""",
+        WHERE rank <= {NAMES_PER_MEASURE_MAX} ORDER BY runs DESC, name""",
     "sums": f"""
-        SELECT place, number, count(*), count(digest), sum(wall_ms),
-            {", ".join(map(_sum, COUNTERS))}
+        SELECT place, number, count(*), count(digest),
+            {_sum("CASE WHEN hunted THEN 1 ELSE 0 END")}, {", ".join(map(_sum, COUNTERS))}
         FROM numbered GROUP BY place, number""",
     "pairs": f"""
-        SELECT a.place, a.number, b.number, count(*),
-            sum(CASE WHEN a.judged AND b.judged THEN 1 ELSE 0 END),
+        SELECT a.place, a.number, b.number,
             sum(CASE WHEN a.digest IS NOT NULL AND b.digest IS NOT NULL THEN 1 ELSE 0 END),
             sum(CASE WHEN a.weather <> b.weather THEN 1 ELSE 0 END),
             {_costs()}
         FROM numbered AS a JOIN numbered AS b ON a.case_id = b.case_id AND a.number < b.number
         GROUP BY a.place, a.number, b.number""",
-    "shortest": f"""
-        SELECT place, number, {", ".join(SHORTEST_COLUMNS)}
-        FROM (
-            SELECT *, row_number() OVER (
-                PARTITION BY place, number ORDER BY first_violation_ms, events, run_id) AS rank
-            FROM (
-                SELECT *, v.sentence AS sentence, v.position AS position
-                FROM (SELECT *, explode(violations) AS v FROM numbered) AS each
-            ) AS named
-            WHERE position = 0
-        ) AS ranked
-        WHERE rank <= {SHORTEST}""",
-    # Runs whose seed was run in the first environment, too, and those that are not the same there.
-    "twins": """
-        SELECT b.place, b.number, count(*),
-            sum(CASE WHEN a.digest <> b.digest THEN 1 ELSE 0 END)
-        FROM numbered AS a JOIN numbered AS b
-            ON a.seed = b.seed AND a.number = b.number AND a.place = 0 AND b.place > 0
-        WHERE a.digest IS NOT NULL AND b.digest IS NOT NULL
-        GROUP BY b.place, b.number""",
 }
 """Each answer begins with the number of the environment."""
 BRIEF: Final = ("verdicts", "sums")
@@ -189,12 +143,12 @@ def on_duckdb(files: Sequence[Path]) -> Iterator[Ask]:
 
 def statistics_of(
     plan: Mapping[str, Any], ask: Ask, *, questions: Collection[str] = tuple(QUESTIONS)
-) -> dict[str, Any]:
-    """Asks for the statistics of a sweep and of each of its environments.
+) -> list[dict[str, Any]]:
+    """Asks for the statistics of a sweep: those of each of its environments.
 
-    `rule_sets` and `pairs` are over all cases; each of `environments` has its own. The `twins` of a
-    rule set are its runs whose seed was run in the first environment, too; some of them are
-    `changed`, the others are the same run there. A difference is right - left.
+    An entry of `rule_sets` has the number of `runs`, of those that `ended` and of those with
+    `targeted` faults, `totals` of counters, and `counts` by measure and name: how many runs, and
+    the first one. A pair of rule sets is compared on the same cases; a difference is right - left.
 
     Args:
         plan: The content of `plan.json`.
@@ -210,84 +164,53 @@ def statistics_of(
         ask(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {view}")
     answers = {name: ask(text) if name in questions else [] for name, text in QUESTIONS.items()}
     labels = [one["label"] for one in plan["rule_sets"]]
-    return {
-        **_table(labels, answers, range(len(names))),
-        "environments": [
-            {"name": name, **_table(labels, answers, [place])} for place, name in enumerate(names)
-        ],
-    }
-
-
-def _added(rows: Rows, places: Collection[int], keys: int) -> dict[tuple[Any, ...], list[Any]]:
-    """Adds up the numbers of rows that agree in the first columns, over some environments."""
-    found: dict[tuple[Any, ...], list[Any]] = {}
-    for place, *row in rows:
-        if place in places:
-            key, numbers = tuple(row[:keys]), row[keys:]
-            sums = found.setdefault(key, [0] * len(numbers))
-            found[key] = [one + more for one, more in zip(sums, numbers, strict=True)]
-    return found
-
-
-def _table(
-    labels: Sequence[str], answers: Mapping[str, Rows], places: Collection[int]
-) -> dict[str, Any]:
-    """Makes the statistics of some environments together."""
-    counts: list[dict[str, dict[str, Any]]] = [
-        {measure: {} for measure in MEASURES} for _ in labels
+    return [
+        {
+            "name": name,
+            **_environment(
+                labels,
+                {
+                    question: [row[1:] for row in rows if row[0] == place]
+                    for question, rows in answers.items()
+                },
+            ),
+        }
+        for place, name in enumerate(names)
     ]
-    for one in counts:
-        one["verdict"] = {verdict: {"runs": 0, "first_run": None} for verdict in VERDICTS}
-    for place, rule_set, measure, name, runs, first in sorted(
-        [*answers["verdicts"], *answers["seen"]], key=_most_first
-    ):
-        if place in places:
-            known = counts[rule_set][measure].setdefault(name, {"runs": 0, "first_run": None})
-            known["runs"] += runs
-            known["first_run"] = min(first, first if known["runs"] == runs else known["first_run"])
-    sums, twins = _added(answers["sums"], places, 1), _added(answers["twins"], places, 1)
-    pairs = _added(answers["pairs"], places, 2)
-    entries = []
+
+
+def _environment(labels: Sequence[str], answers: Mapping[str, Rows]) -> dict[str, Any]:
+    """The statistics of one environment, from the answers about it."""
+    sums = {number: values for number, *values in answers["sums"]}
+    entries: list[dict[str, Any]] = []
     for index, label in enumerate(labels):
-        runs, ended, _, *totals = sums.get((index,), [0] * (3 + len(COUNTERS)))
-        met, changed = twins.get((index,), (0, 0))
-        shortest = sorted(
-            row[2:] for row in answers["shortest"] if row[0] in places and row[1] == index
-        )
+        runs, ended, targeted, *totals = sums.get(index, [0] * (3 + len(COUNTERS)))
+        counts: dict[str, Any] = {measure: {} for measure in MEASURES}
+        counts["verdict"] = {verdict: {"runs": 0, "first_run": None} for verdict in VERDICTS}
         entries.append(
             {
                 "index": index,
                 "label": label,
                 "runs": runs,
-                "counts": counts[index],
                 "ended": ended,
-                "twins": met,
-                "changed": changed,
+                "targeted": targeted,
                 "totals": dict(zip(COUNTERS, totals, strict=True)),
-                "shortest": [
-                    dict(zip(SHORTEST_COLUMNS, run, strict=True)) for run in shortest[:SHORTEST]
-                ],
+                "counts": counts,
             }
         )
-    return {
-        "busy_ms": sum(one[2] for one in sums.values()),
-        "rule_sets": entries,
-        "pairs": [_pair(pairs, *pair) for pair in combinations(range(len(labels)), 2)],
-    }
-
-
-def _most_first(row: tuple[Any, ...]) -> tuple[int, str]:
-    return -row[4], row[3]
+    for number, measure, name, count, first in [*answers["verdicts"], *answers["seen"]]:
+        entries[number]["counts"][measure][name] = {"runs": count, "first_run": first}
+    pairs = {(left, right): values for left, right, *values in answers["pairs"]}
+    in_order = combinations(range(len(labels)), 2)
+    return {"rule_sets": entries, "pairs": [_pair(pairs, *both) for both in in_order]}
 
 
 def _pair(pairs: Mapping[tuple[Any, ...], list[Any]], left: int, right: int) -> dict[str, Any]:
     """Two rule sets on the same cases."""
-    cases, judged, ended, weather, *costs = pairs.get((left, right), [0] * (4 + 3 * len(COSTS)))
+    ended, weather, *costs = pairs.get((left, right), [0] * (2 + 3 * len(COSTS)))
     return {
         "left": left,
         "right": right,
-        "cases": cases,
-        "judged": judged,
         "ended": ended,
         "other_weather": weather,
         "differences": dict(zip(COSTS, costs[::3], strict=True)),
