@@ -110,25 +110,16 @@ LISTED_MAX = 6
 """Number of rule sets listed for each cause: those with the most runs."""
 
 
-def causes(folder: Folder, *, shrink: bool = False, as_json: Json = False) -> int:
+def causes(folder: Folder, *, as_json: Json = False) -> int:
     """Group the failing runs of a sweep by cause, each with an example and a known story.
 
     A cause is a family of invariants and the mechanism that violated one, found in the events of
     each run. Exit status 0; 2: no such sweep.
-
-    Args:
-        shrink: Also shrink one run of each cause; the results are kept in DIR/witnesses.
     """
-    from sim.study.causes import add_witnesses, causes_of
+    from sim.study.causes import causes_of
 
     found = causes_of(folder)
-    found = add_witnesses(found, on_witness=tell_witness, kept_only=not shrink)
     return print_answer(as_json, found.as_json(), partial(_show_causes, found))
-
-
-def tell_witness(done: int, causes: int, cause: Cause) -> None:
-    """Prints a line for each shrunk run."""
-    tell(f"witness {done} of {causes}: {cause.text}", sys.stderr)
 
 
 def _show_causes(found: Causes) -> None:
@@ -164,7 +155,7 @@ def _shares(cause: Cause) -> Iterator[dict[str, str]]:
 def _facts(found: Causes, cause: Cause) -> Iterator[str]:
     from sim.study.causes import NOT_KNOWN
 
-    example, story, witness = cause.example, cause.story, cause.witness
+    example, story = cause.example, cause.story
     words = command_line([found.folder, str(example.run_id), *plugin_arguments()])
     yield from _wrapped(f"earliest: after {example.at_ms:,} ms: {example.sentence}")
     yield f"     replog run {words}"
@@ -172,10 +163,6 @@ def _facts(found: Causes, cause: Cause) -> Iterator[str]:
         yield f"   {NOT_KNOWN}"
     else:
         yield f"   known: {story.path} ({story.size})"
-    if witness is not None:
-        cut = "" if witness.complete else "; the tries ran out"
-        yield f"   witness: {witness.size} (the run had {witness.run_events:,}){cut}"
-        yield f"     replog run {command_line([witness.file, *plugin_arguments()])}"
 
 
 def _wrapped(text: str) -> list[str]:

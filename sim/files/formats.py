@@ -56,6 +56,7 @@ WRITTEN = (
     "replog-report/1",
     "replog-report/2",
     "replog-report/3",
+    "replog-report/4",
     "replog-sweep-output/1",
     "replog-sweep-output/2",
     "replog-sweep-output/3",

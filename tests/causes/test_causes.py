@@ -1,8 +1,7 @@
-"""The causes of a sweep: its failing runs add up, each cause has an example, a story, a witness."""
+"""The causes of a sweep: its failing runs add up, each cause has an example and a story."""
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,7 @@ from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.derived import promise_of
 from sim.simulate.story import load_story
-from sim.study.causes import Causes, add_witnesses, causes_of, played, witnesses
-from sim.study.causes.grouping import TrackRecord
+from sim.study.causes import Causes, TrackRecord, causes_of
 from sim.study.suite.scenario_files import format_of, scenario_files
 from sim.study.sweep.stats import clopper_pearson
 from sim.study.sweep.table import scenario_of_run
@@ -144,35 +142,6 @@ def test_every_story_that_violates_something_is_known_for_what_it_shows() -> Non
     assert shown > 100
 
 
-def test_a_witness_fails_for_the_cause_of_its_run_and_is_kept(
-    causes: Causes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    late = replace(causes, causes=causes.causes[:1])
-
-    (cause,) = add_witnesses(late).causes
-
-    assert cause.witness is not None
-    assert cause.witness.kind == "story"
-    assert cause.witness.complete
-    assert cause.witness.events <= 40 < cause.witness.run_events
-    assert played(cause.witness).violations[0].invariant == cause.example.invariant
-    run = run_story(load_story(cause.witness.file))
-    assert run.differences == ()
-    found = first_signatures(run.events, run.violations, run.rules)
-    assert LATE in {one.cause for one in found.values()}
-    monkeypatch.setattr(witnesses, "make_witness", None)  # nobody shrinks again
-    assert add_witnesses(late).causes == (cause,)
-    assert add_witnesses(causes, kept_only=True).causes[1].witness is None
-    kept = cause.witness.file.with_suffix(".json")
-    content = json.loads(kept.read_text())
-    for other in ({}, "", {**content["witness"], "events": "x"}, {**content["witness"], "kind": 0}):
-        kept.write_text(json.dumps({**content, "witness": other}))
-        assert add_witnesses(late, kept_only=True).causes[0].witness is None
-    kept.write_text("[" * 100_000)
-    assert add_witnesses(late, kept_only=True).causes[0].witness is None
-    kept.write_text(json.dumps(content))
-
-
 def test_the_command_fits_a_narrow_terminal_and_its_document_has_the_same(
     folder: Path,
     stories: Path,
@@ -180,7 +149,7 @@ def test_the_command_fits_a_narrow_terminal_and_its_document_has_the_same(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sim.study.causes.grouping.shipped_folder", lambda: stories)
+    monkeypatch.setattr("sim.study.causes.shipped_folder", lambda: stories)
 
     assert causes_command(folder) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -114,8 +114,7 @@ def test_what_commands_wrote_into_a_folder_of_scenarios_is_no_test_of_it(fill: F
             "a.yaml": STORY,
             "b.yaml": LOG,
             "swept/plan.json": '{"format": "replog-sweep-output/3"}',
-            "swept/witnesses/x.yaml": GOOD,
-            "swept/witnesses/x.json": '{"about": {}}',
+            "swept/small/x.yaml": GOOD,
             "searched/explored.json": '{"format": "replog-explored/1"}',
             "searched/rules/x.near_miss.yaml": GOOD,
             "mine/plan.json": '{"format": "replog-sweep/1"}',
@@ -129,8 +128,8 @@ def test_what_commands_wrote_into_a_folder_of_scenarios_is_no_test_of_it(fill: F
 
     assert names(found) == ["s/a.yaml", "s/b.yaml", "s/mine/failure.json"]
     assert found.not_run.startswith("4 folders that commands wrote, 1 sweep plan, 1 other file")
-    assert [str(path) for path in scenario_files(folder / "swept/witnesses")] == [
-        "s/swept/witnesses/x.yaml"
+    assert [str(path) for path in scenario_files(folder / "swept/small")] == [
+        "s/swept/small/x.yaml"
     ]
     (folder / "mine/failure.json").unlink()
     assert scenario_files(folder) == [folder / "a.yaml", folder / "b.yaml"]

@@ -8,22 +8,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sim.bounds import Inconclusive
 from sim.diagnose.explain.mechanisms import MECHANISMS, deciding_rules
 from sim.diagnose.explain.signature import Signature, first_signatures, signature_of
-from sim.diagnose.shrink.smallest import smallest_example
 from sim.errors import BadInput
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.shipped import PREFIX, shipped_folder
 from sim.protocol.rules import Rules
-from sim.simulate.run import Run, conclusive, run_of
+from sim.simulate.run import conclusive, run_of
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.format import Story
 from sim.study.suite.scenario_files import content_at, format_of, scenario_files
@@ -162,95 +161,6 @@ def _entries(content: Story | Scenario, path: Path) -> Iterator[_Entry]:
         yield _Entry(found, values, deciding, rank, shown)
 
 
-TRIES: Final = 800
-"""Largest number of runs for one witness; a count, so that all machines find the same one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """The smallest known story or scenario that fails for a cause.
-
-    Attributes:
-        kind: `story`, or `scenario` for a failure that no story can show.
-        file: Path of the file; a relative one starts at the working folder.
-        text: Content of the file.
-        invariant: The violated invariant.
-        sentence: The violation in words.
-        steps: Number of steps of the story; None for a scenario.
-        events: Number of events up to the violation.
-        run_id: Number of the run that was shrunk.
-        run_events: Number of events of that run.
-        tries: Number of runs that shrinking took.
-        complete: True when shrinking finished; False when it used up its tries.
-    """
-
-    kind: Literal["story", "scenario"]
-    file: Path
-    text: str
-    invariant: str
-    sentence: str
-    steps: int | None
-    events: int
-    run_id: int
-    run_events: int
-    tries: int
-    complete: bool
-
-    @property
-    def size(self) -> str:
-        """The size in words, as `9 steps, 23 events`."""
-        steps = "" if self.steps is None else f"{counted(self.steps, 'step')}, "
-        return f"{steps}{counted(self.events, 'event')}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the witness for JSON, without the text, which is in the file."""
-        return {
-            name: self.file.as_posix() if name == "file" else value
-            for name, value in asdict(self).items()
-            if name != "text"
-        }
-
-
-def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | None:
-    """Shrinks a run of a sweep to a witness, without writing it.
-
-    Args:
-        out: Folder of the sweep.
-        run_id: Number of a run that fails for the cause first.
-        cause: Family and mechanism.
-        file: Path of the file that the witness will have.
-
-    Returns:
-        The witness; None when the run does not fail for this cause with this version.
-    """
-    try:
-        source = f"run {run_id} of {out.name}"
-        found = smallest_example(scenario_of_run(out, run_id), tries=TRIES, source=source)
-    except BadInput:
-        return None
-    if found.signature.cause != cause:
-        return None
-    same = ("kind", "text", "invariant", "sentence", "steps", "events", "tries", "complete")
-    values: dict[str, Any] = {name: getattr(found, name) for name in same}
-    return Witness(file=file, run_id=run_id, run_events=found.events_before, **values)
-
-
-def played(witness: Witness) -> Run:
-    """Runs a witness from its file, and drops violations before that of the witness.
-
-    Raises:
-        BadInput: The file cannot be read, or the run no longer violates the invariant.
-    """
-    try:
-        run = conclusive(run_of(content_at(witness.file)))
-    except Inconclusive as error:
-        raise BadInput(f"{witness.file}: {error}") from None
-    for place, violation in enumerate(run.violations):
-        if violation.invariant == witness.invariant:
-            return replace(run, violations=run.violations[place:])
-    raise BadInput(f"{witness.file}: does not violate {witness.invariant} any more")
-
-
 @dataclass(frozen=True, slots=True)
 class Share:
     """Share of the runs under one rule set in one environment that fail for a cause.
@@ -306,7 +216,6 @@ class Cause:
         shares: Its shares in each environment under each rule set, in the order of the plan.
         example: One of its runs.
         story: The story of the track record with the same cause; None where none has it.
-        witness: The smallest known failure; None before one was made, or where none was found.
     """
 
     text: str
@@ -315,13 +224,10 @@ class Cause:
     shares: tuple[Share, ...]
     example: Example
     story: KnownCase | None
-    witness: Witness | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Returns the cause for JSON; `story` is null where no story shows it."""
-        fields = asdict(self)
-        for name, found in (("story", self.story), ("witness", self.witness)):
-            fields[name] = None if found is None else found.as_json()
+        fields = asdict(self) | {"story": None if self.story is None else self.story.as_json()}
         return {"cause": fields.pop("text"), **fields}
 
 
