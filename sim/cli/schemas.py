@@ -44,7 +44,7 @@ from sim.simulate.story.ops import OPS
 from sim.simulate.story.steps import COMMON, DOES, NOTHING
 from sim.study.explore.plan import SearchPlan as PlanOfSearch
 from sim.study.sweep.plan import Plan
-from sim.study.sweep.plan_matrix import EXCLUDE, LABEL, MATRIX
+from sim.study.sweep.plan_matrix import LABEL, MATRIX
 
 _TYPES = {str: "string", int: "integer", bool: "boolean"}
 
@@ -375,7 +375,7 @@ def _with_matrix(schema: Schema, title: str) -> Schema:
     fields["rules"] = _RULES
     fields["rule_sets"] |= {"items": _RULES}
     fields |= _matrix_fields(rules)
-    needed = {EXCLUDE: [MATRIX], LABEL: [MATRIX]}
+    needed = {LABEL: [MATRIX]}
     return {"$schema": DRAFT, "title": title, **schema, "dependentRequired": needed}
 
 
@@ -396,11 +396,6 @@ def _matrix_fields(rules: Schema) -> dict[str, Schema]:
             strict(factors) | {"minProperties": 1},
             "Rules with their values: every combination, the first rule changing fastest.",
         ),
-        EXCLUDE: {
-            "type": "array",
-            "description": "Combinations that are left out: those that have all these values.",
-            "items": {"allOf": [_RULES, {"minProperties": 1}]},
-        },
         LABEL: {
             "type": "string",
             "description": "The label of each combination: `{strategy}: {fix}`.",

@@ -99,7 +99,6 @@ def test_every_shipped_file_is_chosen_and_accepted_by_its_format() -> None:
         (PLAN | {"matrix": {"fix": []}}, "matrix.fix"),
         (PLAN | {"matrix": {"fixes": ["none"]}}, "fixes"),
         (PLAN | {"matrix": {}}, "matrix"),
-        (PLAN | {"exclude": [{"fix": "none"}]}, "matrix"),
         (PLAN | {"environments": {"plain": {"mix": "storm"}}}, "mix"),
         ({name: value for name, value in PLAN.items() if name != "rule_sets"}, "rule_sets"),
         (LOG | {"segments": []}, "segments"),

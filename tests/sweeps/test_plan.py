@@ -132,18 +132,6 @@ def test_each_rule_set_meets_the_whole_matrix(tmp_path: Path) -> None:
     ]
 
 
-def test_combinations_can_be_excluded(tmp_path: Path) -> None:
-    found = loaded(
-        tmp_path,
-        "matrix: {fix: [none, leo_retention, empty_batch], strategy: [offset, header]}",
-        "exclude: [{strategy: offset, fix: leo_retention}, {fix: empty_batch}]",
-        'label: "{strategy}/{fix}"',
-    )
-
-    assert found.labels == ["offset/none", "header/none", "header/leo_retention"]
-    assert len(found.rule_sets) == 3
-
-
 def test_what_a_folder_says_of_a_plan_is_written_out(tmp_path: Path) -> None:
     matrix = loaded(tmp_path, "matrix: {fix: [none, empty_batch]}", 'label: "with {fix}"')
     written = loaded(
@@ -171,7 +159,6 @@ rules: {preset: kafka-4, map_rang: full}
 matrix:
   fix: [none, leo_retension]
   stratgy: [header, offset]
-exclude: [{strategy: offset, fixx: leo_retention}]
 label: "{strateg}: {fix}"
 environments: {plain: {}, hunted: {tail_huntz: 0.5}}
 """
@@ -198,9 +185,8 @@ def test_a_plan_is_told_all_its_mistakes_at_once_and_what_each_was_meant_to_be(
         "7: rules.map_rang: unknown rule (did you mean 'map_range'?)",
         "9: matrix.fix[1]: unknown value 'leo_retension' (did you mean 'leo_retention'?)",
         "10: matrix.stratgy: unknown rule (did you mean 'strategy'?)",
-        "11: exclude[0].fixx: unknown swept rule (did you mean 'fix'?)",
-        "12: label: {strateg}: no swept rule (did you mean 'strategy'?)",
-        "13: environments.hunted.tail_huntz: unknown field (did you mean 'tail_hunts'?)",
+        "11: label: {strateg}: no swept rule (did you mean 'strategy'?)",
+        "12: environments.hunted.tail_huntz: unknown field (did you mean 'tail_hunts'?)",
     ]
 
 
@@ -245,10 +231,6 @@ MANY = [
         ([NONE, "rule_sets: [{}, {fix: none}]"], 9, "rule_sets[1].fix: a rule of the matrix, too"),
         ([NONE, "rule_sets: []"], 9, "rule_sets: empty"),
         ([NONE, "rule_sets: [{strategy: x}]"], 9, "rule_sets[0].strategy: "),
-        ([NONE, "exclude: [{}]"], 9, "exclude[0]: no rule in it"),
-        ([NONE, "exclude: [{fix: none}]"], 9, "exclude: no rule set is left"),
-        ([NONE, "exclude: [{fix: gap_fetch}]"], 9, "excludes nothing"),
-        ([NONE, "exclude: [{flush: none}]"], 9, "unknown swept rule"),
         ([NONE, "label: '{fi}'"], 9, "{fi}: no swept rule (did you mean 'fix'?); allowed: fix"),
         ([NONE, "label: '{fix'"], 9, "label: "),
         ([NONE, "label: a", "labels: [a]"], 9, "labels is given, too"),

@@ -38,7 +38,6 @@ from sim.files.document import (
     check_format,
     listed,
     shown,
-    unknown_field,
 )
 from sim.files.formats import EXPLORE_FORMAT, LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.limits import RULE_SETS
@@ -110,7 +109,7 @@ def changed(generate: Mix, changes: Mapping[str, Any]) -> Mix:
     return Mix.model_validate(fields)
 
 
-MATRIX, EXCLUDE, LABEL = "matrix", "exclude", "label"
+MATRIX, LABEL = "matrix", "label"
 M = TypeVar("M", bound=BaseModel)
 _FORMATS = (PLAN_FORMAT, EXPLORE_FORMAT, STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
 
@@ -175,17 +174,16 @@ def expanded(document: Document, wrong: Complaints) -> tuple[Document, list[str]
     """Writes out the matrix of a plan; returns the plan and its fields with mistakes.
 
     Reported to `wrong`: an unknown rule or value, a rule without values or with one twice, a
-    rule that `rule_sets` gives as well, an exclusion that excludes nothing, nothing left, too many
-    rule sets, or a label that names no swept rule. Then there are no rule sets in the plan.
+    rule that `rule_sets` gives as well, too many rule sets, or a label that names no swept rule.
+    Then there are no rule sets in the plan.
     """
     data, top = document.data, document.top
     if not isinstance(data, dict):
         return document, []
-    rest = {name: value for name, value in data.items() if name not in (MATRIX, EXCLUDE, LABEL)}
+    rest = {name: value for name, value in data.items() if name not in (MATRIX, LABEL)}
     if MATRIX not in data:
-        for name in (EXCLUDE, LABEL):
-            if name in data:
-                wrong.add(top.at(name).problem("only with matrix"))
+        if LABEL in data:
+            wrong.add(top.at(LABEL).problem("only with matrix"))
         return Document(document.name, rest, document.line_of), []
     before = len(wrong.lines)
     if LABEL in data and "labels" in data:
@@ -194,11 +192,10 @@ def expanded(document: Document, wrong: Complaints) -> tuple[Document, list[str]
         _load_plugins(data, top)
     matrix, entries = _factors(data, top, wrong), _entries(data, top, wrong)
     swept = _swept(data[MATRIX], *entries)
-    unwanted = _exclusions(data, top, swept, wrong)
     label = _label(data, top, swept, wrong)
     if len(wrong.lines) == before:
         with wrong:
-            rest["rule_sets"] = _without(_met(matrix, entries, top), unwanted, top)
+            rest["rule_sets"] = _met(matrix, entries, top)
             if label is not None:
                 rest["labels"] = _labels(rest["rule_sets"], data.get("rules"), label, swept)
     unread = ["rule_sets", "labels", "compare"] if len(wrong.lines) > before else []
@@ -285,41 +282,6 @@ def _cells(matrix: Mapping[str, list[RuleValue]]) -> Iterator[Values]:
     names = list(matrix)
     for values in product(*(matrix[name] for name in reversed(names))):
         yield dict(zip(names, reversed(values), strict=True))
-
-
-def _exclusions(
-    data: Mapping[str, Any], top: Place, swept: list[str], wrong: Complaints
-) -> list[Values]:
-    """The exclusions, in the order of the plan."""
-    at, found = top.at(EXCLUDE), []
-    with wrong:
-        for index, given in enumerate(as_list(data.get(EXCLUDE, []), at)):
-            with wrong:
-                found.append(as_object(given, at.at(index)))
-                if not given:
-                    at.at(index).fail("no rule in it; it would exclude everything")
-                for name in given:
-                    if name not in swept:
-                        text = unknown_field(name, swept, what="swept rule")
-                        wrong.add(at.at(index).at(name).problem(text))
-    return found
-
-
-def _without(rule_sets: list[Values], exclusions: list[Values], top: Place) -> list[Values]:
-    """The rule sets that no exclusion is about."""
-    at = top.at(EXCLUDE)
-    kept = rule_sets
-    for index, unwanted in enumerate(exclusions):
-        if not any(_has(one, unwanted) for one in rule_sets):
-            at.at(index).fail("excludes nothing: no rule set has these values")
-        kept = [one for one in kept if not _has(one, unwanted)]
-    if not kept:
-        at.fail("no rule set is left")
-    return kept
-
-
-def _has(rule_set: Values, values: Mapping[str, Any]) -> bool:
-    return all(name in rule_set and rule_set[name] == value for name, value in values.items())
 
 
 def _label(data: Mapping[str, Any], top: Place, swept: list[str], wrong: Complaints) -> str | None:
