@@ -95,7 +95,6 @@ from sim.study.sweep.work import Work
 from tests.sweeps.fakes import plan, quick
 from sim.study.sweep.plan import number_runs
 work = Work(number_runs(plan(), count=2), quick)
-work.get_ready()
 work.write(range(2), Path(sys.argv[1]))
 """
 

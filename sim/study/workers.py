@@ -116,15 +116,10 @@ class Lifeline:
 
 
 @contextmanager
-def pool_of(
-    size: int, get_ready: Callable[[], object] | None = None
-) -> Iterator[ProcessPoolExecutor]:
-    """A pool of workers that end with the block, at once if an exception ends it.
-
-    Each calls `get_ready` before its first task.
-    """
+def pool_of(size: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool of workers that end with the block, at once if an exception ends it."""
     lifeline = Lifeline()
-    pool = ProcessPoolExecutor(size, worker_context(), _start, (lifeline.end, get_ready))
+    pool = ProcessPoolExecutor(size, worker_context(), follow_the_parent, (lifeline.end,))
     try:
         yield pool
     except BaseException:
@@ -133,12 +128,6 @@ def pool_of(
     finally:
         pool.shutdown(cancel_futures=True)
         lifeline.cut()
-
-
-def _start(lifeline: Connection, get_ready: Callable[[], object] | None) -> None:
-    follow_the_parent(lifeline)
-    if get_ready is not None:
-        get_ready()
 
 
 def follow_the_parent(lifeline: Connection) -> None:

@@ -40,7 +40,6 @@ def _sweep(count: int, engine: EngineName, out: Path) -> dict[str, Any]:
         "runs": result.runs,
         "cores": result.cores,
         "seconds": round(seconds, 1),
-        "seconds_before_the_first_run": round(result.seconds.start, 1),
         "runs_per_second": round(result.rate, 1),
         "single_process_runs_per_second": round(single, 1),
         "rate_over_cores_times_single_process": round(result.rate / (result.cores * single), 3),

@@ -113,9 +113,6 @@ class HereEngine(ProcessEngine):
 
     cores = 1
 
-    def warm_up(self) -> None:
-        pass
-
     def simulate(self, blocks: Sequence[Sequence[int]]) -> Generator[int]:
         done = 0
         for cases in blocks:

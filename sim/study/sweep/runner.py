@@ -112,16 +112,6 @@ SILENT = Silent()
 
 
 @dataclass(frozen=True, slots=True)
-class Seconds:
-    """Real time of the parts of a sweep, in seconds."""
-
-    start: float
-    """Time to start the workers, or Spark."""
-    simulate: float
-    """Time from the first block to the last file."""
-
-
-@dataclass(frozen=True, slots=True)
 class SweepResult:
     """The result of a finished sweep."""
 
@@ -130,7 +120,8 @@ class SweepResult:
     cores: int
     runs_before: int
     """Number of runs that an interrupted sweep had finished (`resume`)."""
-    seconds: Seconds
+    seconds: float
+    """Real time from the start of the engine to the last file."""
     sweep: Sweep
     """The sweep that was run."""
     statistics: list[dict[str, Any]]
@@ -157,8 +148,8 @@ class SweepResult:
 
     @property
     def rate(self) -> float:
-        """Runs per second while simulating, all cores together."""
-        return (self.runs - self.runs_before) / max(self.seconds.simulate, 1e-6)
+        """Runs per second, all cores together."""
+        return (self.runs - self.runs_before) / max(self.seconds, 1e-6)
 
 
 def run_sweep(
@@ -233,17 +224,14 @@ def _complete(
 ) -> SweepResult:
     """Simulates what a table lacks, and asks the whole table for its statistics."""
     missing = mended(engine.out, teller.tell).missing
-    if missing:
-        engine.warm_up()
-    ready = time.perf_counter()
     before = _simulate(engine, missing, teller, blocks=blocks)
-    simulated = time.perf_counter()
+    seconds = time.perf_counter() - started
     return SweepResult(
         out=engine.out,
         engine=name,
         cores=engine.cores,
         runs_before=before,
-        seconds=Seconds(ready - started, simulated - ready),
+        seconds=seconds,
         sweep=engine.work.sweep,
         statistics=_statistics(engine),
     )
@@ -321,7 +309,7 @@ def _engine(
 ) -> ProcessEngine | SparkEngine:
     """Starts an engine by its name; its processes end with `stack`."""
     if name == "process":
-        return ProcessEngine(work, out, stack)
+        return ProcessEngine(work, out)
     check_extra("sweeps on Spark need", "sweep", "pyspark")
     from sim.study.sweep.spark import (
         SparkEngine,

@@ -120,9 +120,6 @@ class SparkEngine:
         self.work, self.out, self._session = work, out, session
         self.cores = int(session.sparkContext.defaultParallelism)
 
-    def warm_up(self) -> None:
-        """Does nothing: Spark starts Python with the first task."""
-
     def simulate(self, blocks: Sequence[Sequence[int]]) -> Generator[int]:
         """Simulates blocks as `ProcessEngine` does; yields after each wave."""
         done, size = 0, BLOCKS_PER_CORE * self.cores

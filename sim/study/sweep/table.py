@@ -119,16 +119,10 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
     """
     import pandas as pd  # here alone: replaying a run needs no data frame
 
-    gaps = {
-        column
-        for column, values in zip(table.column_names, table.columns, strict=True)
-        if pa.types.is_integer(values.type) and values.null_count
-    }
-    frame = table.drop_columns(sorted(gaps)).to_pandas()
-    for column in gaps:
-        frame[column] = pd.array(table.column(column).to_pylist(), dtype="Int64")
-    ordered: pd.DataFrame = frame[table.column_names]
-    return ordered
+    nullable = {pa.int64(): pd.Int64Dtype()}
+    frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
+    whole = [name for name in frame if frame[name].dtype == "Int64" and frame[name].notna().all()]
+    return frame.astype(dict.fromkeys(whole, "int64"))
 
 
 def state_of(out: Path, *, thorough: bool = False) -> TableState:
@@ -282,14 +276,13 @@ def find_run(out: Path, run_id: int) -> dict[str, Any]:
 
     Raises BadInput when there is no such run, it has not been run yet, or the table is damaged.
     """
-    case_id, _ = read_sweep(out).place_of(run_id)
     table = open_table(out)
-    own = tuple(one for one in table.blocks if case_id in one.cases)
-    if not own:
-        raise BadInput(f"{out}: run {run_id} was not run yet; --resume of the sweep runs it")
+    table.sweep.place_of(run_id)
     found = f"SELECT * EXCLUDE ({VIOLATIONS}) FROM runs WHERE run_id = {run_id}"  # noqa: S608
-    (row,) = replace(table, blocks=own).rows(found)
-    return row
+    rows = table.rows(found) if table.blocks else []
+    if not rows:
+        raise BadInput(f"{out}: run {run_id} was not run yet; --resume of the sweep runs it")
+    return rows[0]
 
 
 def scenario_of_run(out: Path | str, run_id: int) -> Scenario:

@@ -82,11 +82,6 @@ class Work:
     plugins: Plugins = NO_PLUGINS
     """Plugins that workers import first, so that they know the same rules."""
 
-    def get_ready(self) -> None:
-        """Imports plugins, and the modules that Arrow needs for a row, before the first block."""
-        load_in_worker(self.plugins)
-        pa.RecordBatch.from_pylist([], schema=runs_schema(self.sweep))
-
     def batches(self, cases: Iterable[int]) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a block in small batches, which bound the memory of a worker."""
         load_in_worker(self.plugins)
