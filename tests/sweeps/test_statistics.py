@@ -64,12 +64,20 @@ def entry(rows: list[Row], about: Collection[str]) -> dict[str, Any]:
             if seen["first_run"] is None:
                 seen["first_run"] = row["run_id"]
     ended = [row for row in rows if row["digest"]]
+    failing = [row for row in rows if row["violations"]]
+    failing.sort(key=lambda row: (row["first_violation_ms"], row["events"], row["run_id"]))
+    columns = ("first_violation_ms", "events", "run_id", "case_id", "seed", "first_invariant")
     return {
         "runs": len(rows),
         "counts": counts,
         "ended": len(ended),
         "targeted": sum(row["hunted"] for row in rows),
         "totals": {name: sum(row[name] or 0 for row in rows) for name in COUNTERS},
+        "shortest": [
+            {name: row[name] for name in (*columns, "violation_count")}
+            | {"sentence": row["violations"][0]["sentence"]}
+            for row in failing[:3]
+        ],
     }
 
 

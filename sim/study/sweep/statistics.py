@@ -34,6 +34,18 @@ MEASURES: Final = ("verdict", "reason", "error", "reached", "invariant", "family
 """Measures by which runs are counted."""
 NAMES_PER_MEASURE_MAX: Final = 100
 """The most frequent names kept per rule set and measure: error texts can differ in every run."""
+SHORTEST: Final = 3
+"""Number of violating runs kept per rule set and environment: those that fail earliest."""
+SHORTEST_COLUMNS: Final = (
+    "first_violation_ms",
+    "events",
+    "run_id",
+    "case_id",
+    "seed",
+    "first_invariant",
+    "violation_count",
+    "sentence",
+)
 MEMORY: Final = "160MB"
 """Of DuckDB; what takes more goes through temporary files."""
 
@@ -110,6 +122,18 @@ QUESTIONS: Final = {
             {_costs()}
         FROM numbered AS a JOIN numbered AS b ON a.case_id = b.case_id AND a.number < b.number
         GROUP BY a.place, a.number, b.number""",
+    "shortest": f"""
+        SELECT place, number, {", ".join(SHORTEST_COLUMNS)}
+        FROM (
+            SELECT *, row_number() OVER (
+                PARTITION BY place, number ORDER BY first_violation_ms, events, run_id) AS rank
+            FROM (
+                SELECT *, v.sentence AS sentence, v.position AS position
+                FROM (SELECT *, explode(violations) AS v FROM numbered) AS each
+            ) AS named
+            WHERE position = 0
+        ) AS ranked
+        WHERE rank <= {SHORTEST} ORDER BY first_violation_ms, events, run_id""",
 }
 """Each answer begins with the number of the environment."""
 BRIEF: Final = ("verdicts", "sums")
@@ -147,8 +171,8 @@ def statistics_of(
     """Asks for the statistics of a sweep: those of each of its environments.
 
     An entry of `rule_sets` has the number of `runs`, of those that `ended` and of those with
-    `targeted` faults, `totals` of counters, and `counts` by measure and name: how many runs, and
-    the first one. A pair of rule sets is compared on the same cases; a difference is right - left.
+    `targeted` faults, `totals` of counters, the `shortest` violating runs, and `counts` by measure
+    and name: how many runs, and the first one. A pair of rule sets is compared on the same cases; a difference is right - left.
 
     Args:
         plan: The content of `plan.json`.
@@ -196,6 +220,11 @@ def _environment(labels: Sequence[str], answers: Mapping[str, Rows]) -> dict[str
                 "targeted": targeted,
                 "totals": dict(zip(COUNTERS, totals, strict=True)),
                 "counts": counts,
+                "shortest": [
+                    dict(zip(SHORTEST_COLUMNS, run, strict=True))
+                    for number, *run in answers["shortest"]
+                    if number == index
+                ],
             }
         )
     for number, measure, name, count, first in [*answers["verdicts"], *answers["seen"]]:
