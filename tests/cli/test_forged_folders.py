@@ -73,8 +73,8 @@ FORGED: dict[str, dict[str, Forge]] = {
     "plan.json": {
         "cut off": cut_off,
         "another format": edited("format", to="replog-sweep-output/9"),
-        "runs of others": edited("runs", to=13),
-        "a rule set without rules": edited("rule_sets", 0, to={"index": 0}),
+        "a count in words": edited("count", to="many"),
+        "no plan": edited("plan", to=[]),
     },
     "the plan in plan.json": {
         "a rule that there is not": edited("plan", "rules", to={"no_such_rule": 1}),

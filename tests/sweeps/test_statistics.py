@@ -11,7 +11,7 @@ import pytest
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.check.families import READERS
-from sim.study.sweep.folder import plan_content
+from sim.study.sweep.folder import read_sweep
 from sim.study.sweep.runner import run_sweep
 from sim.study.sweep.statistics import JUDGED, MEASURES, VERDICTS, on_duckdb, statistics_of
 from sim.study.sweep.table import open_table
@@ -95,12 +95,12 @@ def pair(one: list[Row], other: list[Row]) -> dict[str, Any]:
 
 
 def by_loop(out: Path) -> list[dict[str, Any]]:
-    content = plan_content(out)
+    sweep = read_sweep(out)
     rows = [row for path in out.glob("runs/*") for row in pq.read_table(path).to_pylist()]
     rows.sort(key=lambda row: row["run_id"])
-    about, labels = content["plan"]["about"], [one["label"] for one in content["rule_sets"]]
+    about, labels = sweep.plan.about, [one.label for one in sweep.rule_sets]
     found = []
-    for name in (one["name"] for one in content["environments"]):
+    for name in (one.name for one in sweep.environments):
         own = [row for row in rows if row["environment"] == name]
         of = [[row for row in own if row["rule_set"] == label] for label in labels]
         entries = [
@@ -117,7 +117,7 @@ def by_loop(out: Path) -> list[dict[str, Any]]:
 
 def by_duckdb(out: Path) -> list[dict[str, Any]]:
     with on_duckdb(open_table(out).files) as ask:
-        return statistics_of(plan_content(out), ask)
+        return statistics_of(read_sweep(out), ask)
 
 
 INTERPRETED = {
@@ -154,4 +154,4 @@ def test_spark_counts_as_a_loop_does(tmp_path: Path, seed: int, asking: Any) -> 
     def ask(text: str) -> Any:
         return [tuple(row) for row in asking.sql(text).collect()]
 
-    assert statistics_of(plan_content(out), ask) == by_loop(out)
+    assert statistics_of(read_sweep(out), ask) == by_loop(out)

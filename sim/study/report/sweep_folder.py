@@ -10,7 +10,7 @@ from sim.errors import BadInput
 from sim.files.foreign import command_line, quoted
 from sim.plugins import as_options
 from sim.study.report.hazards import NO_HAZARDS, Hazards, hazards_met
-from sim.study.sweep.folder import clear_errors, plan_content
+from sim.study.sweep.folder import clear_errors, describe, plan_file_in
 from sim.study.sweep.statistics import on_duckdb, statistics_of
 from sim.study.sweep.table import open_table
 
@@ -76,9 +76,12 @@ def read_folder(out: Path) -> SweepFolder:
             "--resume` finishes it"
         )
     with clear_errors(out):
-        plan = plan_content(out)
+        made = plan_file_in(out)
     with on_duckdb(table.files) as ask:
-        found, hazards = statistics_of(plan, ask), hazards_met(ask)
+        found, hazards = statistics_of(table.sweep, ask), hazards_met(ask)
+    plan = describe(table.sweep, plan_file=made.plan_file) | {
+        name: getattr(made, name) for name in ("package_version", "revision", "plugins")
+    }
     return SweepFolder(out, _without_folders(out.as_posix()), plan, found, hazards)
 
 

@@ -16,17 +16,16 @@ import shlex
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 from pydantic import ValidationError
 
 from sim.errors import BadInput
-from sim.files.atomic import replace_text
 from sim.files.foreign import json_text, readable
 from sim.files.reading import read_bytes
 from sim.plugins import in_use, require_plugins
@@ -108,45 +107,17 @@ def putting(path: Path) -> Iterator[BinaryIO]:
 FOLDER_FORMAT = "replog-sweep-output/5"
 
 
-class _RuleSetFile(Struct):
-    label: str
-    swept: dict[str, str | int | bool]
-    rules: dict[str, Any]
+class PlanFile(Struct):
+    """The content of `plan.json`, as far as it does not follow from the plan."""
 
-
-class _PlanFile(Struct):
     package_version: str
     count: int
     seed: int
-    runs: int
-    environments: Annotated[list[dict[str, Any]], Meta(min_length=1)]
-    rule_sets: Annotated[list[_RuleSetFile], Meta(min_length=1)]
     plan: dict[str, Any]
-
-
-def plan_document(name: str, content: bytes) -> dict[str, Any]:
-    """Parses the content of `plan.json`, which messages call `name`.
-
-    Raises:
-        BadInput: It is no `plan.json` of this format, or contradicts itself.
-    """
-    try:
-        document: dict[str, Any] = msgspec.json.decode(content, type=dict[str, Any])
-        if document.get("format") != FOLDER_FORMAT:
-            reads = f"this version of Replog reads {FOLDER_FORMAT!r}"
-            raise BadInput(f"{name}: format {document.get('format')!r:.80}; {reads}")
-        found = msgspec.convert(document, _PlanFile)
-    except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$")
-        place = where.strip("`.") or "the whole of it"
-        raise BadInput(f"{name}: {place:.120}: {what[0].lower()}{what[1:]}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{name}: is not JSON: {error}") from None
-    runs = found.count * len(found.rule_sets)
-    if found.runs != runs:
-        wrong = f"runs {found.runs}, but {found.count} cases under all rule sets are {runs}"
-        raise BadInput(f"{name}: {wrong}")
-    return document
+    revision: str | None = None
+    plan_file: str | None = None
+    plugins: list[str] = []
+    rule_sets: list[Any] = []
 
 
 PLAN_FILE: Final = "plan.json"
@@ -193,12 +164,23 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
     }
 
 
-def plan_content(out: Path) -> dict[str, Any]:
-    """Reads `plan.json`. Raises BadInput when it is missing or no plan."""
+def plan_file_in(out: Path) -> PlanFile:
+    """Reads `plan.json`. Raises BadInput when it is missing or no plan of this format."""
     path = out / PLAN_FILE
     if not path.exists():
         raise BadInput(f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out)")
-    return plan_document(str(path), read_bytes(path, limit=DOCUMENT_BYTES_MAX))
+    try:
+        content = read_bytes(path, limit=DOCUMENT_BYTES_MAX)
+        document: dict[str, Any] = msgspec.json.decode(content, type=dict[str, Any])
+        if document.get("format") != FOLDER_FORMAT:
+            reads = f"this version of Replog reads {FOLDER_FORMAT!r}"
+            raise BadInput(f"{path}: format {document.get('format')!r:.80}; {reads}")
+        return msgspec.convert(document, PlanFile)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{path}: {error!s:.200}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        hint = f"without it --resume of the sweep writes it anew, for the files in {RUNS}"
+        raise BadInput(f"{path}: is not JSON: {error}; {hint}") from None
 
 
 def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
@@ -220,9 +202,7 @@ def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
                 "a sweep is written into a new or empty folder"
             )
         return
-    if resume and is_damaged(out):
-        return
-    found = differences(plan_content(out), describe(sweep), may_grow=resume)
+    found = differences(plan_file_in(out), sweep, may_grow=resume)
     if found:
         raise BadInput(f"{out}: holds another sweep ({'; '.join(found)}); name another folder")
     if not resume and RUNS in names:
@@ -237,53 +217,38 @@ def drawn_there(
     None where those of the plan count: without a sweep in the folder, and where the plan has
     changed since.
     """
-    if not (out / PLAN_FILE).exists() or is_damaged(out):
+    if not (out / PLAN_FILE).exists():
         return count, seed
-    there = plan_content(out)
-    if count is None and there["plan"].get("count") == plan.count:
-        count = there["count"]
-    if seed is None and there["plan"].get("seed") == plan.seed:
-        seed = there["seed"]
+    there = plan_file_in(out)
+    if count is None and there.plan.get("count") == plan.count:
+        count = there.count
+    if seed is None and there.plan.get("seed") == plan.seed:
+        seed = there.seed
     return count, seed
 
 
-def is_damaged(out: Path) -> bool:
-    """True when `plan.json` is not the JSON of a plan."""
-    try:
-        json.loads((out / PLAN_FILE).read_bytes())["rule_sets"]
-    except (KeyError, TypeError, ValueError):
-        return True
-    return False
-
-
-def differences(
-    there: dict[str, Any], here: dict[str, Any], *, may_grow: bool = False
-) -> list[str]:
-    """Lists the differences of two `plan.json`, but for titles and file names.
+def differences(there: PlanFile, here: Sweep, *, may_grow: bool = False) -> list[str]:
+    """Lists the differences of a `plan.json` from a sweep, but for titles and file names.
 
     With `may_grow`, fewer cases there are no difference.
     """
-    names = ["format", "seed"]
-    names += [] if may_grow and there["count"] < here["count"] else ["count"]
-    found = [_difference(name, there, here) for name in names]
-    made = Made(there["package_version"], there.get("revision"))
-    if not made.same_as(made_by()):
-        found.append(f"made by {made} there, {made_by()} here")
-    plan_there, plan_here = there["plan"], json.loads(json.dumps(here["plan"]))
-    # Count and seed were compared as used.
-    words = {"title", "source", "count", "seed"}
-    fields = sorted((plan_there.keys() | plan_here.keys()) - words)
-    found += [_difference(name, plan_there, plan_here) for name in fields]
-    same_rules = there.get("rule_sets") == json.loads(json.dumps(here["rule_sets"]))
-    if not any(found) and not same_rules:
+    made = Made(there.package_version, there.revision)
+    found = [] if made.same_as(made_by()) else [f"made by {made} there, {made_by()} here"]
+    described = json.loads(json.dumps(describe(here)))
+    compared: dict[str, tuple[Any, Any]] = {"seed": (there.seed, here.seed)}
+    if not may_grow or there.count > here.count:
+        compared["count"] = there.count, here.count
+    words = {"title", "source", "count", "seed"}  # the last two are compared as used
+    for name in sorted((there.plan.keys() | described["plan"].keys()) - words):
+        compared[name] = there.plan.get(name), described["plan"].get(name)
+    found += [
+        f"{name} {_short(one)} there, {_short(other)} here"
+        for name, (one, other) in compared.items()
+        if one != other
+    ]
+    if not found and there.rule_sets != described["rule_sets"]:
         return ["the plan's rules mean something else there"]
-    return [one for one in found if one is not None]
-
-
-def _difference(name: str, there: dict[str, Any], here: dict[str, Any]) -> str | None:
-    if there.get(name) == here.get(name):
-        return None
-    return f"{name} {_short(there.get(name))} there, {_short(here.get(name))} here"
+    return found
 
 
 def _short(value: object) -> str:
@@ -291,37 +256,16 @@ def _short(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def write_plan(
-    out: Path,
-    sweep: Sweep,
-    *,
-    plan_file: str | None = None,
-    tell: Callable[[str], None] = lambda _line: None,
-) -> None:
-    """Writes `plan.json` unless it has the same content, after `check_folder`.
-
-    `tell` gets a line when it is damaged.
-    """
+def write_plan(out: Path, sweep: Sweep, *, plan_file: str | None = None) -> None:
+    """Writes `plan.json` unless it has the same content, after `check_folder`."""
     if (out / PLAN_FILE).exists():
-        if is_damaged(out):
-            tell(f"{out}/{PLAN_FILE}: is damaged; it is written again")
-        else:
-            before = plan_content(out)
-            if before["count"] == sweep.count:
-                return
-            plan_file = plan_file or before.get("plan_file")
+        before = plan_file_in(out)
+        if before.count == sweep.count:
+            return
+        plan_file = plan_file or before.plan_file
     with putting(out / PLAN_FILE) as file:
-        file.write(as_json(describe(sweep, plan_file=plan_file)).encode())
-
-
-def as_json(value: object) -> str:
-    """Formats a value as indented JSON."""
-    return json_text(value, indent=2) + "\n"
-
-
-def write_json(path: Path, value: object) -> None:
-    """Writes a value as indented JSON, atomically."""
-    replace_text(path, as_json(value))
+        text = json_text(describe(sweep, plan_file=plan_file), indent=2)
+        file.write(f"{text}\n".encode())
 
 
 @contextmanager
@@ -339,14 +283,14 @@ def clear_errors(out: Path) -> Iterator[None]:
 
 def read_sweep(out: Path) -> Sweep:
     """Reads the sweep of a folder. Raises BadInput without one, and for one of another version."""
-    content = plan_content(out)
+    content = plan_file_in(out)
     try:
-        require_plugins(content.get("plugins", ()))
+        require_plugins(content.plugins)
     except BadInput as error:
         raise BadInput(f"{out}: made with a plugin: {error}") from None
     try:
-        plan = Plan.model_validate_json(json.dumps(content["plan"]))
-        return number_runs(plan, count=content["count"], seed=content["seed"])
+        plan = Plan.model_validate_json(json.dumps(content.plan))
+        return number_runs(plan, count=content.count, seed=content.seed)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         reason = f"{'.'.join(map(str, first['loc'])):.120}: {' '.join(first['msg'].split()):.200}"

@@ -20,7 +20,6 @@ from sim.study.sweep.folder import (
     clear_errors,
     drawn_there,
     locked,
-    plan_content,
     write_plan,
 )
 from sim.study.sweep.plan import Plan, Sweep, number_runs
@@ -210,7 +209,7 @@ def run_sweep(
             teller.tell(f"simulating on processes: {why_processes}")
         work = Work(sweep, open_case, in_use())
         chosen = _engine(engine, work, out, stack, master=master, spark=spark)
-        write_plan(out, sweep, plan_file=plan_file, tell=teller.tell)
+        write_plan(out, sweep, plan_file=plan_file)
         return _complete(chosen, engine, teller, started=started, blocks=partitions)
 
 
@@ -271,7 +270,7 @@ def _statistics(engine: ProcessEngine | SparkEngine) -> list[dict[str, Any]]:
             "missing; do all machines write to the same folder?"
         )
     with engine.asking(table.files) as ask:
-        return statistics_of(plan_content(engine.out), ask, questions=BRIEF)
+        return statistics_of(engine.work.sweep, ask, questions=BRIEF)
 
 
 def _check_options(engine: str, master: str | None, partitions: int | None) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.errors import BadInput
+from sim.study.sweep.plan import Sweep
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -166,28 +167,29 @@ def on_duckdb(files: Sequence[Path]) -> Iterator[Ask]:
 
 
 def statistics_of(
-    plan: Mapping[str, Any], ask: Ask, *, questions: Collection[str] = tuple(QUESTIONS)
+    sweep: Sweep, ask: Ask, *, questions: Collection[str] = tuple(QUESTIONS)
 ) -> list[dict[str, Any]]:
     """Asks for the statistics of a sweep: those of each of its environments.
 
     An entry of `rule_sets` has the number of `runs`, of those that `ended` and of those with
     `targeted` faults, `totals` of counters, the `shortest` violating runs, and `counts` by measure
-    and name: how many runs, and the first one. A pair of rule sets is compared on the same cases; a difference is right - left.
+    and name: how many runs, and the first one. A pair of rule sets is compared on the same cases; a
+    difference is right - left.
 
     Args:
-        plan: The content of `plan.json`.
+        sweep: The sweep.
         ask: What asks the table.
         questions: Those of QUESTIONS that are asked; of the others nothing is counted.
     """
-    names = [one["name"] for one in plan["environments"]]
-    about = ["'" + name.replace("'", "''") + "'" for name in plan["plan"].get("about", ())]
+    names = [one.name for one in sweep.environments]
+    about = ["'" + name.replace("'", "''") + "'" for name in sweep.plan.about]
     for name, text in VIEWS.items():
         view = text.format(
-            turns=len(names), rule_sets=len(plan["rule_sets"]), about=", ".join(about) or "''"
+            turns=len(names), rule_sets=len(sweep.rule_sets), about=", ".join(about) or "''"
         )
         ask(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {view}")
     answers = {name: ask(text) if name in questions else [] for name, text in QUESTIONS.items()}
-    labels = [one["label"] for one in plan["rule_sets"]]
+    labels = [one.label for one in sweep.rule_sets]
     return [
         {
             "name": name,
