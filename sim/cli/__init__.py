@@ -38,7 +38,7 @@ from sim.version import __version__
 COLLECT_AFTER = 100_000
 """How many new objects set off Python's collector of cycles: a start makes thousands that stay."""
 ABOUT = "A simulated testbed for compacted, replicated logs."
-GROUPS = {"trace": "Workloads out of real changes."}
+GROUPS: dict[str, str] = {}
 """First words of commands that have two, and what these commands are about."""
 COMMANDS = {
     "run": Command("runs.run", is_one_run=True),
@@ -59,7 +59,6 @@ COMMANDS = {
     "gate": Command("sweeps.gate", has_bounds=False),
     "new": Command("new.new", has_bounds=False, has_plugins=False),
     "list": Command("listing.list_", has_bounds=False),
-    "trace replay": Command("traces.trace_replay"),
 }
 """Commands in order of the help."""
 

@@ -1,15 +1,14 @@
-"""`replog certify` and `replog trace replay`: judges traces of runs; replays real changes."""
+"""`replog certify`: judges a run by its trace."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sim.cli.arguments import GivenRules, Json, rule_values
-from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_answer, print_table, tell
+from sim.cli.arguments import Json
+from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_answer, tell
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
@@ -80,44 +79,3 @@ def _show(made: Certificate, not_judged: Iterable[str]) -> None:
     both = sum(name in made.reported for name in made.found)
     verdict = f"disagree about {', '.join(made.differing)}" if made.differing else "agree"
     print(f"{verdict}: {len(made.judged)} invariants judged, {both} violated by both")
-
-
-def trace_replay(
-    file: Path,
-    *,
-    rule: GivenRules = None,
-    as_json: Json = False,
-) -> int:
-    """Replay a trace through three replicas, once per strategy, and compare what is kept.
-
-    Args:
-        file: A trace, Parquet or CSV.
-    """
-    from dataclasses import asdict
-
-    from sim.protocol.compaction import STRATEGIES
-    from sim.protocol.rules import rules_from
-    from sim.study.trace_replay import replay_trace
-
-    values = rule_values(rule)
-    rules = rules_from({"preset": "kafka-4.0", "map_range": "full", **values}, where="--rule")
-    strategies = [rules.cleaner.strategy] if "strategy" in values else list(STRATEGIES)
-    rows = []
-    for replayed in replay_trace(file, rules=rules, strategies=strategies):
-        rows.append(replayed)
-        print(f"{replayed.strategy}: {replayed.seconds:.1f} s", file=sys.stderr)
-    status = EXIT_INCONCLUSIVE if any(row.verdict == "inconclusive" for row in rows) else 0
-    shown = [
-        {
-            "strategy": row.strategy,
-            "records in": f"{row.records_in:,}",
-            "records kept": f"{row.records_kept:,}",
-            "keys": f"{row.keys:,}",
-            "winners differing": f"{row.winners_differing:,}",
-            "tombstones left": f"{row.tombstones_left:,}",
-            "verdict": row.verdict,
-            "seconds": f"{row.seconds:.1f}",
-        }
-        for row in rows
-    ]
-    return print_answer(as_json, list(map(asdict, rows)), lambda: print_table(shown), status=status)

@@ -18,8 +18,6 @@ COMMANDS = [
     ("report",),
     ("draw",),
     ("list",),
-    ("trace",),
-    ("trace", "replay"),
 ]
 
 

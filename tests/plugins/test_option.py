@@ -11,8 +11,8 @@ __all__ = ["folder"]
 
 def test_every_command_that_may_meet_a_plugins_value_takes_plugins(folder: Path) -> None:
     commands = ["run", "suite", "matrix", "draw", "clean", "eligible", "sweep", "report"]
-    for command in (*commands, "trace replay", "list"):
-        ran = replog(folder, *command.split(), "--plugin", "nowhere")
+    for command in (*commands, "list"):
+        ran = replog(folder, command, "--plugin", "nowhere")
 
         assert (ran.status, ran.out) == (2, ""), command
         assert ran.err.startswith("replog: plugin nowhere: cannot be imported: ModuleNotFound")
@@ -47,16 +47,6 @@ def test_a_log_file_goes_by_a_plugins_strategy_and_is_reproduced_with_it(folder:
     assert "surviving_offsets is [0], expected [1]" in ran.out
     assert ran.out.endswith("reproduce: replog clean log.json --plugin=longest\n")
     assert replog(folder, "clean", "log.json").status == 2
-
-
-def test_a_trace_is_replayed_by_a_plugins_strategy(folder: Path) -> None:
-    rows = ["key,value,timestamp_ms", "a,longer,1", "a,short,2", "b,b,3"]
-    (folder / "trace.csv").write_text("\n".join(rows) + "\n")
-    ran = replog(folder, "trace", "replay", "trace.csv", "--plugin", "longest", "--json")
-
-    told = {row["strategy"]: row["winners_differing"] for row in ran.document}
-    assert {told[name] for name in ("offset", "timestamp", "header")} == {0}
-    assert told["longest"] == 1
 
 
 def test_a_plan_that_names_what_is_no_module_is_one_line(folder: Path) -> None:
