@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import sim.simulate.cluster
-from sim.cli import COMMANDS, GROUPS, listing
-from sim.cli.parser import Parser
+from sim.cli import COMMANDS, PROGRAM, listing
 from sim.diagnose.draw.shapes import Picture, Rect, Shape, Text, arrow, svg_of, text_width
 from sim.protocol.rules import RULES
 
@@ -125,10 +125,10 @@ def _commands() -> Iterator[str]:
     yield "What `replog COMMAND --help` prints. Exit status of all: 0 every expectation met,"
     yield "1 one failed, 2 bad usage or input, 3 inconclusive, 130 interrupted."
     for name, command in COMMANDS.items():
-        parser = Parser(name, command.function.__doc__ or "")
-        command.declare(parser)
-        yield from ("", f"## replog {name}", "", "```text", parser.format_help().rstrip(), "```")
-    assert set(GROUPS) <= {name.split()[0] for name in COMMANDS}
+        context = click.Context(PROGRAM, info_name="replog", max_content_width=100)
+        declared = command.declared(name)
+        text = declared.get_help(click.Context(declared, parent=context, info_name=name))
+        yield from ("", f"## replog {name}", "", "```text", text, "```")
 
 
 def _rules() -> Iterator[str]:

@@ -8,18 +8,19 @@ runs, so that `replog run` loads neither Spark nor pandas nor matplotlib.
 
 from __future__ import annotations
 
-import argparse
 import atexit
 import errno
 import gc
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import click
+
 from sim.bounds import BoundReached, Inconclusive
-from sim.cli.arguments import as_typed
 from sim.cli.output import (
     EXIT_BAD_INPUT,
     EXIT_FAILED,
@@ -29,17 +30,16 @@ from sim.cli.output import (
     shown_streams,
     write_no_more,
 )
-from sim.cli.parser import Command, Parser
-from sim.errors import BadInput, did_you_mean
+from sim.cli.parser import Command
+from sim.errors import BadInput
 from sim.files.foreign import one_line
 from sim.files.reading import keep_pipes
 from sim.version import __version__
 
 COLLECT_AFTER = 100_000
 """How many new objects set off Python's collector of cycles: a start makes thousands that stay."""
-ABOUT = "A simulated testbed for compacted, replicated logs."
-GROUPS: dict[str, str] = {}
-"""First words of commands that have two, and what these commands are about."""
+COMPLETE = "_REPLOG_COMPLETE"
+"""Environment variable with which a shell asks for completions: `bash_source`, `zsh_source`, …."""
 COMMANDS = {
     "run": Command("runs.run", is_one_run=True),
     "suite": Command("suites.suite"),
@@ -96,10 +96,7 @@ def _status(words: Sequence[str]) -> int:
     """Run the command line; its exit status, once all that it printed was taken."""
     status: object
     try:
-        try:
-            status = _run(words)
-        except SystemExit as ended:  # argparse has printed the help
-            status = ended.code
+        status = _run(words)
         sys.stdout.flush()
     except BadInput as error:
         complain(str(error))
@@ -134,51 +131,54 @@ def _refused_by_system(error: OSError) -> str:
     return f"output: {'is closed' if error.errno == errno.EBADF else error.strerror}"
 
 
-def _run(words: Sequence[str]) -> int:
-    """Run the command that the first words name; print the help when they name none."""
-    if words[:1] == ["--version"]:
-        print(f"replog {__version__}")
-        return 0
+class Program(click.Group):
+    """The commands, each imported when it is called, or when the help of all is printed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands, in order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command:
+        """The command of that name. Raises NoSuchCommand."""
+        if name not in COMMANDS:
+            raise click.NoSuchCommand(name, possibilities=COMMANDS, ctx=ctx)
+        return COMMANDS[name].declared(name)
+
+
+PROGRAM = click.version_option(__version__, message="%(prog)s %(version)s")(
+    Program(
+        help="A simulated testbed for compacted, replicated logs.",
+        epilog="What a command takes: replog COMMAND --help",
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+)
+
+
+def _run(words: Sequence[str]) -> object:
+    """Runs the command that the first word names.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        BadInput: The words name no command, or not as it is declared.
+    """
     keep_pipes()
-    name = words[0] if words else ""
-    if len(words) > 1 and name in GROUPS:
-        name = f"{name} {words[1]}"
-    group, _, last = name.rpartition(" ")
-    asked = last in ("-h", "--help")
-    if asked or not name or name in GROUPS:
-        print(_help(group if asked else name), file=sys.stdout if asked else sys.stderr)
-        return 0 if asked else EXIT_BAD_INPUT
-    if name not in COMMANDS:
-        program = f"replog {group}".rstrip()
-        what = "option" if last.startswith("-") else "command"
-        hint = did_you_mean(last, [one.rpartition(" ")[2] for one in _names(group)])
-        raise BadInput(f"no such {what}: {as_typed(last)}{hint}; see {program} --help")
-    from sim.plugins import load_installed
+    if instruction := os.environ.get(COMPLETE):
+        from click.shell_completion import shell_complete
 
-    load_installed()
-    command = COMMANDS[name]
-    parser = Parser(name, command.about)
-    command.declare(parser)
-    return command.run(parser.values_of(words[1 + name.count(" ") :]))
+        return shell_complete(PROGRAM, {}, "replog", COMPLETE, instruction)
+    try:
+        with PROGRAM.make_context("replog", list(words)) as context:
+            from sim.plugins import load_installed
 
-
-def _names(group: str) -> list[str]:
-    """Of the commands whose first word is `group`; without one, also the first words of groups."""
-    if group:
-        return [name for name in COMMANDS if name.startswith(f"{group} ")]
-    return list(dict.fromkeys(name.partition(" ")[0] for name in COMMANDS))
-
-
-def _help(group: str) -> str:
-    """The commands of a group, or all, each with its summary."""
-    parser = Parser(group, GROUPS.get(group, ABOUT))
-    parser.epilog = f"What a command takes: {parser.prog} COMMAND --help"
-    plain = argparse.ArgumentParser  # what each takes is in its own help
-    commands = parser.add_subparsers(title="Commands", metavar="COMMAND", parser_class=plain)
-    for name in _names(group):
-        summary = GROUPS[name] if name in GROUPS else COMMANDS[name].summary
-        commands.add_parser(name.rpartition(" ")[2], help=summary, add_help=False)
-    parser.add_argument("-h", "--help", action="help", help="Show this message and exit.")
-    if not group:
-        parser.add_argument("--version", action="store_true", help="Print the version.")
-    return parser.format_help().rstrip()
+            load_installed()
+            return PROGRAM.invoke(context)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.UsageError as error:
+        path = "replog" if error.ctx is None else error.ctx.command_path
+        raise BadInput(f"{error.format_message()} See {path} --help") from None

@@ -6,95 +6,44 @@ Only what every command needs is imported here: reading the arguments is part of
 
 from __future__ import annotations
 
-import math
-import re
-from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import click
+
 from sim.cli.output import complain
 from sim.errors import BadInput
-from sim.files.limits import RUN, SECONDS, SEED, Limit, in_short, whole_number
+from sim.files.limits import RUN, SECONDS, SEED
 
 if TYPE_CHECKING:
     from sim.api.runs import Run
-
-
-EXPLAIN = "--explain"
-_NUMBER = re.compile(r"-?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][-+]?[0-9]{1,4})?")
 
 
 class Argument(NamedTuple):
     """An argument of a command, as far as the signature does not describe it.
 
     Attributes:
-        read: Converts the text to a value, or raises ArgumentTypeError; None for a path or a text,
-            as the parameter is annotated.
+        read: Type of Click, or a function from the text to the value, which raises BadParameter or
+            BadInput; None for a path or a text, as the parameter is annotated.
         metavar: Placeholder of the value in the help; None for the parameter's name.
         flags: Names of the option; empty for the parameter's name.
-        nargs: As in argparse, where the signature does not imply it; an option with `?` has the
-            empty text where it is given without a value.
+        nargs: `+` for at least one argument; `?` for an option that may be given without a value,
+            and then has the empty text.
         help: Meaning, where several commands share it; empty where the docstring has it.
     """
 
-    read: Callable[[str], Any] | None = None
+    read: click.ParamType[Any] | Callable[[str], Any] | None = None
     metavar: str | None = None
     flags: tuple[str, ...] = ()
     nargs: str | None = None
     help: str = ""
 
 
-def as_typed(text: str) -> str:
-    """An argument in a message: as it was typed, if that is short and printable."""
-    plain = text.isprintable() and text and len(text) == len(in_short(text)) - 2
-    return text if plain else in_short(text)
-
-
-class Number:
-    """Reads a number, a whole one unless `whole` is false, from `least` to `most`, both included.
-
-    A `limit` takes the place of `most`, and messages name it.
-
-    Attributes:
-        bounds: Range for the help, such as `1 to 100`.
-    """
-
-    def __init__(
-        self,
-        least: int,
-        most: float = math.inf,
-        *,
-        whole: bool = True,
-        limit: Limit | None = None,
-    ) -> None:
-        self.bounds = f"from {least}" if most == math.inf else f"{least} to {most}"
-        self._least = least
-        self._most = most if limit is None else limit.most
-        self._name = "" if limit is None else f" ({limit.name})"
-        self._whole = whole
-
-    def __call__(self, text: str) -> int | float:
-        """The number in `text`; raises ArgumentTypeError when it is none, or out of bounds."""
-        number = whole_number(text) if self._whole else _decimal(text)
-        if number is None:
-            kind = "whole number" if self._whole else "number"
-            raise ArgumentTypeError(f"{as_typed(text)}: expected a {kind}")
-        if not self._least <= number <= self._most:
-            largest = "" if self._most == math.inf else f" and at most {self._most}{self._name}"
-            raise ArgumentTypeError(f"{as_typed(text)}: expected at least {self._least}{largest}")
-        return number
-
-
-def _decimal(text: str) -> float | None:
-    number = float(text) if _NUMBER.fullmatch(text) else math.inf
-    return number if math.isfinite(number) else None
-
-
 def path_of(text: str) -> Path:
-    """The path in `text`; raises ArgumentTypeError for an empty text."""
+    """The path in `text`; raises BadParameter for an empty text."""
     if not text:
-        raise ArgumentTypeError("an empty path; the current folder is .")
+        raise click.BadParameter("an empty path; the current folder is ./")
     return Path(text)
 
 
@@ -135,12 +84,12 @@ RunOf = Annotated[
     ),
 ]
 """A file, or the folder of a sweep, that has a run."""
-RunId = Annotated[int | None, Argument(Number(0, limit=RUN), "RUN_ID")]
+RunId = Annotated[int | None, Argument(click.IntRange(0, RUN.most), "RUN_ID")]
 Folder = Annotated[Path, Argument(metavar="DIR", help="A sweep's folder.")]
 SeedOf = Annotated[
-    int | None, Argument(Number(0, SEED.most), "N", help="Replace the scenario's seed.")
+    int | None, Argument(click.IntRange(0, SEED.most), "N", help="Replace the scenario's seed.")
 ]
-Seconds = Annotated[float, Argument(Number(0, whole=False, limit=SECONDS), "SECONDS")]
+Seconds = Annotated[float, Argument(click.FloatRange(0, SECONDS.most), "SECONDS")]
 Json = Annotated[bool, Argument(flags=("--json",), help="Print one JSON document.")]
 GivenRules = Annotated[
     list[str] | None,
@@ -189,10 +138,9 @@ def rule_values(given: list[str] | None, *, option: str = "--rule") -> dict[str,
     for text in given or []:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise BadInput(f"{option} {as_typed(text)}: expected name=value")
+            raise BadInput(f"{option} {text}: expected name=value")
         if values.get(name, value) != value:
-            before = as_typed(values[name])
-            raise BadInput(f"{option} {as_typed(text)}: the same rule was given as {before}")
+            raise BadInput(f"{option} {text}: the same rule was given as {values[name]}")
         values[name] = value
     return values
 

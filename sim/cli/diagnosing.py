@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from click import IntRange
+
 from sim.bounds import Bounds, Inconclusive
 from sim.cli.arguments import (
     Argument,
     GivenRules,
     Json,
-    Number,
     Output,
     RunId,
     RunOf,
@@ -59,7 +60,7 @@ def explain(
     *,
     what_if: bool = False,
     within: Seconds = WITHIN_S,
-    tries: Annotated[int, Argument(Number(2, TRIES.most), "N")] = 20,
+    tries: Annotated[int, Argument(IntRange(2, TRIES.most), "N")] = 20,
     seed: SeedOf = None,
     rule: GivenRules = None,
     as_json: Json = False,
@@ -209,7 +210,7 @@ def _by_rule(changes: Iterable[str]) -> Iterator[str]:
 
 def shrink(
     file: RunOf,
-    run_id: Annotated[int | None, Argument(Number(0, limit=RUN))] = None,
+    run_id: Annotated[int | None, Argument(IntRange(0, RUN.most))] = None,
     *,
     output: Output = None,
     within: Seconds = WITHIN_S,

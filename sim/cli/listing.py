@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS, declared_family
-from sim.cli.arguments import Argument, Json, as_typed
+from sim.cli.arguments import Argument, Json
 from sim.cli.output import print_answer, print_table
 from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, STORY_FORMAT
@@ -276,7 +276,7 @@ def list_(
         rows = TABLES[what]()
     else:
         allowed = ", ".join((*TABLES, "scenarios"))
-        raise BadInput(f"list {as_typed(what)}: allowed: {allowed}")
+        raise BadInput(f"list {what}: allowed: {allowed}")
     plain = _rule_rows(rows) if what == "rules" else [_without_parts(row) for row in rows]
     return print_answer(as_json, rows, lambda: print_table(list(plain), texts=True))
 

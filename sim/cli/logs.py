@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from click import IntRange
+
 from sim.cli.arguments import (
     Argument,
     GivenRules,
     Json,
-    Number,
     plugin_arguments,
     rule_values,
     shipped,
@@ -51,7 +52,7 @@ def clean(
     *,
     rule: GivenRules = None,
     explain: Annotated[str | None, Argument(metavar="KEY")] = None,
-    offset: Annotated[int | None, Argument(Number(0, LONG), "N")] = None,
+    offset: Annotated[int | None, Argument(IntRange(0, LONG), "N")] = None,
     settings: GivenSettings = None,
     preset: Preset = None,
     now_ms: Now = None,

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from sim.files.foreign import one_line, plain_lines
@@ -49,7 +50,9 @@ class EscapedStream:
         return cast("TextIO", EscapedStream(self._stream, as_is=True, may_fail=self._may_fail))
 
     def write(self, text: str) -> int:
-        """Writes a text. Raises OSError as the stream does, unless it may fail."""
+        """Writes a text. Raises TypeError for bytes; OSError as the stream, unless it may fail."""
+        if not isinstance(text, str):
+            raise TypeError(f"a text is written here, not {type(text).__name__}")
         shown = text if self._as_is else plain_lines(text)
         with self._failing():
             self._stream.write(shown)
@@ -249,21 +252,7 @@ def width() -> int:
     """Columns to fill: those of the terminal, or `WIDTH_WHEN_PIPED`."""
     if not sys.stdout.isatty():
         return WIDTH_WHEN_PIPED
-    return terminal_width()
-
-
-def terminal_width() -> int:
-    """Columns of the terminal, as `shutil.get_terminal_size` finds them; 80 without one.
-
-    That module takes as long to import as argparse, which asks it for the width by default.
-    """
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isascii() and columns.isdecimal() and int(columns[:9]):
-        return min(int(columns[:9]), WIDEST)
-    try:
-        return os.get_terminal_size().columns or 80
-    except (OSError, ValueError):  # no terminal, or closed
-        return 80
+    return min(get_terminal_size().columns, WIDEST)
 
 
 def print_table(rows: Cells, *, texts: bool = False) -> None:

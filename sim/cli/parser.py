@@ -1,4 +1,4 @@
-"""Command lines, read with argparse; an error is one line.
+"""Commands of `replog`, read with Click.
 
 A command is a function: its signature declares the arguments, its docstring describes them. A
 parameter is an argument; one behind the `*` is an option of its name. A default makes it optional,
@@ -9,28 +9,24 @@ each of its fields.
 
 from __future__ import annotations
 
-import argparse
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from functools import partial
 from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
+
+import click
 
 from sim.bounds import MEGABYTES, SECONDS, Bounds, Inconclusive, bounded, each_run_within
-from sim.cli.arguments import EXPLAIN, Argument, Number, as_typed, path_of
-from sim.cli.output import terminal_width
-from sim.errors import BadInput, did_you_mean
+from sim.cli.arguments import Argument, path_of
 from sim.files.attribute_docs import docs_of
 from sim.files.limits import MEGABYTES as MOST_MEGABYTES
 from sim.files.limits import SECONDS as MOST_SECONDS
 
-_NAME = re.compile(r"[a-z]+(-[a-z]+)+")
-"""The form of an invariant's name."""
-_MISSING = "the following arguments are required: "
-"""The beginning of argparse's message about missing arguments."""
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +38,10 @@ class RunBounds:
         max_memory_mb: A run that needs more memory is inconclusive, status 3; 0 for no bound.
     """
 
-    max_seconds: Annotated[float, Argument(Number(0, whole=False, limit=MOST_SECONDS), "S")] = (
-        SECONDS
+    max_seconds: Annotated[float, Argument(click.FloatRange(0, MOST_SECONDS.most), "S")] = SECONDS
+    max_memory_mb: Annotated[int, Argument(click.IntRange(0, MOST_MEGABYTES.most), "MB")] = (
+        MEGABYTES
     )
-    max_memory_mb: Annotated[int, Argument(Number(0, limit=MOST_MEGABYTES), "MB")] = MEGABYTES
 
 
 class Command(NamedTuple):
@@ -64,33 +60,27 @@ class Command(NamedTuple):
     has_bounds: bool = True
     has_plugins: bool = True
 
-    @property
-    def function(self) -> Callable[..., int]:
-        """The function that runs the command."""
-        module, _, name = self.place.partition(".")
-        found: Callable[..., int] = getattr(import_module(f"sim.cli.{module}"), name)
-        return found
-
-    @property
-    def about(self) -> str:
-        """The help, without the arguments."""
-        return docs_of(self.function)[0]
-
-    @property
-    def summary(self) -> str:
-        """The first paragraph of the help, in one line."""
-        return " ".join(self.about.split("\n\n")[0].split())
-
-    def declare(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the arguments of the command to a parser."""
-        declare(parser, self.function)
+    def declared(self, name: str) -> click.Command:
+        """Imports the command's module, and declares its arguments to Click."""
+        module, _, attribute = self.place.partition(".")
+        function = getattr(import_module(f"sim.cli.{module}"), attribute)
+        about, _ = docs_of(function)
+        arguments = [*_declared(function)]
         if self.has_plugins:
-            _take_plugins(parser)
+            arguments.append(_plugins())
         if self.has_bounds:
-            declare(parser, RunBounds)
+            arguments += _declared(RunBounds)
+        return click.Command(
+            name,
+            params=arguments,
+            callback=partial(self._run, function),
+            help=about,
+            short_help=" ".join(about.split("\n\n")[0].split()),
+            context_settings={"show_default": True},
+        )
 
-    def run(self, given: dict[str, Any]) -> int:
-        """Runs the command with its arguments by name; each run is within the bounds among them.
+    def _run(self, function: Callable[..., int], **given: Any) -> int:
+        """Runs the command; each run is within the bounds among the arguments.
 
         Raises:
             Inconclusive: A command that is bounded as one run hit a bound.
@@ -99,164 +89,43 @@ class Command(NamedTuple):
         megabytes = given.pop("max_memory_mb", MEGABYTES)
         with each_run_within(Bounds(seconds or None, megabytes or None)):
             if not self.is_one_run:
-                return call(self.function, given)
+                return _call(function, given)
             with bounded() as watch:
-                return call(self.function, given)
+                return _call(function, given)
         raise Inconclusive(f"{watch.reached}; --max-seconds and --max-memory-mb allow more")
 
 
-class Parser(argparse.ArgumentParser):
-    """The parser of one command; an error is a BadInput that names the command's help."""
+def _plugins() -> click.Option:
+    """The option `--plugin`: modules are imported before other arguments are read."""
 
-    def __init__(self, command: str, about: str) -> None:
-        super().__init__(
-            prog=f"replog {command}".rstrip(),
-            description=about,
-            formatter_class=_HelpFormatter,
-            allow_abbrev=False,
-            add_help=False,
-        )
-        for name in (None, "store"):
-            self.register("action", name, _StoreOnce)
-        self.register("type", Path, path_of)
-        self._positionals.title = "Arguments"
-        self._optionals.title = "Options"
-
-    def error(self, message: str) -> NoReturn:
-        """Raises BadInput with the message and the command that shows the help."""
-        missing = message.removeprefix(_MISSING)
-        if missing != message:
-            message = f"missing {'option' if missing.startswith('-') else 'argument'} {missing}"
-        else:
-            message = message.removeprefix("argument ")
-        raise BadInput(f"{message}; see {self.prog} --help")
-
-    def values_of(self, words: Sequence[str]) -> dict[str, Any]:
-        """The value of every argument by its name; options may stand anywhere.
-
-        Prints the help and raises SystemExit when `words` ask for it.
-
-        Raises:
-            BadInput: An argument is missing, unknown or wrong.
-        """
-        self.add_argument("-h", "--help", action="help", help="Show this message and exit.")
-        if any(EXPLAIN in one.option_strings and one.nargs == "?" for one in self._actions):
-            words = _with_explain_apart(words)
-        given, unknown = self.parse_known_intermixed_args(words)
-        for word in unknown:
-            if word.startswith("-"):
-                known = [name for one in self._actions for name in one.option_strings]
-                name = word.partition("=")[0]
-                self.error(f"no such option: {as_typed(name)}{did_you_mean(name, known)}")
-            self.error(f"unexpected argument: {as_typed(word)}")
-        return vars(given)
-
-
-def _with_explain_apart(words: Sequence[str]) -> list[str]:
-    """The words of a command line in which `--explain` takes only an invariant as its value.
-
-    A word is an invariant if it has the form of one and no file or folder has that name.
-    """
-    found: list[str] = []
-    for word, following in zip(words, [*words[1:], ""], strict=False):
-        named = _NAME.fullmatch(following) and not Path(following).exists()
-        found.append(f"{EXPLAIN}=" if word == EXPLAIN and not named else word)
-    return found
-
-
-class _HelpFormatter(argparse.HelpFormatter):
-    """Keeps the paragraphs of a description; appends default, range, and `required`."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30, width=terminal_width() - 2)
-
-    def add_usage(
-        self,
-        usage: str | None,
-        actions: Iterable[argparse.Action],
-        groups: Any,
-        prefix: str | None = None,
-    ) -> None:
-        names = [str(one.metavar or one.dest) for one in actions if not one.option_strings]
-        usage = " ".join((self._prog, "[OPTIONS]", *names))
-        super().add_usage(usage, actions, groups, prefix or "Usage: ")
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        import textwrap
-
-        paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
-        return "\n\n".join(
-            textwrap.fill(part, width, initial_indent=indent, subsequent_indent=indent)
-            for part in paragraphs
-        )
-
-    def _get_help_string(self, action: argparse.Action) -> str:
-        notes = []
-        if action.option_strings and action.required:
-            notes.append("required")
-        default = action.default
-        if default is not None and default is not False and default is not argparse.SUPPRESS:
-            notes.append("default: %(default)s")
-        if isinstance(action.type, Number):
-            notes.append(action.type.bounds)
-        noted = "; ".join(filter(None, notes))
-        return f"{action.help}  [{noted}]" if noted else f"{action.help}"
-
-
-class _StoreOnce(argparse.Action):
-    """Stores a value as argparse does, and refuses a second, different value of an option."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._given: Any = None
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Raises BadInput, through the parser, for a second value."""
-        if option_string is not None:
-            if self._given is not None and self._given != values:
-                parser.error(f"{option_string}: given twice, {self._given} and {values}")
-            self._given = values
-        setattr(namespace, self.dest, values)
-
-
-class _LoadPlugin(argparse.Action):
-    """Imports a plugin at once, before other arguments are read."""
-
-    def __call__(self, *arguments: Any) -> None:
+    def load(_context: click.Context, _option: click.Parameter, modules: tuple[str, ...]) -> None:
         from sim.plugins import load_plugins
 
-        load_plugins([arguments[2]])
+        load_plugins(modules)
 
-
-def _take_plugins(parser: argparse.ArgumentParser) -> None:
-    """Adds `--plugin`, which the command is not given: the module is imported when it is read."""
-    parser.add_argument(
-        "--plugin",
-        action=_LoadPlugin,
-        default=argparse.SUPPRESS,
+    return click.Option(
+        ["--plugin"],
+        multiple=True,
+        is_eager=True,
+        expose_value=False,
+        callback=load,
         metavar="MODULE",
         help="Import this module, which registers strategies, fixes or tombstone removal rules; "
         "may be given more than once.",
     )
 
 
-def declare(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
-    """Adds the parameters of a function, or the fields of a dataclass, to a parser."""
+def _declared(function: Callable[..., Any]) -> Iterator[click.Parameter]:
+    """The arguments that the parameters of a function, or the fields of a dataclass, declare."""
     _, docs = docs_of(function)
     for one in _parameters(function):
         if group := _group_of(one):
-            declare(parser, group)
+            yield from _declared(group)
         else:
-            _add(parser, one, docs.get(one.name, ""))
+            yield _argument(one, docs.get(one.name, ""))
 
 
-def call(function: Callable[..., int], given: dict[str, Any]) -> int:
+def _call(function: Callable[..., int], given: dict[str, Any]) -> int:
     """Calls a function with the values of its arguments by name; groups become dataclasses."""
     for one in _parameters(function):
         if group := _group_of(one):
@@ -272,37 +141,47 @@ def _group_of(one: Parameter) -> type[Any] | None:
     return kind if isinstance(kind, type) and is_dataclass(kind) else None
 
 
-@cache
 def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     return tuple(signature(function, eval_str=True).parameters.values())
 
 
-def _add(parser: argparse.ArgumentParser, one: Parameter, docs: str) -> None:
+def _argument(one: Parameter, docs: str) -> click.Parameter:
+    """The argument or the option that a parameter declares."""
     parts = set(_parts(one.annotation))
     said = next((part for part in parts if isinstance(part, Argument)), Argument())
-    is_option = one.kind is Parameter.KEYWORD_ONLY
-    settings: dict[str, Any] = {"help": said.help or docs}
-    names = [one.name]
-    if is_option:
-        names = list(said.flags or [f"--{one.name.replace('_', '-')}"])
-        settings["dest"] = one.name
+    settings: dict[str, Any] = {
+        "type": said.read or (path_of if Path in parts else str),
+        "metavar": said.metavar,
+        "help": said.help or docs,
+        "required": one.default is Parameter.empty,
+    }
+    if Path in parts:
+        settings["shell_complete"] = _names_of_files
+    if list in parts:
+        settings["callback"] = lambda _context, _argument, given: list(given)
+    if one.kind is not Parameter.KEYWORD_ONLY:
+        if list in parts:
+            settings |= {"nargs": -1, "required": said.nargs == "+"}
+        elif said.metavar and not settings["required"]:
+            settings["metavar"] = f"[{said.metavar}]"
+        return click.Argument([one.name], **settings)
+    names = [*(said.flags or [f"--{one.name.replace('_', '-')}"]), one.name]
     if bool in parts:
-        parser.add_argument(*names, action="store_true", **settings)
-        return
-    settings |= {"type": said.read or (Path if Path in parts else None), "metavar": said.metavar}
-    has_default = one.default is not Parameter.empty
-    if has_default:
+        return click.Option(names, is_flag=True, help=settings["help"])
+    if one.default is not Parameter.empty:
         settings["default"] = one.default
-    if is_option:
-        settings["required"] = not has_default
-    nargs = said.nargs
-    if list in parts and is_option:
-        settings["action"] = "append"
-    elif not is_option:
-        nargs = nargs or ("*" if list in parts else "?" if has_default else None)
-    if nargs is not None:
-        settings |= {"nargs": nargs} | ({"const": ""} if is_option else {})
-    parser.add_argument(*names, **settings)
+    if said.nargs == "?":
+        settings |= {"is_flag": False, "flag_value": ""}
+    return click.Option(names, multiple=list in parts, **settings)
+
+
+def _names_of_files(
+    _context: click.Context, _argument: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Lets the shell complete the name of a file."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(begun, type="file")]
 
 
 def _parts(annotation: Any) -> Iterator[Any]:

@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from sim.cli.arguments import Argument, Json, Number, shipped
+from click import IntRange
+
+from sim.cli.arguments import Argument, Json, shipped
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
 from sim.errors import BadInput
 from sim.files.limits import LONG
@@ -39,7 +41,7 @@ GivenSettings = Annotated[
 ]
 Now = Annotated[
     int | None,
-    Argument(Number(0, LONG), "MS", ("--now-ms",), help="Of a partition: the time (default: now)."),
+    Argument(IntRange(0, LONG), "MS", ("--now-ms",), help="Of a partition: the time, or now."),
 ]
 Preset = Annotated[
     str | None,

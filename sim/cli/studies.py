@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from click import FloatRange, IntRange
+
 from sim.bounds import Bounds, resident_bytes
 from sim.cli.arguments import (
     Argument,
     Folder,
     GivenRules,
     Json,
-    Number,
     Output,
     plugin_arguments,
     rule_values,
@@ -212,9 +213,9 @@ def explore(
     out: Annotated[Path | None, Argument(metavar="DIR")] = None,
     resume: bool = False,
     on: On,
-    processes: Annotated[int, Argument(Number(1, 64), "N", flags=("-j", "--processes"))] = 1,
-    seconds: Annotated[float, Argument(Number(0, whole=False), "S")] = 0,
-    memory_mb: Annotated[int, Argument(Number(0), "MB")] = MEGABYTES,
+    processes: Annotated[int, Argument(IntRange(1, 64), "N", flags=("-j", "--processes"))] = 1,
+    seconds: Annotated[float, Argument(FloatRange(0), "S")] = 0,
+    memory_mb: Annotated[int, Argument(IntRange(0), "MB")] = MEGABYTES,
     as_json: Json = False,
 ) -> int:
     """Search all schedules of a small world for the shortest violation of each invariant.

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from sim.cli.arguments import Argument, FailuresIn, Json, Number
+from click import IntRange
+
+from sim.cli.arguments import Argument, FailuresIn, Json
 from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, hand_over, print_json, tell
 from sim.errors import BadInput
 from sim.files.foreign import one_line
@@ -29,7 +31,7 @@ def suite(
     last_failed: Annotated[bool, Argument(flags=("--lf", "--last-failed"))] = False,
     stop_at_first: Annotated[bool, Argument(flags=("-x",))] = False,
     strict: bool = False,
-    jobs: Annotated[int, Argument(Number(0, JOBS.most), "N", flags=("-j", "--jobs"))] = 1,
+    jobs: Annotated[int, Argument(IntRange(0, JOBS.most), "N", flags=("-j", "--jobs"))] = 1,
     skip: Annotated[list[str] | None, Argument(metavar="PATTERN")] = None,
     junit: Annotated[Path | None, Argument(metavar="FILE")] = None,
     markdown: Annotated[Path | None, Argument(metavar="FILE")] = None,

@@ -7,12 +7,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
+from click import IntRange
+
 from sim.cli.arguments import (
     Argument,
     FailuresIn,
     Folder,
     Json,
-    Number,
     plugin_arguments,
     shipped,
     spark_settings,
@@ -148,15 +149,15 @@ class Engine:
     engine: Annotated[str | None, Argument(metavar="NAME")] = None
     master: Annotated[str | None, Argument(metavar="URL")] = None
     conf: Annotated[list[str] | None, Argument(metavar="NAME=VALUE")] = None
-    partitions: Annotated[int | None, Argument(Number(1, limit=PARTITIONS), "N")] = None
+    partitions: Annotated[int | None, Argument(IntRange(1, PARTITIONS.most), "N")] = None
 
 
 def sweep(
     plan: Annotated[Path, Argument(shipped)],
     *,
     out: Annotated[Path, Argument(metavar="DIR")],
-    count: Annotated[int | None, Argument(Number(1, limit=CASES), "N")] = None,
-    seed: Annotated[int | None, Argument(Number(0, limit=SEED), "N")] = None,
+    count: Annotated[int | None, Argument(IntRange(1, CASES.most), "N")] = None,
+    seed: Annotated[int | None, Argument(IntRange(0, SEED.most), "N")] = None,
     on: Engine,
     resume: bool = False,
     options: GateOptions,
