@@ -240,18 +240,6 @@ CHECKED_VALUES: Final = Limit(
     "what is wrong with each is in memory at once; changes may stand in a file, workload.trace",
 )
 COMPLAINTS: Final = Limit("complaints", 100, "lines", "about one file; the others are counted")
-ROWS: Final = Limit(
-    "rows of a change log", 100_000_000, "changes", "looked at before a replay; minutes"
-)
-FILE_COLUMNS: Final = Limit(
-    "columns of a change log", 10_000, "columns", "each is decoded, also one that is not read"
-)
-ROW_GROUP: Final = Limit(
-    "row group",
-    1 << 30,
-    "bytes",
-    "of Parquet, which is decoded by row groups; writers' have 128 MB",
-)
 
 # The command line.
 
@@ -259,7 +247,6 @@ JOBS: Final = Limit("jobs", 1_000, "processes", "each is a Python of its own")
 SECONDS: Final = Limit("seconds", 31_536_000, "s", "a year of real time")
 MEGABYTES: Final = Limit("memory", 10_000_000, "MB", "10 TB")
 TRIES: Final = Limit("tries", 1_000, "futures", "each is a run, from each moment of another one")
-COLUMNS: Final = Limit("width", 10_000, "columns", "a text is folded at the terminal's width")
 
 # Texts.
 

@@ -13,15 +13,17 @@ from sim.protocol.events import Appended
 from sim.simulate.scenario.model import TraceSource, Workload
 from tests.cluster.worlds import log_ends, scenario, tell
 
-ROWS = "".join(
-    f"k{index % 7},{'' if index % 10 == 9 else f'v{index}'},{1_000 + index},{index * 3}\n"
-    for index in range(250)
-)
+ROWS = {
+    "key": [f"k{index % 7}" for index in range(250)],
+    "value": [None if index % 10 == 9 else f"v{index}" for index in range(250)],
+    "timestamp_ms": range(1_000, 1_250),
+    "version": range(0, 750, 3),
+}
 
 
 def trace(folder: Path, **more: int) -> Workload:
-    path = folder / "changes.csv"
-    path.write_text("key,value,timestamp_ms,version\n" + ROWS)
+    path = folder / "changes.parquet"
+    pq.write_table(pa.table(ROWS), path)
     return Workload(trace=TraceSource(str(path), **more))
 
 

@@ -178,19 +178,6 @@ def _traces(draw: st.DrawFn, content: bytes) -> bytes:
 
 
 @st.composite
-def _tables(draw: st.DrawFn) -> bytes:
-    """A CSV file of changes with strange cells."""
-    names = ["key", "value", "timestamp_ms", "version", "headers"]
-    names = names[: draw(st.integers(2, 5))] + draw(st.lists(st.text(max_size=5), max_size=1))
-    cells = st.one_of(
-        st.sampled_from(("1", "k", "", "{}")), scalars.map(lambda one: str(one)[:400])
-    )
-    rows = draw(st.lists(st.lists(cells, min_size=len(names), max_size=len(names)), max_size=3))
-    text = "\n".join(",".join(row) for row in [names, *rows])
-    return text.encode(draw(st.sampled_from(("utf-8", "utf-16"))), "surrogatepass")
-
-
-@st.composite
 def _folders(draw: st.DrawFn, swept: Mapping[str, bytes]) -> Case:
     """A command on the folder of a sweep, in which a file was changed."""
     name = draw(st.sampled_from(sorted(swept)))
@@ -225,7 +212,6 @@ def readers(trace: bytes, swept: Mapping[str, bytes]) -> Mapping[str, Cases]:
         "eligible file": _documents(shipped("**/eligible_*.json", "logs"), ELIGIBLE),
         "plan": _documents(shipped("sweeps/*.yaml", "replog-sweep/1"), PLAN),
         "trace": _traces(trace).map(lambda one: _case(("certify", "x"), one, "x")),
-        "CSV": _tables().map(lambda one: _case(("trace", "replay", "x.csv"), one, "x.csv")),
         "sweep folder": _folders(swept),
         "no file": st.builds(
             lambda argv, content: _case(argv, content, "x"), st.sampled_from(ANY_FILE), strange

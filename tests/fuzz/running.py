@@ -30,7 +30,7 @@ WARM = (
     "sim.cli.listing", "sim.simulate.story", "sim.simulate.scenario.file",
     "sim.simulate.run.timed", "sim.simulate.logfile", "sim.check.certify", "sim.diagnose.draw",
     "sim.diagnose.explain", "sim.study.sweep", "sim.study.suite", "sim.diagnose.shrink",
-    "pyarrow.parquet", "pyarrow.csv", "sim.study.report", "sim.study.gates", "scipy.stats",
+    "pyarrow.parquet", "sim.study.report", "sim.study.gates", "scipy.stats",
     "matplotlib.figure",
 )  # fmt: skip
 """What commands import, so that they find it."""

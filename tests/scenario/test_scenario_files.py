@@ -188,16 +188,16 @@ def test_producers_have_settings_beside_their_sends(load: Load) -> None:
 
 def test_a_trace_is_found_beside_its_scenario(tmp_path: Path, load: Load) -> None:
     (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "changes.csv").write_text("key,value,timestamp_ms\n")
+    (tmp_path / "sub" / "changes.parquet").write_text("key,value,timestamp_ms\n")
     (tmp_path / "sub" / "t.yaml").write_text(
-        "format: replog-scenario/1\nworkload: {trace: changes.csv, limit: 5}\n"
+        "format: replog-scenario/1\nworkload: {trace: changes.parquet, limit: 5}\n"
     )
 
     workload = load_scenario(Path("sub/t.yaml")).workload
 
-    assert workload.trace == TraceSource("sub/changes.csv", limit=5)
-    assert complaints("workload: {trace: nowhere.csv}") == [
-        "2: workload.trace: nowhere.csv: cannot be read: No such file or directory"
+    assert workload.trace == TraceSource("sub/changes.parquet", limit=5)
+    assert complaints("workload: {trace: nowhere.parquet}") == [
+        "2: workload.trace: nowhere.parquet: cannot be read: No such file or directory"
     ]
 
 

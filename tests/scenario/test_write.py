@@ -146,14 +146,14 @@ def test_every_part_of_a_scenario_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_file_of_changes_is_found_from_the_folder_of_the_scenario(tmp_path: Path) -> None:
-    source = tmp_path / "changes.csv"
+    source = tmp_path / "changes.parquet"
     source.write_text("offset\n")
     scenario = replace(Scenario("x"), workload=Workload(trace=TraceSource(str(source), 7)))
     folder = tmp_path / "deep"
     folder.mkdir()
     text = scenario_text(scenario, folder=folder)
 
-    assert "workload: {trace: ../changes.csv, batch_records: 7}" in text.replace('"', "")
+    assert "workload: {trace: ../changes.parquet, batch_records: 7}" in text.replace('"', "")
 
 
 @pytest.mark.parametrize(

@@ -126,10 +126,10 @@ class SendsWorkload(Part):
 
 
 class TraceWorkload(Part):
-    """Real changes from a file, see `replog trace`."""
+    """Real changes from a file (`sim.files.changes`)."""
 
     trace: Name
-    """Parquet or CSV file, relative to the scenario file."""
+    """Parquet file, relative to the scenario file."""
     batch_records: BatchRecords = 100
     """Number of changes in a batch."""
     interval_ms: Period = 5
