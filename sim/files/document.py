@@ -134,6 +134,8 @@ class Node:
         node, line = self, self.line
         for step in location:
             if isinstance(node.value, dict):
+                if step not in node.value:  # a name with half a character in it
+                    return line
                 line, node = node.key_lines[str(step)], node.value[str(step)]
             elif isinstance(node.value, list) and isinstance(step, int):
                 node = node.value[step]

@@ -230,9 +230,6 @@ LEVELS: Final = Limit(
 VALUES: Final = Limit(
     "values", 1_000_000, "values", "numbers, texts, lists and fields of one file: read in seconds"
 )
-JSON_VALUES: Final = Limit(
-    "values of a JSON file", 8_000_000, "values", "a log file of a million records has 5,000,000"
-)
 CHECKED_VALUES: Final = Limit(
     "values of a scenario or plan",
     250_000,

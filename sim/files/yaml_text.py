@@ -36,6 +36,9 @@ _NUMBER = re.compile(
 _FLOAT = re.compile(r"[-+]?(\.(?i:inf|nan)|([0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)([eE][-+]?[0-9]+)?)")
 
 
+_HALVES = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
 def parse_yaml(text: str, name: str) -> Document:
     """The one document in `text`; `name` is for messages.
 
@@ -61,6 +64,26 @@ def parse_yaml(text: str, name: str) -> Document:
     return Document(name, root.data(), root.line_of)
 
 
+def places_in_json(text: str, name: str) -> Node | None:
+    """The values of a text that is JSON with their lines; numbers and words are left as text.
+
+    Returns:
+        None where the text has more values or levels than a file of YAML may have.
+
+    Raises:
+        BadInput: A field is given twice.
+    """
+    as_yaml = _HALVES.sub(r"\\ufffd", text)  # YAML knows no halves of characters
+    try:
+        return _PlacesInJson(yaml.parse(as_yaml, Loader=yaml.CSafeLoader), name).document()
+    except (yaml.YAMLError, _TooLarge):
+        return None
+
+
+class _TooLarge(BadInput):
+    """More values or levels than a file of YAML may have."""
+
+
 class _Reader:
     """Builds nodes from the events of the parser, in the order of the text."""
 
@@ -79,8 +102,8 @@ class _Reader:
                 root = self.node(next(self.events), [])
         return root or Node(None, 1)
 
-    def fail(self, event: Event, text: str) -> NoReturn:
-        raise BadInput(f"{self.name}:{_line_of(event)}: {text}")
+    def fail(self, event: Event, text: str, kind: type[BadInput] = BadInput) -> NoReturn:
+        raise kind(f"{self.name}:{_line_of(event)}: {text}")
 
     def node(self, event: Event, way: list[str | int]) -> Node:
         """The value that begins with this event; `way` leads to it."""
@@ -89,7 +112,7 @@ class _Reader:
             if found is None:
                 self.fail(event, f"alias *{clipped(event.anchor or '')} has no anchor before it")
             if len(way) + found.depth > LEVELS.most:  # with its own levels
-                self.fail(event, TOO_DEEP)
+                self.fail(event, TOO_DEEP, _TooLarge)
             return found
         assert isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent)
         literal = isinstance(event, ScalarEvent) and event.tag == "!"
@@ -100,7 +123,7 @@ class _Reader:
             value = self.resolve(event) if plain else event.value
             found = Node(value, _line_of(event))
         elif len(way) >= LEVELS.most:
-            self.fail(event, TOO_DEEP)
+            self.fail(event, TOO_DEEP, _TooLarge)
         elif isinstance(event, MappingStartEvent):
             found = self.mapping(event, way)
         else:
@@ -123,7 +146,7 @@ class _Reader:
             if not isinstance(inner, ScalarEvent):
                 self.fail(inner, "a key must be a plain word")
             key = inner.value
-            if key == "<<":
+            if key == "<<" and not inner.style:
                 self.fail(inner, "merge keys (<<) are not allowed; write the fields out")
             if key in values:
                 first = f"given twice, first in line {found.key_lines[key]}"
@@ -138,7 +161,7 @@ class _Reader:
         parent.depth = max(parent.depth, node.depth + 1)
         parent.size += node.size
         if parent.size > VALUES.most:
-            self.fail(event, f"more than {VALUES.most} values in one file")
+            self.fail(event, f"more than {VALUES.most} values in one file", _TooLarge)
         return node
 
     def resolve(self, event: ScalarEvent) -> Scalar:
@@ -159,6 +182,14 @@ class _Reader:
             hint = "write a decimal number such as 1000 or 0.5, or quote it"
             what = "is not the same number in every YAML version"
             self.fail(event, f"plain {clipped(text)} {what}; {hint}")
+        return text
+
+
+class _PlacesInJson(_Reader):
+    """Builds nodes of a text that is JSON."""
+
+    def resolve(self, event: ScalarEvent) -> Scalar:
+        text: str = event.value
         return text
 
 

@@ -3,22 +3,19 @@
 import json
 from collections.abc import Iterator
 from typing import Any
-from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.errors import BadInput
-from sim.files import reading
-from sim.files.limits import JSON_VALUES
 from sim.files.reading import parse_json
 
 TEXT = """{
   "a": null,
   "b": [
     true, {"c": -1.5,
-           "d e": "\\ud83d\\ude00 , ]}"}
+           "d e": "\\u00e4 , ]}"}
   ],
 \t"e": {}
 }
@@ -47,11 +44,14 @@ def test_a_value_knows_its_line_and_what_is_not_there_that_of_what_it_is_missing
     assert parse_json(TEXT, "some.json").line_of(location) == line
 
 
-def test_surrogate_pairs_and_tabs_are_json() -> None:
-    assert parse_json(TEXT, "some.json").data["b"][1]["d e"] == "\U0001f600 , ]}"
+def test_a_file_with_surrogate_pairs_has_lines() -> None:
+    document = parse_json('{"a":\n["\\ud83d\\ude00",\n{"\\ud83d\\ude00": 1}]}', "some.json")
+
+    assert document.data == {"a": ["\U0001f600", {"\U0001f600": 1}]}
+    assert [document.line_of(("a", 0)), document.line_of(("a", 1, "\U0001f600"))] == [2, 3]
 
 
-WORDS = st.text('a"\\[]{},: \n\r\x85\u2028\U0001f600', max_size=4)
+WORDS = st.text('a"\\[]{},: \n\r\x85\u2028<#&*!', max_size=4)
 """What could be taken for the end of a text, a level, a value or a line."""
 JSON = st.recursive(
     st.sampled_from([None, True, 0, -(10**30) + 1, 10**30 - 1]) | WORDS,
@@ -84,17 +84,14 @@ def test_every_value_is_found_where_it_was_written(value: Any) -> None:
     [
         ("", "some.json:1: is not JSON: Expecting value"),
         ('{\n"a": 1,\n}', "some.json:3: is not JSON: "),
-        ("[" * 100_000, "some.json:1: nested deeper than 64 levels"),
-        ('{"a":\n' * 65 + "1" + "}" * 65, "some.json:65: nested deeper than 64 levels"),
-        ("[\r1,\r" + "9" * 5_000 + "]", "some.json:3: a whole number of 5,000 digits; allowed"),
-        ("[-1e400]", "some.json:1: -1e400 is beyond the largest number there is"),
-        ('["NaN",\r\nNaN]', "some.json:2: is not JSON: NaN is no number"),
-        ("[-Infinity]", "some.json:1: is not JSON: -Infinity is no number"),
+        ("[" * 100_000, "some.json: is nested too deeply"),
+        ("[9" + "9" * 5_000 + "]", "some.json: is not JSON: Exceeds the limit (4300 digits)"),
+        ('["NaN",\r\nNaN]', "some.json: is not JSON: NaN is no number"),
         ("[1,\n\0]", "some.json:2: is not JSON: "),
         ('"\\"' * 9, "some.json:1: is not JSON: "),
         (
             '{"a": [0,\n{"b": "\\ud83d"}]}',
-            'some.json:2: a[1].b: "\\ud83d" is half a character (a lone surrogate)',
+            "some.json: has half a character (a lone surrogate)",
         ),
         ('{"a": 1,\n"b": 2,\n"a": 3}', "some.json:3: a: given twice, first in line 1"),
         (
@@ -109,26 +106,3 @@ def test_what_is_not_json_is_refused_with_its_line(text: str, complaint: str) ->
 
     assert str(caught.value).startswith(complaint)
     assert "\n" not in str(caught.value)
-
-
-def test_brackets_and_commas_within_text_are_no_levels_and_no_values() -> None:
-    text = json.dumps(["[{" * 100, "\\" * 3 + '"' + "[" * 100, "," * 3_000_000])
-
-    assert parse_json(text, "some.json").data[0] == "[{" * 100
-
-
-@pytest.mark.parametrize("value", ["[]", "0", '{"a":0}'])
-def test_a_file_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setattr(reading, "JSON_VALUES", JSON_VALUES._replace(most=1_000))
-
-    assert parse_json(f"[{','.join([value] * 450)}]", "some.json").data
-    with pytest.raises(BadInput, match=r"^some.json:2: more than 1000 values in one file$"):
-        parse_json(f"[\n{','.join([value] * 1_000)}]", "some.json")
-
-
-def test_a_hundred_lines_of_one_long_line_are_found_in_one_pass() -> None:
-    document = parse_json(json.dumps({"a": [{"b": n} for n in range(3_000)]}), "some.json")
-
-    with mock.patch.object(reading, "_pieces", wraps=reading._pieces) as passes:
-        assert {document.line_of(("a", n, "b")) for n in range(0, 3_000, 30)} == {1}
-    assert passes.call_count == 1
