@@ -7,7 +7,7 @@ For notebooks and scripts this package is the whole interface:
 * `load(source)`: a scenario, a story or a timed one, from a file, its text, its data or a seed;
 * `run(source, **rules)`: simulates and judges it, perhaps under other rules; a `Run` has tables
   (`events`, `violations`, `replicas`, `records`), `explain()`, `timeline()`, `cause`, `shrink()`,
-  `compare()`, `what_if()`, `heals()`, `no_return()`, `save()` and `save_trace()`;
+  `compare()`, `heals()`, `no_return()`, `save()` and `save_trace()`;
 * `sweep(plan, ...)`: a plan's random scenarios under each of its rule sets; `open_sweep(folder)`
   reads one that is there; a `Sweep` has `runs`, `violations`, `causes()` and `failures()`, each of
   which is a run again: `failures().where(invariant=..., fix=...).first()`;
@@ -43,7 +43,7 @@ from sim.version import __version__
 
 if TYPE_CHECKING:
     from sim import bounds, errors, plugins
-    from sim.api.answers import Comparison, Explanation, Shrunk, WhatIf
+    from sim.api.answers import Comparison, Explanation, Shrunk
     from sim.api.failures import Failures
     from sim.api.partitions import (
         OpenedPartition,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from sim.errors import BadInput
 
 _DEFINED = {
-    "api.answers": ("Comparison", "Explanation", "Shrunk", "WhatIf"),
+    "api.answers": ("Comparison", "Explanation", "Shrunk"),
     "api.failures": ("Failures",),
     "api.partitions": ("OpenedPartition", "OpenedReplicas", "open_partition", "open_replicas"),
     "api.runs": ("Run", "run"),

@@ -1,4 +1,4 @@
-"""Answers about a run: its explanation, what-ifs, runs under other rules, a small witness."""
+"""Answers about a run: its explanation, runs under other rules, a small witness."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sim.diagnose.explain import ExplanationText as CheckedExplanation
     from sim.simulate.run import Run
 
-HEALS_NAMED = 3
-"""Number of healing changes that one line names."""
 RULES_NAMED = 6
 """Number of differing rules that a label names."""
 
@@ -122,49 +120,6 @@ class Comparison(dict[str, R]):
             said = "" if first is None else f"{first.invariant}: {first.sentence}"
             rows.append((label, run.verdict, len(run.recorded.violations), at, said))
         return grid(("rules", "verdict", "violations", "first at", "first violation"), rows)
-
-
-@dataclass(frozen=True)
-class WhatIf:
-    """Counterfactuals of a violation: single changes, and other futures from some moment on.
-
-    Attributes:
-        invariant: The violated invariant.
-        heals: The single changes that avoid the violation, as `Run.heals` returns them.
-        no_return: Share of violating futures after each moment, as `Run.no_return` returns it; None
-            for a story, where nothing is random.
-    """
-
-    invariant: str
-    heals: pd.DataFrame
-    no_return: pd.DataFrame | None
-
-    @property
-    def sentence(self) -> str:
-        """The answer to both questions, in one line."""
-        passing = self.heals[self.heals.still == ""].change.tolist()
-        shown = ", ".join(passing[:HEALS_NAMED])
-        more = f" and {len(passing) - HEALS_NAMED} more" if len(passing) > HEALS_NAMED else ""
-        healed = f"healed by {shown}{more}" if passing else "no single change makes it pass"
-        if self.no_return is None:
-            return healed
-        sealed = self.no_return[self.no_return.sealed]
-        if sealed.empty:
-            return f"{healed}; no point of no return was found"
-        first = sealed.iloc[0]
-        return f"{healed}; point of no return: {first.at_ms:,} ms, {first.sentence}"
-
-    def __repr__(self) -> str:
-        """Returns one line for people."""
-        return f"WhatIf({self.invariant}: {shorten(self.sentence, 200)})"
-
-    def _repr_html_(self) -> str:
-        tables = [self.heals, *([] if self.no_return is None else [self.no_return])]
-        shown = [
-            grid(list(table.columns), table.astype("string").fillna("").to_numpy())
-            for table in tables
-        ]
-        return facts([("violated", self.invariant), ("what if", self.sentence)]) + "".join(shown)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from sim.api.answers import (
     Comparison,
     Explanation,
     Shrunk,
-    WhatIf,
     differing,
     label_of,
     not_violated,
@@ -204,27 +203,6 @@ class Run:
 
         found = self.violation(invariant)
         return causality(Past(self.recorded.events, self.recorded.rules), found)
-
-    def what_if(
-        self, invariant: str | None = None, *, tries: int = 20, within_s: float | None = 60.0
-    ) -> WhatIf:
-        """Counterfactuals of a violation, as `replog explain --what-if` prints them.
-
-        They are the single changes that avoid it (see `heals`), and the moment after which it could
-        not be avoided any more (see `no_return`).
-
-        Args:
-            invariant: Without a name, the first one.
-            tries: Number of futures that are drawn from each moment.
-            within_s: Time limit in s, half of it for each question; None for no limit.
-        """
-        half = None if within_s is None else within_s / 2
-        story = self.scenario.kind == "story"
-        return WhatIf(
-            invariant=self.violation(invariant).invariant,
-            heals=self.heals(invariant, within_s=half),
-            no_return=None if story else self.no_return(invariant, tries=tries, within_s=half),
-        )
 
     def heals(self, invariant: str | None = None, *, within_s: float | None = 30.0) -> pd.DataFrame:
         """Table of the single changes that avoid a violation; those that avoid all come first.

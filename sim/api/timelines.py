@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.api.markup import shorten
 from sim.errors import BadInput
-from sim.files.shipped import install
 from sim.simulate.run import Run
 
 if TYPE_CHECKING:
@@ -125,37 +123,6 @@ class Timeline:
             return self.png
         texts = {".html": lambda: self.page, ".svg": lambda: self.svg, ".txt": lambda: f"{self}\n"}
         return texts[suffix]().encode()
-
-    def slider(self) -> Any:
-        """A slider for Jupyter that steps through the logs, moment by moment.
-
-        Raises:
-            BadInput: ipywidgets is not installed.
-        """
-        try:
-            widgets = import_module("ipywidgets")
-        except ModuleNotFoundError:
-            raise BadInput(
-                f"a slider needs ipywidgets: {install('notebook')}; without it, "
-                ".at(moment) shows a moment, and .save('page.html') has a slider of its own"
-            ) from None
-        moments = sorted({when for when, _ in self.recorded.events})
-        start = moments[-1] if self.violation is None else self.violation.at
-        slider = widgets.SelectionSlider(
-            options=moments,
-            value=start,
-            description=self.unit,
-            continuous_update=False,
-            layout={"width": "100%"},
-        )
-        shown = widgets.HTML()
-
-        def show(change: Mapping[str, Any]) -> None:
-            shown.value = self.at(change["new"])._repr_html_()
-
-        slider.observe(show, names="value")
-        show({"new": start})
-        return widgets.VBox([slider, shown])
 
     @property
     def _how(self) -> dict[str, Any]:

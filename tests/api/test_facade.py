@@ -40,7 +40,6 @@ def test_every_public_method_says_what_it_does() -> None:
         sim.Sweep,
         sim.Failures,
         sim.Explanation,
-        sim.WhatIf,
     )
     silent = [
         f"{cls.__name__}.{name}"

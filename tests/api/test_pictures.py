@@ -1,13 +1,10 @@
 """Pictures of a run and its witness, for notebooks."""
 
-import re
-import sys
 from pathlib import Path
 
 import pytest
 
 import sim
-from sim.files.shipped import install
 from tests.api.conftest import ROOT, STORY
 
 
@@ -70,25 +67,6 @@ def test_a_run_that_holds_shows_its_end(run: sim.Run) -> None:
     assert "<svg" in timeline._repr_html_()
     with pytest.raises(sim.BadInput, match="no-offset-reuse: is not violated here; verdict: holds"):
         sim.run(STORY, fix="empty_batch").timeline("no-offset-reuse")
-
-
-def test_a_slider_steps_through_every_moment(run: sim.Run) -> None:
-    pytest.importorskip("ipywidgets", reason="the extra `notebook` is not installed")
-    slider, shown = run.timeline("no-offset-reuse").slider().children
-
-    assert slider.value == 16
-    assert "<svg" in shown.value
-    before = shown.value
-    slider.value = 9
-    assert shown.value != before
-
-
-def test_without_ipywidgets_a_slider_is_one_clear_line(
-    run: sim.Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)  # type: ignore[arg-type]
-    with pytest.raises(sim.BadInput, match=re.escape(install("notebook"))):
-        run.timeline().slider()
 
 
 def test_a_witness_violates_the_same_for_the_same_cause_in_fewer_steps(

@@ -252,20 +252,6 @@ def test_the_changes_that_heal_a_story_heal_it() -> None:
     assert {"rule", "step"} == set(heals.kind)
 
 
-def test_what_if_asks_of_a_run_what_the_command_asks() -> None:
-    story = sim.run(STORY).what_if("no-offset-reuse")
-    timed = sim.run(TIMED_LOST_TAIL).what_if(tries=2, within_s=0)
-
-    assert story.heals.equals(sim.run(STORY).heals("no-offset-reuse"))
-    assert story.no_return is None
-    assert repr(story).startswith("WhatIf(no-offset-reuse: healed by fix: leo_retention, ")
-    assert timed.invariant == sim.run(TIMED_LOST_TAIL).violation().invariant
-    assert timed.no_return is not None
-    assert timed.no_return.sealed.any()
-    assert "point of no return: " in repr(timed)
-    assert timed._repr_html_().count("<table>") == 3
-
-
 def test_a_change_with_which_a_run_ends_in_an_error_is_a_row_that_heals_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
