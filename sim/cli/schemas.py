@@ -29,7 +29,7 @@ from sim.files.formats import (
     STORY_FORMAT,
 )
 from sim.files.limits import LONG
-from sim.files.models import Described, Part
+from sim.files.models import Described, Part, by_value
 from sim.protocol.rules import DEFAULTS, PRESETS, RULES
 from sim.simulate.logfile import eligible_file
 from sim.simulate.logfile import rules as log_rules
@@ -49,19 +49,22 @@ from sim.study.sweep.plan_matrix import LABEL, MATRIX
 _TYPES = {str: "string", int: "integer", bool: "boolean"}
 
 
-def scenario_schema() -> dict[str, Any]:
+Schema = dict[str, Any]
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+TEXT: Schema = {"type": "string"}
+NOTE: Schema = {"description": "Anything; it is not read."}
+
+
+def scenario_schema() -> Schema:
     """The JSON Schema of scenario files, with the meanings of all presets, rules and values.
 
     `enumDescriptions` belongs to no draft of JSON Schema, but editors show it with the values.
     """
-    schema = without_titles(ScenarioFile.model_json_schema(schema_generator=Described))
+    schema = ScenarioFile.model_json_schema(schema_generator=Described)
     fields = schema["properties"]
     fields["rules"] = rules_schema(RULES, fields["rules"]["description"])
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Replog scenario",
-        **schema,
-    }
+    return {"$schema": DRAFT, "title": "Replog scenario", **schema}
 
 
 def rules_schema(names: Iterable[str], description: str) -> dict[str, Any]:
@@ -99,26 +102,6 @@ def rule_schema(name: str) -> dict[str, Any]:
     return found
 
 
-def without_titles(part: Any) -> Any:
-    """Removes Pydantic's titles from a schema, which repeat the names of the fields."""
-    if isinstance(part, dict):
-        return {
-            name: without_titles(value)
-            for name, value in part.items()
-            if not (name == "title" and isinstance(value, str))
-        }
-    if isinstance(part, list):
-        return [without_titles(item) for item in part]
-    return part
-
-
-Schema = dict[str, Any]
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
-
-TEXT: Schema = {"type": "string"}
-NOTE: Schema = {"description": "Anything; it is not read."}
-
-
 def at_least(minimum: int) -> Schema:
     """A whole number from `minimum` on, within 64 bits."""
     return {"type": "integer", "minimum": minimum, "maximum": LONG}
@@ -126,12 +109,8 @@ def at_least(minimum: int) -> Schema:
 
 def nullable(schema: Schema) -> Schema:
     """A schema that also allows null, which counts as not given."""
-    found = dict(schema)
-    if "enum" in schema:
-        found["enum"] = [*schema["enum"], None]
-    if isinstance(schema.get("type"), str):
-        found["type"] = [schema["type"], "null"]
-    return found
+    found = {**schema, "type": [schema["type"], "null"]} if "type" in schema else dict(schema)
+    return found | ({"enum": [*schema["enum"], None]} if "enum" in schema else {})
 
 
 def described(schema: Schema, text: str) -> Schema:
@@ -149,32 +128,15 @@ def strict(fields: Mapping[str, Schema], *, required: tuple[str, ...] = ()) -> S
     return {**found, "required": list(required)} if required else found
 
 
-def by_value(field: str, parts: Mapping[str, str]) -> Schema:
-    """An object whose value of `field` selects one of `parts`.
-
-    An editor then reports the mistake in a step of that op, and not a mismatch with ten others.
-    """
-    return {
-        "type": "object",
-        "properties": {field: {"enum": list(parts)}},
-        "required": [field],
-        "allOf": [
-            {"if": {"properties": {field: {"const": value}}}, "then": {"$ref": part}}
-            for value, part in parts.items()
-        ],
-    }
-
-
 _SETTINGS: dict[str, type[Part]] = {"topic": TopicSettings, "broker": BrokerSettings}
 """Kafka's settings, as timed scenarios have them; log files read them when they are given."""
 
 
 def _settings() -> dict[str, Schema]:
     """Their schemas, by name."""
-    models = _SETTINGS.values()
     return {
-        model.__name__: without_titles(model.model_json_schema(schema_generator=Described))
-        for model in models
+        model.__name__: model.model_json_schema(schema_generator=Described)
+        for model in _SETTINGS.values()
     }
 
 
@@ -194,7 +156,7 @@ def _rules() -> Schema:
 
 def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
     """A file of that model; what it is made of is added to `parts`."""
-    schema: Schema = without_titles(model.model_json_schema(schema_generator=Described))
+    schema = model.model_json_schema(schema_generator=Described)
     parts |= schema.pop("$defs")
     schema["properties"]["rules"] = rules
     for fields in (schema["properties"], parts.get("LogLine", {}).get("properties", {})):
@@ -205,19 +167,7 @@ def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
         segments = schema["properties"]["segments"]
         batches = parts["SegmentLine"]["properties"]["batches"]
         segments["items"] = {"anyOf": [batches, segments["items"]]}
-    found: Schema = _by_its_tag(schema)
-    return found
-
-
-def _by_its_tag(part: Any) -> Any:
-    """A schema in which alternatives with a discriminator become `by_value`."""
-    if isinstance(part, list):
-        return [_by_its_tag(one) for one in part]
-    if not isinstance(part, dict):
-        return part
-    if "discriminator" not in part:
-        return {name: _by_its_tag(one) for name, one in part.items()}
-    return by_value(part["discriminator"]["propertyName"], part["discriminator"]["mapping"])
+    return schema
 
 
 def log_schema() -> Schema:
@@ -341,7 +291,7 @@ _RULES: Schema = {"$ref": "#/$defs/rules"}
 
 def plan_schema() -> Schema:
     """The schema of a sweep plan, its matrix included."""
-    schema = without_titles(Plan.model_json_schema(schema_generator=Described))
+    schema = Plan.model_json_schema(schema_generator=Described)
     decision = schema["$defs"]["Decision"]
     decision["properties"]["alternatives"]["additionalProperties"] = _RULES
     schema["$defs"] = {"Mix": _mix(), "Weights": _weights(), "Decision": decision}
@@ -362,7 +312,7 @@ def plan_schema() -> Schema:
 
 def explore_schema() -> Schema:
     """The schema of a plan of a search, its matrix included."""
-    schema = without_titles(PlanOfSearch.model_json_schema(schema_generator=Described))
+    schema = PlanOfSearch.model_json_schema(schema_generator=Described)
     return _with_matrix(schema, "Replog plan of a search")
 
 
@@ -404,7 +354,7 @@ def _matrix_fields(rules: Schema) -> dict[str, Schema]:
 
 
 def _mix() -> Schema:
-    schema = without_titles(Mix.model_json_schema(schema_generator=Described))
+    schema = Mix.model_json_schema(schema_generator=Described)
     fields: dict[str, Any] = schema["properties"]
     fields["mix"] = described({"enum": list(BUILT_IN_MIXES)}, fields["mix"]["description"])
     fields["weights"] = {"$ref": "#/$defs/Weights"}
@@ -412,7 +362,7 @@ def _mix() -> Schema:
 
 
 def _weights() -> Schema:
-    fields: dict[str, Any] = without_titles(Weights.model_json_schema())["properties"]
+    fields: dict[str, Any] = Weights.model_json_schema(schema_generator=Described)["properties"]
     return described(strict(fields), " ".join((Weights.__doc__ or "").split()))
 
 

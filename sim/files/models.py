@@ -68,12 +68,45 @@ class Part(BaseModel):
     )
 
 
+def by_value(field: str, parts: Mapping[str, str]) -> dict[str, Any]:
+    """JSON Schema of an object whose value of `field` selects one of `parts`, references.
+
+    An editor then reports the mistake in a step of that op, and not a mismatch with ten others.
+    """
+    return {
+        "type": "object",
+        "properties": {field: {"enum": list(parts)}},
+        "required": [field],
+        "allOf": [
+            {"if": {"properties": {field: {"const": value}}}, "then": {"$ref": part}}
+            for value, part in parts.items()
+        ],
+    }
+
+
 class Described(GenerateJsonSchema):
-    """A schema in which each field has the text below it as its description."""
+    """A schema in which each field has the text below it as its description, and no title."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Whether a field has a title: none has, it would repeat the field's name."""
+        return False
+
+    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
+        """The schema of alternatives that a field selects."""
+        found = super().tagged_union_schema(schema)
+        field = found.get("discriminator")
+        return found if field is None else by_value(field["propertyName"], field["mapping"])
+
+    def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+        """The schema of a dataclass."""
+        found = super().dataclass_schema(schema)
+        found.pop("title", None)
+        return found
 
     def model_schema(self, schema: Any) -> dict[str, Any]:
         """The schema of one model; its fields are there by their names in a file."""
         found, model = super().model_schema(schema), schema["cls"]
+        found.pop("title", None)
         fields = model.model_fields
         for kind in model.__mro__[: model.__mro__.index(BaseModel)]:
             for name, text in attribute_docs(kind).items():

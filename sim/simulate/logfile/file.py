@@ -137,8 +137,9 @@ class LogDocument(Document):
 
     def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
         """Line about a problem for the user: `file: path: text (line 7)`."""
-        way = self.name_of(location) if path is None else path
-        return f"{': '.join(filter(None, [self.name, way, text]))} (line {self.line_of(location)})"
+        way, line = self.name_of(location) if path is None else path, self.line_of(location)
+        behind = "" if line is None else f" (line {line})"
+        return f"{': '.join(filter(None, [self.name, way, text]))}{behind}"
 
 
 def read_log_document(path: Path) -> LogDocument:
