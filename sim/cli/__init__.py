@@ -128,7 +128,7 @@ def _refused_by_system(error: OSError) -> str:
         return f"{error.filename}: {error.strerror}"
     if error.errno == errno.ENOENT:  # nothing else fails so without a name
         return "the current folder does not exist any more"
-    return f"output: {'is closed' if error.errno == errno.EBADF else error.strerror}"
+    return f"output: {error.strerror}"
 
 
 class Program(click.Group):

@@ -27,58 +27,26 @@ if TYPE_CHECKING:
     from sim.simulate.run.value import Run, Settling
 
 
-_STDIN, _STDOUT, _STDERR = 0, 1, 2
-
-
 class EscapedStream:
     """A stream that escapes what a terminal would not show as text.
 
-    Args:
-        stream: The stream beneath.
-        as_is: Keep control characters: they are Replog's own.
-        may_fail: Ignore errors of the stream, as for progress on stderr.
+    Attributes:
+        beneath: The stream without escaping.
     """
 
-    def __init__(self, stream: TextIO, *, as_is: bool = False, may_fail: bool = False) -> None:
-        self._stream = stream
-        self._as_is = as_is
-        self._may_fail = may_fail
-
-    @property
-    def beneath(self) -> TextIO:
-        """This stream without escaping."""
-        return cast("TextIO", EscapedStream(self._stream, as_is=True, may_fail=self._may_fail))
+    def __init__(self, beneath: TextIO) -> None:
+        """Takes the stream beneath."""
+        self.beneath = beneath
 
     def write(self, text: str) -> int:
-        """Writes a text. Raises TypeError for bytes; OSError as the stream, unless it may fail."""
+        """Writes a text. Raises TypeError for bytes, and OSError as the stream does."""
         if not isinstance(text, str):
             raise TypeError(f"a text is written here, not {type(text).__name__}")
-        shown = text if self._as_is else plain_lines(text)
-        with self._failing():
-            self._stream.write(shown)
+        self.beneath.write(plain_lines(text))
         return len(text)
 
-    def writelines(self, lines: Iterable[str]) -> None:
-        """Writes texts one after the other."""
-        for line in lines:
-            self.write(line)
-
-    def flush(self) -> None:
-        """Flushes the stream. Raises OSError as the stream does, unless it may fail."""
-        with self._failing():
-            self._stream.flush()
-
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, ValueError):  # broken, or closed
-            if not self._may_fail:
-                raise
-            write_no_more(_STDERR)
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        return getattr(self.beneath, name)
 
 
 def beneath(stream: TextIO) -> TextIO:
@@ -88,14 +56,12 @@ def beneath(stream: TextIO) -> TextIO:
 
 @contextmanager
 def shown_streams() -> Iterator[None]:
-    """Wraps stdout and stderr in an `EscapedStream` for the block; a closed stream fails."""
-    _open_what_is_closed()
+    """Wraps stdout and stderr in an `EscapedStream` for the block."""
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.stdout = cast("TextIO", EscapedStream(before[0]))
-    sys.stderr = cast("TextIO", EscapedStream(before[1], may_fail=True))
+    sys.stdout, sys.stderr = (cast("TextIO", EscapedStream(stream)) for stream in before)
     try:
         yield
     finally:
@@ -106,27 +72,10 @@ def shown_streams() -> Iterator[None]:
             write_no_more()
 
 
-def _open_what_is_closed() -> None:
-    """Opens the standard streams that were closed when the process started.
-
-    Otherwise the next opened file would become stdout. Writing to a stream opened here fails, since
-    the command has no success without output.
-    """
-    for number, flags in ((_STDIN, os.O_RDONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, flags)  # takes the lowest free number, which is this one
-    if sys.stdout is None:
-        sys.stdout = open(_STDOUT, "w", encoding="utf-8")  # noqa: SIM115 - for good
-    if sys.stderr is None:
-        sys.stderr = open(_STDERR, "w", encoding="utf-8")  # noqa: SIM115 - for good
-
-
-def write_no_more(number: int = _STDOUT) -> None:
-    """Discards what is still buffered for a broken stream, so that Python exits quietly."""
+def write_no_more() -> None:
+    """Discards what is still buffered for a broken stdout, so that Python exits quietly."""
     with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 EXIT_FAILED = 1
