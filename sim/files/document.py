@@ -9,7 +9,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from sim.errors import BadInput, did_you_mean
@@ -100,47 +99,6 @@ class Document:
         where = [self.name if line is None else f"{self.name}:{line}"]
         where.append(self.name_of(location) if path is None else path)
         return ": ".join([*filter(None, where), text])
-
-
-@dataclass(slots=True)
-class Node:
-    """A value and where it stands.
-
-    Attributes:
-        value: A scalar, a list of nodes, or a mapping of nodes by key.
-        line: The line it starts in, from 1.
-        key_lines: For a mapping: the line of each key.
-        size: Number of scalars and collections in it, itself included; the target of an alias is
-            counted each time it is used.
-        depth: Levels of collections in it, itself included.
-    """
-
-    value: Scalar | list[Node] | dict[str, Node]
-    line: int
-    key_lines: dict[str, int] = field(default_factory=dict)
-    size: int = 1
-    depth: int = 0
-
-    def data(self) -> Data:
-        """The value without lines: what `json.loads` would give."""
-        if isinstance(self.value, dict):
-            return {key: node.data() for key, node in self.value.items()}
-        if isinstance(self.value, list):
-            return [node.data() for node in self.value]
-        return self.value
-
-    def line_of(self, location: Location) -> int:
-        """The line of the value at `location`, which exists: of its key, if it has one."""
-        node, line = self, self.line
-        for step in location:
-            if isinstance(node.value, dict):
-                if step not in node.value:  # a name with half a character in it
-                    return line
-                line, node = node.key_lines[str(step)], node.value[str(step)]
-            elif isinstance(node.value, list) and isinstance(step, int):
-                node = node.value[step]
-                line = node.line
-        return line
 
 
 class CommandLine(Document):

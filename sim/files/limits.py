@@ -224,6 +224,9 @@ DOCUMENT_BYTES: Final = Limit(
 TRACE_BYTES: Final = Limit(
     "size of a trace", 256 << 20, "bytes", "a million events; all are in memory to be certified"
 )
+YAML_BYTES: Final = Limit(
+    "size of a YAML file", 8 << 20, "characters", "stories have some thousand; JSON may have more"
+)
 LEVELS: Final = Limit(
     "levels", 64, "levels", "lists and fields in one another; no format has more than ten"
 )

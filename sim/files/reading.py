@@ -13,12 +13,11 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, NoReturn
 
 from sim.errors import BadInput
-from sim.files.document import Document, Location, Node
+from sim.files.document import Document, Location
 from sim.files.limits import DOCUMENT_BYTES
 
 MEBIBYTE = 1 << 20
@@ -171,15 +170,20 @@ def parse_json(text: str, name: str) -> Document:
         raise BadInput(f"{name}: is nested too deeply") from None
     except ValueError as error:
         if isinstance(error, _GivenTwice):
-            _places(text, name)
+            from sim.files.yaml_text import check_given_once, places_in_json
+
+            check_given_once(places_in_json(text), name)
         raise BadInput(f"{name}: is not JSON: {error}") from None
-    places = cache(partial(_places, text, name))
+    places: list[Any] = []
 
-    def line_of(location: Location) -> int | None:
-        found = places()
-        return None if found is None else found.line_of(location)
+    def find_line(location: Location) -> int | None:
+        from sim.files.yaml_text import line_of, places_in_json
 
-    return Document(name, data, line_of)
+        if not places:  # when the first message needs them
+            places.append(places_in_json(text))
+        return line_of(places[0], location)
+
+    return Document(name, data, find_line)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -191,17 +195,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(token: str) -> NoReturn:
     raise ValueError(f"{token} is no number")
-
-
-def _places(text: str, name: str) -> Node | None:
-    """The lines of all values of a text that is JSON, found when the first message needs one.
-
-    Raises:
-        BadInput: A field is given twice.
-    """
-    from sim.files.yaml_text import places_in_json
-
-    return places_in_json(text, name)
 
 
 def read_document(path: Path) -> Document:

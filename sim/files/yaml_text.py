@@ -7,25 +7,15 @@ Stricter than YAML 1.1: a key may occur once, and a plain word that YAML version
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NoReturn
+from functools import partial
+from typing import Any, NoReturn
 
 import yaml
-from yaml.events import (
-    AliasEvent,
-    CollectionEndEvent,
-    DocumentStartEvent,
-    Event,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceStartEvent,
-)
 
 from sim.errors import BadInput
-from sim.files.document import Document, Node, Scalar, clipped, path_of
-from sim.files.limits import LEVELS, VALUES
+from sim.files.document import Data, Document, Location, clipped, path_of
+from sim.files.limits import LEVELS, VALUES, YAML_BYTES
 
-TOO_DEEP = f"nested deeper than {LEVELS.most} levels"
 _NULLS = frozenset({"", "~", "null"})
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,29})")
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,30}\.[0-9]{1,30}")
@@ -37,6 +27,13 @@ _FLOAT = re.compile(r"[-+]?(\.(?i:inf|nan)|([0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)([eE
 
 
 _HALVES = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_TOO_DEEP = f"nested deeper than {LEVELS.most} levels"
+_MANY = 5_000
+"""Number of signs that may open a level from which the levels of a text are counted first."""
+_STANDARD = "tag:yaml.org,2002:"
+_KINDS = ("null", "bool", "int", "float", "str", "timestamp", "merge", "value", "map", "seq")
+_TAGS = frozenset(f"{_STANDARD}{kind}" for kind in _KINDS)
+"""Tags that values have without being given one."""
 
 
 def parse_yaml(text: str, name: str) -> Document:
@@ -46,127 +43,126 @@ def parse_yaml(text: str, name: str) -> Document:
         BadInput: It is not YAML, has a key twice or an ambiguous plain value, is nested too deeply
             or too large.
     """
+    if len(text) > YAML_BYTES.most:
+        raise BadInput(f"{name}: {YAML_BYTES.too_many(len(text), 'characters of YAML')}")
     try:
-        root = _Reader(yaml.parse(text, Loader=yaml.CSafeLoader), name).document()
+        if sum(map(text.count, "[{-?")) > _MANY:
+            _check_levels(text, name)
+        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+    except yaml.composer.ComposerError as error:
+        second = "a second document starts here; one per file is allowed"
+        what = second if error.context else "an alias has no anchor before it"
+        raise BadInput(f"{name}:{_line_of(error.problem_mark)}: {what}") from None
     except yaml.MarkedYAMLError as error:
-        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
         what = clipped(str(error.problem or error.context))
-        raise BadInput(f"{name}:{line}: is not YAML: {what}") from None
+        raise BadInput(f"{name}:{_line_of(error.problem_mark)}: is not YAML: {what}") from None
     except yaml.reader.ReaderError as error:
         line = text.encode()[: error.position].count(b"\n") + 1
         what = f"unacceptable character #x{error.character:04x}: {error.reason}"
         raise BadInput(f"{name}:{line}: is not YAML: {what}") from None
-    except yaml.YAMLError as error:
-        raise BadInput(f"{name}: is not YAML: {' '.join(str(error).split())}") from None
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise BadInput(f"{name}:{line}: half a character (a lone surrogate)") from None
-    return Document(name, root.data(), root.line_of)
+    data = None if root is None else _Reader(name).value(root, [])
+    return Document(name, data, partial(line_of, root))
 
 
-def places_in_json(text: str, name: str) -> Node | None:
-    """The values of a text that is JSON with their lines; numbers and words are left as text.
+def _check_levels(text: str, name: str) -> None:
+    """Refuses a text that is nested too deeply for the composer, which recurses in C."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > LEVELS.most:
+            raise BadInput(f"{name}:{_line_of(event.start_mark)}: {_TOO_DEEP}")
 
-    Returns:
-        None where the text has more values or levels than a file of YAML may have.
 
-    Raises:
-        BadInput: A field is given twice.
-    """
-    as_yaml = _HALVES.sub(r"\\ufffd", text)  # YAML knows no halves of characters
+def places_in_json(text: str) -> yaml.Node | None:
+    """The nodes of a text that is JSON, for `line_of`; None for one that is too large."""
+    if len(text) > YAML_BYTES.most:
+        return None
     try:
-        return _PlacesInJson(yaml.parse(as_yaml, Loader=yaml.CSafeLoader), name).document()
-    except (yaml.YAMLError, _TooLarge):
+        # YAML knows no halves of characters.
+        return yaml.compose(_HALVES.sub(r"\\ufffd", text), Loader=yaml.CSafeLoader)
+    except yaml.YAMLError:
         return None
 
 
-class _TooLarge(BadInput):
-    """More values or levels than a file of YAML may have."""
+def check_given_once(root: yaml.Node | None, name: str) -> None:
+    """Raises BadInput for a field that is given twice in a text that is JSON."""
+    if root is not None:
+        _Reader(name, plain_is_text=True).value(root, [])
+
+
+def line_of(root: yaml.Node | None, location: Location) -> int | None:
+    """The line of the value at `location`: of its key, if it has one.
+
+    Args:
+        root: The node of the document; None for an empty one.
+        location: The way to a value; steps that are not there are left out.
+    """
+    if root is None:
+        return None
+    node, line = root, _line_of(root.start_mark)
+    for step in location:
+        if isinstance(node, yaml.MappingNode):
+            pairs = [pair for pair in node.value if pair[0].value == step]
+            if not pairs:
+                return line
+            key, node = pairs[0]
+            line = _line_of(key.start_mark)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            node = node.value[step]
+            line = _line_of(node.start_mark)
+    return line
 
 
 class _Reader:
-    """Builds nodes from the events of the parser, in the order of the text."""
+    """Converts nodes to plain data, in the order of the text.
 
-    def __init__(self, events: Iterator[Event], name: str) -> None:
-        self.events = events
-        self.name = name
-        self.anchors: dict[str, Node] = {}
+    Args:
+        name: Name of the file in messages.
+        plain_is_text: True to leave numbers and words as they are written.
+    """
 
-    def document(self) -> Node:
-        """The one document; null if there is none."""
-        root: Node | None = None
-        for event in self.events:
-            if isinstance(event, DocumentStartEvent):
-                if root is not None:
-                    self.fail(event, "a second document starts here; one per file is allowed")
-                root = self.node(next(self.events), [])
-        return root or Node(None, 1)
+    def __init__(self, name: str, *, plain_is_text: bool = False) -> None:
+        self._name = name
+        self._plain_is_text = plain_is_text
+        self._left = VALUES.most
 
-    def fail(self, event: Event, text: str, kind: type[BadInput] = BadInput) -> NoReturn:
-        raise kind(f"{self.name}:{_line_of(event)}: {text}")
+    def value(self, node: yaml.Node, way: list[str | int]) -> Data:
+        """The value of a node; `way` leads to it. Raises BadInput."""
+        self._left -= 1
+        if self._left < 0:
+            self._fail(node, f"more than {VALUES.most} values in one file")
+        if node.tag not in _TAGS:
+            tag = node.tag.replace(_STANDARD, "!!")
+            self._fail(node, f"tags are not allowed: {clipped(tag)}")
+        if isinstance(node, yaml.ScalarNode):
+            return node.value if node.style or self._plain_is_text else self._resolved(node)
+        if len(way) >= LEVELS.most:
+            self._fail(node, _TOO_DEEP)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, [*way, index]) for index, item in enumerate(node.value)]
+        return self._fields(node, way)
 
-    def node(self, event: Event, way: list[str | int]) -> Node:
-        """The value that begins with this event; `way` leads to it."""
-        if isinstance(event, AliasEvent):
-            found = self.anchors.get(event.anchor or "")
-            if found is None:
-                self.fail(event, f"alias *{clipped(event.anchor or '')} has no anchor before it")
-            if len(way) + found.depth > LEVELS.most:  # with its own levels
-                self.fail(event, TOO_DEEP, _TooLarge)
-            return found
-        assert isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent)
-        literal = isinstance(event, ScalarEvent) and event.tag == "!"
-        if event.tag is not None and not literal:
-            self.fail(event, f"tags are not allowed: {clipped(event.tag)}")
-        if isinstance(event, ScalarEvent):
-            plain = not event.style and not literal
-            value = self.resolve(event) if plain else event.value
-            found = Node(value, _line_of(event))
-        elif len(way) >= LEVELS.most:
-            self.fail(event, TOO_DEEP, _TooLarge)
-        elif isinstance(event, MappingStartEvent):
-            found = self.mapping(event, way)
-        else:
-            found = self.sequence(event, way)
-        if event.anchor is not None:
-            self.anchors[event.anchor] = found
+    def _fields(self, node: Any, way: list[str | int]) -> dict[str, Data]:
+        found: dict[str, Data] = {}
+        for key, inner in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                self._fail(key, "a key must be a plain word")
+            if key.value == "<<" and not key.style:
+                self._fail(key, "merge keys (<<) are not allowed; write the fields out")
+            if key.value in found:
+                first = next(one for one, _ in node.value if one.value == key.value)
+                twice = f"given twice, first in line {_line_of(first.start_mark)}"
+                self._fail(key, f"{path_of([*way, key.value])}: {twice}")
+            found[key.value] = self.value(inner, [*way, key.value])
         return found
 
-    def sequence(self, event: Event, way: list[str | int]) -> Node:
-        items: list[Node] = []
-        found = Node(items, _line_of(event), depth=1)
-        while not isinstance(inner := next(self.events), CollectionEndEvent):
-            items.append(self.grown(found, inner, [*way, len(items)]))
-        return found
-
-    def mapping(self, event: Event, way: list[str | int]) -> Node:
-        values: dict[str, Node] = {}
-        found = Node(values, _line_of(event), depth=1)
-        while not isinstance(inner := next(self.events), CollectionEndEvent):
-            if not isinstance(inner, ScalarEvent):
-                self.fail(inner, "a key must be a plain word")
-            key = inner.value
-            if key == "<<" and not inner.style:
-                self.fail(inner, "merge keys (<<) are not allowed; write the fields out")
-            if key in values:
-                first = f"given twice, first in line {found.key_lines[key]}"
-                self.fail(inner, f"{path_of([*way, key])}: {first}")
-            found.key_lines[key] = _line_of(inner)
-            values[key] = self.grown(found, next(self.events), [*way, key])
-        return found
-
-    def grown(self, parent: Node, event: Event, way: list[str | int]) -> Node:
-        """A value within `parent`, which is larger and deeper by it."""
-        node = self.node(event, way)
-        parent.depth = max(parent.depth, node.depth + 1)
-        parent.size += node.size
-        if parent.size > VALUES.most:
-            self.fail(event, f"more than {VALUES.most} values in one file", _TooLarge)
-        return node
-
-    def resolve(self, event: ScalarEvent) -> Scalar:
+    def _resolved(self, node: yaml.ScalarNode) -> str | int | float | bool | None:
         """A plain scalar: null, true, false, a decimal number, or text."""
-        text: str = event.value
+        text: str = node.value
         if text in _NULLS:
             return None
         if text in {"true", "false"}:
@@ -177,21 +173,16 @@ class _Reader:
             return float(text)
         if _SWITCH.fullmatch(text):
             hint = "write true, false or null, or quote it"
-            self.fail(event, f"plain {text} is ambiguous in YAML; {hint}")
+            self._fail(node, f"plain {text} is ambiguous in YAML; {hint}")
         if _NUMBER.fullmatch(text) or _FLOAT.fullmatch(text):
             hint = "write a decimal number such as 1000 or 0.5, or quote it"
             what = "is not the same number in every YAML version"
-            self.fail(event, f"plain {clipped(text)} {what}; {hint}")
+            self._fail(node, f"plain {clipped(text)} {what}; {hint}")
         return text
 
-
-class _PlacesInJson(_Reader):
-    """Builds nodes of a text that is JSON."""
-
-    def resolve(self, event: ScalarEvent) -> Scalar:
-        text: str = event.value
-        return text
+    def _fail(self, node: yaml.Node, text: str) -> NoReturn:
+        raise BadInput(f"{self._name}:{_line_of(node.start_mark)}: {text}")
 
 
-def _line_of(event: Event) -> int:
-    return 1 if event.start_mark is None else event.start_mark.line + 1
+def _line_of(mark: Any) -> int:
+    return 1 if mark is None else int(mark.line) + 1
