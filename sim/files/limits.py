@@ -233,12 +233,6 @@ LEVELS: Final = Limit(
 VALUES: Final = Limit(
     "values", 1_000_000, "values", "numbers, texts, lists and fields of one file: read in seconds"
 )
-CHECKED_VALUES: Final = Limit(
-    "values of a scenario or plan",
-    250_000,
-    "values",
-    "what is wrong with each is in memory at once; changes may stand in a file, workload.trace",
-)
 COMPLAINTS: Final = Limit("complaints", 100, "lines", "about one file; the others are counted")
 
 # The command line.

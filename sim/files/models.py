@@ -28,7 +28,7 @@ from sim.files.document import (
     unknown_field,
     unknown_value,
 )
-from sim.files.limits import CHECKED_VALUES, in_words
+from sim.files.limits import in_words
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -148,15 +148,7 @@ def validate(document: Document, model: type[M], *, reported: Collection[str] = 
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`; none
             where it is all about fields in `reported`.
     """
-    check_size(document)
     return shaped(document.data, document.top, TypeAdapter(model), reported=reported)
-
-
-def check_size(document: Document) -> None:
-    """Refuses a document with more values than are checked one by one. Raises BadInput."""
-    if _has_more_values(document.data, CHECKED_VALUES.most):
-        hint = "what producers write may stand in a file of its own, workload.trace"
-        document.top.fail(f"more than {CHECKED_VALUES.most:,} values; {hint}")
 
 
 def shaped(
@@ -171,17 +163,6 @@ def shaped(
         return adapter.validate_json(json.dumps(value))
     except ValidationError as error:
         raise _bad_input(place, error, adapter, reported) from None
-
-
-def _has_more_values(data: Any, most: int) -> bool:
-    waiting, found = [data], 1
-    while waiting and found <= most:
-        value = waiting.pop()
-        if isinstance(value, dict | list):
-            inner = value.values() if isinstance(value, dict) else value
-            found += len(value)
-            waiting += [one for one in inner if isinstance(one, dict | list)]
-    return found > most
 
 
 def _bad_input(

@@ -10,8 +10,6 @@ from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field
 
 from sim.errors import BadInput
-from sim.files import models
-from sim.files.limits import CHECKED_VALUES
 from sim.files.models import validate
 from sim.files.reading import read_document
 
@@ -132,18 +130,3 @@ def test_no_complaint_repeats_a_long_value(write: Write, line: str) -> None:
     (told,) = complaints(write("format: thing/1\n" + line.format(k="k" * 5_000)), Plain)
 
     assert len(told) < 300
-
-
-def test_values_that_nobody_could_complain_about_one_by_one_are_refused(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(models, "CHECKED_VALUES", CHECKED_VALUES._replace(most=100))
-    full = "format: thing/1\nparts: [" + "0, " * 97
-
-    assert complaints(write(full + "]"), Checked)[96].startswith("x.yaml:2: parts[96]: expected")
-    assert complaints(write(full + "0]"), Checked) == [
-        (
-            "x.yaml:1: more than 100 values; "
-            "what producers write may stand in a file of its own, workload.trace"
-        )
-    ]

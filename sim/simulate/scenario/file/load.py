@@ -20,7 +20,7 @@ from sim.errors import BadInput
 from sim.files.document import Complaints, Document, Location, Report, check_format, unknown_value
 from sim.files.foreign import one_line
 from sim.files.formats import SCENARIO_FORMAT
-from sim.files.models import check_size, shaped
+from sim.files.models import shaped
 from sim.files.reading import head_of, read_document
 from sim.protocol.rules import PRESETS, Rules
 from sim.protocol.rules.rules import DEFAULTS
@@ -401,7 +401,6 @@ def scenario_in(document: Document, *, path: Path, seed: int | None = None) -> S
     `path` names a scenario without an `id`; files that it names are relative to `path`.
     """
     check_format(document, (SCENARIO_FORMAT,))
-    check_size(document)
     wrong, unread = Complaints(), set[str]()
     file: ScenarioFile | None = None
     with wrong:
