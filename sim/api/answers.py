@@ -92,17 +92,11 @@ class Comparison(dict[str, R]):
         The time is `first_ms`, or `first_step` for a story.
         """
         unit = next(iter(self.values())).scenario.unit
-        rows = [
-            {
-                "rules": label,
-                "verdict": run.verdict,
-                "violations": len(run.recorded.violations),
-                "first_invariant": next((one.invariant for one in run.recorded.violations), None),
-                f"first_{unit}": next((one.at for one in run.recorded.violations), None),
-                "events": len(run.recorded.events),
-            }
-            for label, run in self.items()
-        ]
+        rows = []
+        for label, run in self.items():
+            found = run.recorded.violations
+            first = (found[0].invariant, found[0].at) if found else (None, None)
+            rows.append((label, run.verdict, len(found), *first, len(run.recorded.events)))
         kinds = {"rules": "category", "verdict": "category", "violations": ""}
         kinds |= {"first_invariant": "category", f"first_{unit}": "Int64", "events": ""}
         return frame(rows, kinds)
