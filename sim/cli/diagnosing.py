@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from click import IntRange
 
-from sim.bounds import Bounds, Inconclusive
+from sim.bounds import Inconclusive
 from sim.cli.arguments import (
     Argument,
     GivenRules,
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from sim.diagnose.shrink.smallest import ShrinkCase, SmallestExample
     from sim.diagnose.what_if.heals import Healings, NearMiss
     from sim.diagnose.what_if.no_return import NoReturn, Point
-    from sim.study.explore.witness import Shortest
 
 WITHIN_S = 60.0
 """Default of `--within`, in seconds; most runs need a few."""
@@ -215,7 +214,6 @@ def shrink(
     output: Output = None,
     within: Seconds = WITHIN_S,
     invariant: Annotated[str | None, Argument(metavar="NAME")] = None,
-    shortest: bool = False,
     as_json: Json = False,
 ) -> int:
     """Shrink a failing run to a small story that violates the same invariant for the same cause.
@@ -234,8 +232,6 @@ def shrink(
         within: Seconds after which it stops, with the best result so far.
         invariant: The invariant whose first violation counts (default: the first one violated, of
             those that the file expects if it expects any).
-        shortest: Also search all schedules of the result's small world for a shorter story, for the
-            same time again.
     """
     from sim.diagnose.shrink.engine import ShrinkBudget
     from sim.files.atomic import replace_text
@@ -254,12 +250,11 @@ def shrink(
 
         found = case.shrink(budget, report=report)
     near = case.near_miss() if found.complete else None
-    searched = _searched(found, within) if shortest and found.complete else None
-    document = _document(case, found, near, searched, out)
+    document = _document(case, found, near, out)
     if out is not None:
         replace_text(out, found.text)
-        for name, text in _files_beside(document):
-            replace_text(_beside(out, name), text)
+        if document["near_miss"] is not None:
+            replace_text(_beside(out), document["near_miss"]["text"])
     elif not as_json:
         print(found.text, end="")
     for said in () if as_json else filter(None, _lines(document, case, found, within)):
@@ -282,28 +277,6 @@ def _case_to_shrink(file: Path, run_id: int | None, invariant: str | None) -> Sh
     )
 
 
-def _files_beside(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Suffixes of names, and texts, of the further files that a shrink writes."""
-    if document["near_miss"] is not None:
-        yield "near_miss", document["near_miss"]["text"]
-    if "shorter" in document:
-        yield "shortest", document["shorter"]
-
-
-def _searched(found: SmallestExample, within: float) -> Shortest:
-    from sim.study.explore import check_installation
-
-    check_installation()
-    from sim.files.reading import document_in
-    from sim.simulate.story.format import story_in
-    from sim.study.explore.witness import Shortest, shortest
-
-    if found.kind != "story":
-        return Shortest("a search follows the steps of stories")
-    story = story_in(document_in(found.text, Path("shrunk.yaml")), default_id="shrunk")
-    return shortest(story, found.invariant, Bounds(within))
-
-
 def _checked_output(output: Path, file: Path) -> Path:
     from sim.files.atomic import check_writable
 
@@ -315,21 +288,18 @@ def _checked_output(output: Path, file: Path) -> Path:
     return output
 
 
-def _beside(out: Path, what: str) -> Path:
-    """The path of a second result, such as the near miss."""
-    return out.with_name(f"{out.stem}_{what}{out.suffix}")
+def _beside(out: Path) -> Path:
+    """The path of the near miss."""
+    return out.with_name(f"{out.stem}_near_miss{out.suffix}")
 
 
 def _document(
     case: ShrinkCase,
     found: SmallestExample,
     near: NearMiss | None,
-    searched: Shortest | None,
     out: Path | None,
 ) -> dict[str, Any]:
     """The result as JSON; `out` is the file that is written."""
-    from sim.diagnose.shrink.writing import file_of
-
     document: dict[str, Any] = {
         "id": case.id,
         "invariant": found.invariant,
@@ -342,18 +312,15 @@ def _document(
         "interrupted": found.interrupted,
         "text": found.text,
         "remark": found.remark,
+        "output": None if out is None else str(out),
+        "near_miss": None,
     }
-    if searched is not None:
-        document["shortest"] = searched.sentence()
-        if searched.story is not None:
-            document["shorter"] = file_of(searched.story, found.invariant, "")
-    document |= {"output": None if out is None else str(out), "near_miss": None}
     if near is not None:
         document["near_miss"] = {
             "change": near.change,
             "heals_origin": near.heals_origin,
             "text": case.near_miss_text(near),
-            "output": None if out is None else str(_beside(out, "near_miss")),
+            "output": None if out is None else str(_beside(out)),
         }
     return document
 
@@ -379,7 +346,6 @@ def _lines(
         yield f"near miss, with {near['change']}{where}{but}"
     elif found.complete:
         yield "no change of a single rule heals it"
-    yield document.get("shortest", "")
 
 
 _KINDS = (".html", ".svg", ".png", ".txt")
