@@ -11,12 +11,12 @@ after that, shrink the best found.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import inf
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sim.check import Violation
 from sim.protocol.events import Event
@@ -49,23 +49,6 @@ class Pass(NamedTuple, Generic[V]):
 
     edits: Callable[[ShownTarget[V]], Iterable[Any]]
     made: Callable[[ShownTarget[V], Any], Iterable[V]] = lambda _, value: (value,)
-
-
-class ShrinkPlace(NamedTuple):
-    """The state of a shrink.
-
-    Attributes:
-        number: Index of the pass that found the best so far.
-        position: Index of its edit; the pass goes on from there.
-        changed: True if this round has found a smaller value.
-    """
-
-    number: int = 0
-    position: int = 0
-    changed: bool = False
-
-
-BEGINNING: Final = ShrinkPlace()
 
 
 class ShrinkBudget:
@@ -118,7 +101,6 @@ class Reducer(Generic[V]):
 
     Attributes:
         best: Smallest value so far.
-        place: State of the work.
     """
 
     def __init__(
@@ -136,9 +118,9 @@ class Reducer(Generic[V]):
                 None.
         """
         self.best = best
-        self.place = BEGINNING
         self._kind, self._shows = kind, shows
         self._seen = {kind.key(best.value)}
+        self._untried = self._rounds()
 
     def run(
         self,
@@ -149,54 +131,53 @@ class Reducer(Generic[V]):
     ) -> bool:
         """Shrinks until a round finds nothing; False if the share of the budget is spent before.
 
-        `report` is called after each try, with True for a new best.
+        `report` is called after each try, with True for a new best. A further call goes on.
         """
-        while True:
-            for place, value in self._proposals():
-                if budget.is_over(share):
-                    return False
+        while not budget.is_over(share):
+            best = self.best
+            if next(self._untried, None) is None:
+                return True
+            budget.tries += 1
+            report(self.best is not best)
+        return False
+
+    def _rounds(self) -> Iterator[V]:
+        """Tries values until a round of passes finds nothing smaller; yields each after its try.
+
+        A pass goes on from the edit that succeeded, and then starts again, since edits that failed
+        may succeed after later ones.
+        """
+        before = None
+        while before is not self.best:
+            before = self.best
+            for one in self._kind.passes:
+                since: int | None = 0
+                while since is not None:
+                    found = yield from self._improved(one, since)
+                    since = 0 if found is None and since else found
+
+    def _improved(self, one: Pass[V], since: int) -> Generator[V, None, int | None]:
+        """Tries the edits of a pass from an index on; returns that of the first that succeeds."""
+        for position, edit in islice(enumerate(one.edits(self.best)), since, None):
+            for value in one.made(self.best, edit):
                 if self._is_new(value):
-                    budget.tries += 1
-                    improved = self._keep(value, place)
-                    report(improved)
+                    improved = self._keep(value)
+                    yield value
                     if improved:
-                        break
-            else:
-                if self._ended():
-                    return True
-
-    def _ended(self) -> bool:
-        """Checks that the shrink is done; else moves to the start of this pass or of the next.
-
-        A pass starts again, since edits that failed may succeed after later ones.
-        """
-        number, position, changed = self.place
-        is_last = number + 1 == len(self._kind.passes)
-        if position:
-            self.place = ShrinkPlace(number, 0, changed)
-        else:
-            self.place = BEGINNING if is_last else ShrinkPlace(number + 1, 0, changed)
-        return is_last and not changed
-
-    def _proposals(self) -> Iterator[tuple[ShrinkPlace, V]]:
-        """Yields the proposals of the current pass, with their places."""
-        number, since, _ = self.place
-        edits, made = self._kind.passes[number]
-        for position, edit in islice(enumerate(edits(self.best)), since, None):
-            for value in made(self.best, edit):
-                yield ShrinkPlace(number, position, changed=True), value
+                        return position
+        return None
 
     def _is_new(self, value: V) -> bool:
         before = len(self._seen)
         self._seen.add(self._kind.key(value))
         return len(self._seen) > before
 
-    def _keep(self, value: V, place: ShrinkPlace) -> bool:
+    def _keep(self, value: V) -> bool:
         """Makes a value the best if it is smaller and shows the target."""
         shown, size = self._shows(value), self._kind.size
         if shown is None or [*size(shown)] >= [*size(self.best)]:
             return False
-        self.best, self.place = shown, place
+        self.best = shown
         self._is_new(shown.value)
         return True
 
