@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -149,25 +149,3 @@ def save_result(result: CaseResult, folder: Path) -> Path | None:
         return save_failure(folder, log_failure(result, from_here(result.path)))
     about = next((violation.invariant for violation in result.unexpected), None)
     return run(result.path).save(folder, about)
-
-
-def write_index_of_suite(
-    results: Iterable[CaseResult], saved: Mapping[Path, Path], folder: Path, summary: str
-) -> None:
-    """Writes the page that lists the failing files of a suite, with or without a folder.
-
-    `summary` is the suite's line about all files. Raises BadInput.
-    """
-    from sim.diagnose.failures import Red, write_index
-
-    red = [
-        Red(
-            file=str(from_here(result.path)),
-            how=result.how,
-            lines=tuple(line.removeprefix(f"{result.how}: ") for line in result.complaints),
-            folder=saved[result.path].name if result.path in saved else "",
-        )
-        for result in results
-        if not result.expectation_met
-    ]
-    write_index(folder, red, summary=summary)

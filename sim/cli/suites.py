@@ -105,7 +105,7 @@ class _Reports(NamedTuple):
 
         seconds = (datetime.now(UTC) - began).total_seconds()
         summary = f"{_counted(results)}; {seconds:.1f} s"
-        saved = {} if self.failures is None else _save(results, self.failures, summary)
+        saved = {} if self.failures is None else _save(results, self.failures)
         if self.as_json:
             print_json([_as_row(result, saved) for result in results])
             complain("\n".join(notes))
@@ -240,9 +240,9 @@ def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
         yield f"not run: {', '.join(parts)}"
 
 
-def _save(results: Sequence[CaseResult], folder: Path, summary: str) -> Mapping[Path, Path]:
-    """Writes a folder for each failure and a page that lists them; the folder of each file."""
-    from sim.api.failures import save_result, write_index_of_suite
+def _save(results: Sequence[CaseResult], folder: Path) -> Mapping[Path, Path]:
+    """Writes a folder for each failure; returns the folder of each file."""
+    from sim.api.failures import save_result
     from sim.cli.sweeps import FOLDERS_MAX
 
     saved: dict[Path, Path] = {}
@@ -251,7 +251,6 @@ def _save(results: Sequence[CaseResult], folder: Path, summary: str) -> Mapping[
             made = save_result(result, folder) if len(saved) < FOLDERS_MAX else None
             if made is not None:
                 saved[result.path] = made
-        write_index_of_suite(results, saved, folder, summary)
     except BadInput as error:
         complain(f"--failures {folder}: {error}")
     if len(saved) == FOLDERS_MAX:

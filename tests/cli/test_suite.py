@@ -1,6 +1,5 @@
 """`replog suite`: what it runs, what it does not, how it ends, and what it hands over."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -242,33 +241,6 @@ def test_two_files_of_one_name_have_a_folder_each(here: Path) -> None:
     assert [path.name for path in folders] == ["s-a-x-not-as-expected", "s-b-x-not-as-expected"]
     for row, folder in zip(rows, folders, strict=True):
         assert f"`replog run {row['path']}`" in (folder / "README.md").read_text()
-
-
-def test_the_page_of_failures_counts_what_the_suite_counts(here: Path) -> None:
-    Path("s").mkdir()
-    files = {**RED, "bad.yaml": "a: 1\n", "open.yaml": OPEN, "green.yaml": STORY}
-    for name, text in files.items():
-        (here / "s" / name).write_text(text)
-
-    out = replog("suite", "s", "--failures", "kept").out
-    page = Path("kept/index.html").read_text()
-
-    assert f"<h1>{out.splitlines()[-1]}</h1>" in page
-    told = re.findall(r"<tr><td>(?:<a [^>]*>)?([^<]*)(?:</a>)?</td><td><strong>([^<]*)<", page)
-    assert dict(told) == {
-        "s/bad.yaml": "bad input",
-        "s/log.json": "not as expected",
-        "s/open.yaml": "inconclusive",
-        "s/story.yaml": "not as expected",
-        "s/timed.yaml": "not as expected",
-    }
-
-    (here / "s/story.yaml").write_text(STORY)
-    again = replog("suite", "s", "--failures", "kept").out
-    page = Path("kept/index.html").read_text()
-    assert f"<h1>{again.splitlines()[-1]}</h1>" in page
-    assert page.count("<strong>") == 4
-    assert "Failures of earlier runs: 1</h2>" in page
 
 
 def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(here: Path) -> None:

@@ -88,9 +88,6 @@ def test_the_same_failure_is_there_once_and_another_of_its_name_beside_it(tmp_pa
     assert again == folder
     assert (folder / "notes.txt").read_text() == "mine"
     assert other == folder.with_name(f"{folder.name}-2")
-    page = (tmp_path / "index.html").read_text()
-    assert "<h1>2 failures</h1>" in page
-    assert f'href="{other.name}/picture.html"' in page
 
 
 def test_a_folder_of_somebody_else_is_left_alone(

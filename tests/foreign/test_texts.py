@@ -17,8 +17,7 @@ import pytest
 
 from sim.check import Violation
 from sim.diagnose.draw import DrawnCase, html, png, svg
-from sim.diagnose.failures import Red, RunFailure
-from sim.diagnose.failures.failure import index_page
+from sim.diagnose.failures import RunFailure
 from sim.diagnose.failures.folder import readme
 from sim.diagnose.shrink.writing import story_text
 from sim.errors import BadInput
@@ -265,7 +264,7 @@ def test_a_page_of_markdown_has_the_same_elements_whatever_is_in_it(
             assert found.text.count(one_line(text).strip()) >= times
 
 
-def test_junit_annotations_and_the_index_of_failures(tmp_path: Path) -> None:
+def test_junit_and_annotations(tmp_path: Path) -> None:
     with each() as texts:
         for text in texts:
             write_junit(tmp_path / "junit.xml", [red(text)], started=datetime.now(UTC))
@@ -281,14 +280,6 @@ def test_junit_annotations_and_the_index_of_failures(tmp_path: Path) -> None:
                 assert found is not None
                 title = re.sub("%(25|2C|3A)", lambda code: chr(int(code[1], 16)), found[2])
                 assert title == f"{one_line(text)}: not as expected"
-
-            name = re.sub("[/\0\ud800]", "", text) or "x"
-            document = {"sentence": text, "cause": text, "invariant": text}
-            row = Red(file=text, how=text, lines=(text,), folder=name)
-            for index in (index_page({name: document}), index_page({name: document}, [row])):
-                assert Page(index).tags.count("td") == 3
-                (address,) = re.findall(r'href="([^"]*)"', index)
-                assert re.fullmatch(r"[\w.~%-]+/", address)
 
 
 def story_of(text: str, path: Path) -> Story:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -16,13 +16,10 @@ from sim.diagnose.failures.failure import (
     EXPLANATION,
     SENTENCE,
     Failure,
-    Red,
     first,
-    index_page,
 )
 from sim.errors import BadInput
 from sim.files import markdown
-from sim.files.atomic import replace_text
 from sim.files.foreign import json_text, readable
 from sim.files.markdown import block, text
 from sim.files.reading import read_json
@@ -51,7 +48,6 @@ violated; a log file has `answer.json`, and neither pictures nor a trace."""
 
 FAILURE_FORMAT = "replog-failure/1"
 DOCUMENT = "failure.json"
-INDEX = "index.html"
 
 
 def save_failure(folder: Path, failure: Failure) -> Path:
@@ -75,7 +71,6 @@ def save_failure(folder: Path, failure: Failure) -> Path:
                 draft.rename(place)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
-        _write_index(folder)
     return place
 
 
@@ -159,33 +154,6 @@ def _read(folder: Path) -> dict[str, Any]:
         return {}
     ours = isinstance(document, dict) and document.get("format") == FAILURE_FORMAT
     return document if ours else {}
-
-
-def write_index(folder: Path, red: Sequence[Red] = (), *, summary: str = "") -> None:
-    """Writes the page that lists the failures in a folder.
-
-    Args:
-        folder: Folder with the folders of failures; without one nothing is written.
-        red: Failures that a suite found, with a folder or without.
-        summary: Summary of the suite; empty if no suite was run.
-
-    Raises:
-        BadInput: It cannot be written.
-    """
-    with _clear_errors(folder):
-        if red:
-            folder.mkdir(parents=True, exist_ok=True)
-        if folder.is_dir():
-            _write_index(folder, red, summary)
-
-
-def _write_index(folder: Path, red: Sequence[Red] = (), summary: str = "") -> None:
-    found = {
-        path.name: document
-        for path in sorted(folder.iterdir())
-        if path.is_dir() and not path.name.startswith(".") and (document := _read(path))
-    }
-    replace_text(folder / INDEX, index_page(found, red, summary=summary))
 
 
 @contextmanager
