@@ -45,7 +45,6 @@ def html(
     title: str = "",
     unit: str = "",
     against: DrawnCase | None = None,
-    explanation: Sequence[str] | None = None,
     everything: bool = False,
     command: str = "",
 ) -> str:
@@ -59,8 +58,6 @@ def html(
         title: Title of the page.
         unit: Unit of times: `ms` or `step`.
         against: The same case under other rules, shown beside it and stepped with it by time.
-        explanation: Lines that explain the violation to open at; None for those of
-            `sim.diagnose.explain`.
         everything: True to show all events, not only those that led to a violation.
         command: Command that makes this page again.
 
@@ -79,12 +76,13 @@ def html(
             for each, why in zip(cases, reasons, strict=True)
         ]
         contents = [film.content() for film in films]
+        chosen: int = contents[0]["chosen"]
         page = template.render(
             title=printable(title) or "A run",
             unit=unit,
             command=command,
             films=films,
-            chosen=_chosen(contents[0], explanation),
+            chosen=contents[0]["violations"][chosen] if chosen >= 0 else {},
             missed=[printable(line, longest=LINE_MAX) for line in case.missed],
             # A script element: nothing in it may end the element, or begin a comment.
             data=json_text(contents, separators=(",", ":")).replace("<", "\\u003c"),
@@ -106,15 +104,6 @@ def _whole(case: DrawnCase) -> DrawnCase:
     own = () if case.violation is None else (case.violation,)
     there = case.violation in case.violations
     return replace(case, violations=case.violations if there else (*own, *case.violations))
-
-
-def _chosen(content: dict[str, Any], explanation: Sequence[str] | None) -> dict[str, Any]:
-    """The violation to open at, explained by these lines; without a violation the lines alone."""
-    there = content["chosen"] >= 0
-    chosen = content["violations"][content["chosen"]] if there else {"s": "", "w": []}
-    if explanation is not None:
-        chosen["w"] = [printable(line, longest=LINE_MAX) for line in explanation]
-    return chosen
 
 
 def _legend() -> list[tuple[str, str]]:

@@ -225,11 +225,7 @@ class RunFailure(_Failure):
             PICTURE: svg(self.case, title=title, unit=run.unit),
         }
         if find_spec("jinja2") is not None:
-            # The page shows unmet expectations elsewhere, so only the explanation is given here.
-            reasons = [line for line in self.explanation if line not in self.missed]
-            found[PAGE] = html(
-                self.case, title=title, unit=run.unit, explanation=reasons, command=self.command
-            )
+            found[PAGE] = html(self.case, title=title, unit=run.unit, command=self.command)
         return found
 
 
