@@ -227,8 +227,6 @@ def renamed(story: Story, kind: str, names: Mapping[Any, Any], *, since: int = 0
 
 # Passes that remove steps.
 
-STRETCH = 12
-"""Largest number of steps that are left out in a row, beside chunks."""
 MERGES_UP_TO, NEAREST = 40, 6
 """Steps of a story above which only the `NEAREST` neighbours of a step are merged with it."""
 ROUND = (0, 1, 2, 5, 10, 100, 101, 1000)
@@ -392,19 +390,11 @@ def _plain(kind: str, names: list[Any]) -> dict[Any, Any]:
     return dict(zip(names, plain_names(kind, len(names)), strict=True))
 
 
-def _stretches(shown: ShownTarget[Story]) -> Iterator[range]:
-    """Yields ranges of steps in a row at any place; chunks have fixed places."""
-    count = len(shown.value.steps)
-    for size in range(min(STRETCH, count), 2, -1):
-        yield from (range(end - size, end) for end in range(count, size - 1, -1))
-
-
 STORIES = ShrinkKind(
     (
         Pass(drop_replicas),
         Pass(lambda shown: chunks(len(shown.value.steps)), without_steps),
         Pass(plain_start),
-        Pass(_stretches, without_steps),
         Pass(begin_with),
         Pass(fewer_names),
         Pass(merge),
