@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 KINDS = {STORY_FORMAT: "story", SCENARIO_FORMAT: "timed", LOG_FORMAT: "log"}
 """The tag of each format."""
-_TOKEN = re.compile(r"\s*(?:([()])|([\w:+\-.\[\]\\/]+))")
+_WORD = re.compile(r"[\w:+\-.\[\]\\/]+")
+_ALL_OF_IT = re.compile(r"[\w:+\-.\[\]\\/()\s]*")
 _ALLOWED = "words, and, or, not, parentheses"
 _PARTS = (
     *(ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not),
@@ -64,22 +65,19 @@ def chooser(expression: str) -> Chooses:
     Raises:
         BadInput: It cannot be read.
     """
-    words: dict[str, str] = {}
-    source = ""
-    position = 0
+    words: list[str] = []
+
+    def numbered(token: re.Match[str]) -> str:
+        if token[0] in OPERATORS:
+            return token[0]
+        words.append(token[0].lower())
+        return f"_{len(words)}"
+
     expression = expression.strip()
-    while position < len(expression):
-        token = _TOKEN.match(expression, position)
-        if token is None:
-            raise BadInput(f"-k {expression}: cannot be read from column {position + 1} on")
-        position = token.end()
-        sign, word = token.groups()
-        if word and word not in OPERATORS:
-            sign = f"_{len(words)}"
-            words[sign] = word.lower()
-        source += f" {sign or word}"
     try:
-        tree = ast.parse(source.strip(), mode="eval")
+        if not _ALL_OF_IT.fullmatch(expression):
+            raise SyntaxError
+        tree = ast.parse(_WORD.sub(numbered, expression), mode="eval")
         if not all(isinstance(part, _PARTS) for part in ast.walk(tree)):
             raise SyntaxError
         meaning = compile(tree, "-k", "eval")
@@ -88,7 +86,7 @@ def chooser(expression: str) -> Chooses:
 
     def is_meant(names: Names) -> bool:
         known = [name.lower() for name in names]
-        found = {sign: any(word in name for name in known) for sign, word in words.items()}
+        found = {f"_{n}": any(word in name for name in known) for n, word in enumerate(words, 1)}
         return bool(eval(meaning, {"__builtins__": {}}, found))  # noqa: S307 - only `_PARTS`
 
     return is_meant

@@ -238,7 +238,7 @@ def is_output(folder: Path) -> bool:
 def scenario_files(folder: Path) -> list[Path]:
     """All stories, timed scenarios and log files below `folder`, sorted by path.
 
-    Folders in it that commands wrote are skipped.
+    Hidden files and folders are skipped, and so are folders that commands wrote.
 
     Raises:
         BadInput: It is no folder, or has none.
@@ -247,14 +247,8 @@ def scenario_files(folder: Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder")
-    written = {path for path in folder.rglob("*/") if is_output(path)}
-    found = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.suffix in SUFFIXES
-        and written.isdisjoint(path.parents)
-        and format_of(path) in IN_A_SUITE
-    ]
+    there = _look_into(folder, ())
+    found = [path for path in there.files if path not in there.refused]
     if not found:
         raise BadInput(f"{folder}: no scenario files; they say format: {' or '.join(IN_A_SUITE)}")
     return found
