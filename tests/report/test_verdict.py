@@ -69,7 +69,8 @@ def test_what_all_others_prevent_is_said_of_the_searches_in_which_they_do() -> N
         'elections where "none" does not.'
     )
     assert differ == (
-        "They differ: in small worlds leo alone allows the loss of a committed record (14 moves)."
+        "They differ: in small worlds with clean elections leo allows the loss of a committed "
+        "record (14 moves or more), empty does not."
     )
 
 
@@ -83,9 +84,32 @@ def test_each_difference_is_said_in_both_directions() -> None:
     (differ,) = texts(found)
 
     assert differ == (
-        "They differ: in small worlds leo alone allows an offset given twice (13 moves), empty the "
-        "return of a deleted key (8 moves); in stories leo an offset given twice (finding_01)."
+        "They differ: in small worlds with clean elections leo allows an offset given twice (13 "
+        "moves or more), empty does not; empty allows the return of a deleted key (8 moves or "
+        "more), leo does not; of the two, finding_01 shows an offset given twice under leo only."
     )
+
+
+def test_what_another_search_breaks_under_the_other_is_not_said_of_one_alone() -> None:
+    early, late = searched(TWICE, SMALL, 9, 9, None), searched(TWICE, LARGE, 9, None, 13)
+    same = searched(TWICE, LARGE, 9, None, 9)
+
+    assert texts(grid(early, late))[0] == (
+        "They differ: in small worlds with clean elections an offset given twice takes 9 moves "
+        "under leo, 13 under empty."
+    )
+    assert texts(grid(early, same))[0] == (
+        "They differ: in small worlds with clean elections an offset given twice occurs in other "
+        "worlds under each."
+    )
+    alone = verdict_of(grid(early, searched(TWICE, LARGE, 9, None, None)))
+    assert contradictions(grid(early, late), alone) != []
+
+
+def test_a_search_that_was_stopped_does_not_say_that_an_alternative_holds() -> None:
+    stopped = [one._replace(bound=9) for one in searched(TWICE, SMALL, 9, 9, None)]
+
+    assert not any("does not" in one for one in texts(grid(stopped)))
 
 
 def test_a_hazard_that_another_search_breaks_is_not_called_prevented() -> None:
@@ -139,7 +163,7 @@ def test_a_story_that_breaks_a_closed_cell_is_told() -> None:
     after = grid(searched(TWICE, SMALL, 9, None, None), shown(TWICE, True, True, False))
 
     assert contradictions(after, said) == ["offset given twice: finding_01 breaks it under leo"]
-    assert "in stories leo an offset given twice (finding_01)" in "".join(texts(after))
+    assert "finding_01 shows an offset given twice under leo only" in "".join(texts(after))
 
 
 @pytest.mark.parametrize("moves", [(9, 9, None), (9, None, 9), (None, None, None)])
@@ -166,8 +190,8 @@ def test_no_order_of_the_alternatives_hides_one() -> None:
         {},
     )
 
-    first, second = (texts(one)[0].replace(" alone allows", "") for one in (grid(*found), turned))
-    for part in ("leo an offset given twice (13 moves)", "empty the return of a deleted key"):
+    first, second = (texts(one)[0] for one in (grid(*found), turned))
+    for part in ("leo allows an offset given twice (13 moves", "empty allows the return of a"):
         assert part in first
         assert part in second
 

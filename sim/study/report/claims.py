@@ -7,7 +7,7 @@ grid has the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import permutations
 from typing import Final, NamedTuple
@@ -27,7 +27,7 @@ FEW: Final = 3
 """Up to so many alternatives are compared pair by pair."""
 NAMED_MAX: Final = 2
 """Number of hazards that a part of a sentence names, the gravest first."""
-WORDS_MAX: Final = 45
+WORDS_MAX: Final = 60
 """Number of words of a sentence that can be read aloud."""
 
 Differing = set[tuple[Unit, str, str, str]]
@@ -148,32 +148,70 @@ def _differences(grid: Grid, differing: Differing) -> Sentence | None:
     """
     compared = grid.alternatives[1:] if len(grid.alternatives) > 2 else grid.alternatives
     claims: list[Claim] = []
+    parts = [
+        *_apart_in_searches(grid, compared, claims),
+        *_apart_in_runs(grid, compared, differing, claims),
+        *_apart_in_stories(grid, compared, claims),
+    ]
+    if not parts:
+        return _undistinguished(grid, listed(compared))
+    return _sentence([f"they differ: {parts[0]}", *parts[1:]], claims)
 
-    def alone(one: str, kind: str) -> dict[str, list[Unit]]:
-        """Hazard -> the units of a kind that break it under one and not under all others."""
-        found: dict[str, list[Unit]] = {}
-        for hazard in grid.hazards:
-            for unit in grid.shared(hazard):
-                broken = grid.breaking(hazard, unit)
-                if unit.kind == kind and one in broken and not {*compared} <= {*broken}:
-                    found.setdefault(hazard, []).append(unit)
-                    held = tuple(other for other in compared if other not in broken)
-                    claims.append(Claim(hazard, (one,), held, (unit,)))
-        return found
 
-    searched: list[str] = []
-    differences: dict[str, list[tuple[str, str]]] = {}
-    for one in compared:
-        if worlds := alone(one, SEARCH):
-            places = [(hazard, unit) for hazard, units in worlds.items() for unit in units]
-            least = min(grid.at(hazard, one, unit).moves or 0 for hazard, unit in places)
-            alone_allows = "" if searched else " alone allows"
-            searched.append(f"{one}{alone_allows} {_named([*worlds])} ({least} moves)")
-    for one in compared:
-        if stories := alone(one, STORY):
-            hazard, units = next(iter(stories.items()))
-            differences.setdefault(PHRASES[hazard], []).append((one, units[0].title))
-    parts = [f"in small worlds {', '.join(searched)}"] if searched else []
+def _apart_in_searches(grid: Grid, compared: Sequence[str], claims: list[Claim]) -> list[str]:
+    """The hazards that searches with clean elections break under some of the alternatives alone.
+
+    Then the gravest one that they break under all, after different numbers of moves. Where there is
+    neither, the hazards that single worlds break under some alone.
+    """
+    only: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, int]] = {}
+    sooner: list[str] = []
+    elsewhere: list[str] = []
+    for hazard in grid.hazards:
+        clean = tuple(one for one in grid.shared(hazard) if one.is_clean_search)
+        fewest = {one: _fewest_moves(grid, hazard, one, clean) for one in compared}
+        found = {one: least for one, least in fewest.items() if least is not None}
+        held = tuple(one for one in compared if one not in found)
+        exhausted = all(grid.at(hazard, one, unit).bound is None for one in held for unit in clean)
+        shown_by = [Claim(hazard, (one,), (), (unit,)) for one, (_, unit) in found.items()]
+        if found and held and exhausted:
+            least = min(moves for moves, _ in found.values())
+            only.setdefault((tuple(found), held), {})[hazard] = least
+            claims += [*shown_by, Claim(hazard, (), held, clean)]
+        elif not held and len({moves for moves, _ in found.values()}) > 1 and not sooner:
+            (one, (moves, _)), *others = found.items()
+            more = ", ".join(f"{count} under {other}" for other, (count, _) in others)
+            sooner = [f"{PHRASES[hazard]} takes {moves} moves under {one}, {more}"]
+            claims += shown_by
+        elif any(0 < len({*grid.breaking(hazard, u)} & {*compared}) < len(compared) for u in clean):
+            elsewhere.append(hazard)
+    parts = [*(_only_under(*labels, moves) for labels, moves in only.items()), *sooner]
+    if elsewhere and not parts:
+        parts = [f"{_named(elsewhere)} occurs in other worlds under each"]
+    return [f"in small worlds with clean elections {parts[0]}", *parts[1:]] if parts else []
+
+
+def _only_under(met: Sequence[str], held: Sequence[str], moves: Mapping[str, int]) -> str:
+    """Says under which alternatives hazards occur, the gravest by name, and under which not."""
+    allows, do = ("allows" if len(met) == 1 else "allow"), ("does" if len(held) == 1 else "do")
+    least = min(moves.values())
+    named = f"{_named([*moves], 1)} ({least} moves or more)"
+    return f"{listed(met)} {allows} {named}, {listed(held)} {do} not"
+
+
+def _fewest_moves(
+    grid: Grid, hazard: str, label: str, units: Sequence[Unit]
+) -> tuple[int, Unit] | None:
+    """Fewest moves that break a hazard in some searches, and the first one that does so."""
+    found = [(grid.at(hazard, label, unit).moves, unit) for unit in units]
+    broken = [(moves, unit) for moves, unit in found if moves is not None]
+    return min(broken, key=lambda one: one[0], default=None)
+
+
+def _apart_in_runs(
+    grid: Grid, compared: Sequence[str], differing: Differing, claims: list[Claim]
+) -> list[str]:
+    """The gravest hazard that is rarer under an alternative than under another, for each pair."""
     rarer = []
     for one, other in permutations(compared, 2):
         for hazard, unit in _runs_where(grid, partial(_is_rarer, differing, one, other))[:1]:
@@ -181,18 +219,27 @@ def _differences(grid: Grid, differing: Differing) -> Sentence | None:
             phrase = f"{PHRASES[hazard]} in {runs[0]} under {one} and {runs[1]} under {other}"
             rarer.append(f"of {_of_runs(grid, unit)} {phrase}")
             claims.append(Claim(hazard, (other,), (), (unit,)))
-    parts += [", ".join(rarer)] if rarer else []
-    if [*map(len, differences.values())] == [len(compared)]:
-        ((phrase, shown),) = differences.items()
-        parts.append(f"in stories each alone {phrase} ({', '.join(name for _, name in shown)})")
-    elif differences:
-        each = [
-            f"{one} {phrase} ({at})" for phrase, all_ in differences.items() for one, at in all_
+    return [", ".join(rarer)] if rarer else []
+
+
+def _apart_in_stories(grid: Grid, compared: Sequence[str], claims: list[Claim]) -> list[str]:
+    """Of each alternative the gravest hazard that a story breaks under no other one compared."""
+    shown: dict[str, list[str]] = {}
+    for one in compared:
+        found = [
+            (hazard, unit)
+            for hazard in grid.hazards
+            for unit in grid.shared(hazard)
+            if unit.kind == STORY and {*grid.breaking(hazard, unit)} & {*compared} == {one}
         ]
-        parts.append(f"in stories {', '.join(each)}")
-    if not parts:
-        return _undistinguished(grid, listed(compared))
-    return _sentence([f"they differ: {parts[0]}", *parts[1:]], claims)
+        for hazard, unit in found[:1]:
+            held = tuple(other for other in compared if other != one)
+            claims.append(Claim(hazard, (one,), held, (unit,)))
+            verb = "" if hazard in shown else f" shows {PHRASES[hazard]}"
+            shown.setdefault(hazard, []).append(f"{unit.title}{verb} under {one} only")
+    stories = [text for texts in shown.values() for text in texts]
+    number = {2: "two", 3: "three"}[len(compared)]
+    return [f"of the {number}, {', '.join(stories)}"] if stories else []
 
 
 def _undistinguished(grid: Grid, labels: str) -> Sentence:
