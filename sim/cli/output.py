@@ -57,6 +57,7 @@ def beneath(stream: TextIO) -> TextIO:
 @contextmanager
 def shown_streams() -> Iterator[None]:
     """Wraps stdout and stderr in an `EscapedStream` for the block."""
+    _open_closed_streams()
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
@@ -70,6 +71,17 @@ def shown_streams() -> Iterator[None]:
             before[0].flush()
         except (OSError, ValueError):  # was reported before
             write_no_more()
+
+
+def _open_closed_streams() -> None:
+    """Opens streams that the caller closed, as by `>&-`, so that no other file takes their place.
+
+    Writing to such a stdout fails: there is no success without output.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)  # the lowest number
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
 
 
 def write_no_more() -> None:

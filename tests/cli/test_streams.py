@@ -143,6 +143,8 @@ C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHO
 @pytest.mark.parametrize(
     ("command", "status", "told"),
     [
+        ("replog list rules >&-", 2, b"replog: output: Bad file descriptor\n"),
+        ("replog run nowhere >&- 2>&- <&-", 2, b""),
         ("replog list rules >/dev/full", 2, b"replog: output: No space left on device\n"),
         ("set -o pipefail; replog list invariants --json | true", 1, b""),
         (
