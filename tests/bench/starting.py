@@ -43,12 +43,16 @@ def start_up(trees: list[Tree], folder: Path) -> dict[str, Any]:
 
 
 def _swept(tree: Tree, folder: Path) -> list[str]:
-    """Runs a small sweep; the arguments that run one of its runs again."""
+    """Runs a small sweep; returns the arguments that repeat one of its runs.
+
+    Older revisions have a command of its own for that.
+    """
     out = folder / f"sweep-{tree.name}"
     plan = folder / "plan.yaml"
     plan.write_text(PLAN, encoding="utf-8")
     _replog(tree, ["sweep", str(plan), "--out", str(out), "--engine", "process"])
-    return ["run", str(out), "1"]
+    repeats = "RUN_ID" in _replog(tree, ["run", "--help"])
+    return ["run" if repeats else "replay", str(out), "1"]
 
 
 def _spent(tree: Tree, arguments: list[str]) -> float:
@@ -60,7 +64,7 @@ def _spent(tree: Tree, arguments: list[str]) -> float:
     )
 
 
-def _replog(tree: Tree, arguments: list[str]) -> None:
+def _replog(tree: Tree, arguments: list[str]) -> str:
     done = subprocess.run(
         tree.command("-c", "from sim.cli import main; main()", *arguments),
         cwd=tree.path,
@@ -72,3 +76,4 @@ def _replog(tree: Tree, arguments: list[str]) -> None:
     # 1: what a story or a run expects is not met; or Python itself ended with a traceback.
     if done.returncode not in {0, 1} or "Traceback" in done.stderr:
         raise AssertionError(f"replog {' '.join(arguments)} ({tree.name}): {done.stderr}")
+    return done.stdout
