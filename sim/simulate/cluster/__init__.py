@@ -7,7 +7,8 @@ Time is that of one unmodified `simpy.Environment`, in whole ms. The simulation 
 until the scenario is over, and then until the cluster is at rest. A message on its way is a timeout
 with the receiver as its callback. A request waits for a fresh event, which the answer or, when that
 does not come in time, a timeout succeeds. The process that waits continues after everything else
-that was due in that millisecond. The processes are:
+that was due in that millisecond. A producer is no process: the event that its request waits for
+calls it back. The processes are:
 
 | process | owner | started by | waits for | interrupted by |
 |---|---|---|---|---|
@@ -26,8 +27,6 @@ that was due in that millisecond. The processes are:
 | `_campaign_again` | a candidate | a lost election | a pause | a crash |
 | `_succeed` | a successor | the leader resigned | its turn | a crash |
 | `_check_quorum` | a leader (majority) | its election | half a fetch timeout | resigning |
-| `_live` | an idempotent producer | the run | a decision; as `_deliver` | |
-| `_deliver` | a request of another producer | a decision | a response; a pause | |
 | `_poll` | a consumer | the run, a roll-out | an answer; a pause | the next roll-out |
 
 An interrupt takes a process out of what it waits for, so a process never has to ask whether a timer

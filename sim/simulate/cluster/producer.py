@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 from simpy import Event
-from simpy.events import ProcessGenerator
 
 from sim.protocol.compaction.strategies import ENCODERS
 from sim.protocol.log import Record
@@ -109,7 +109,7 @@ class Producer:
         self._patience = Patience(context.env)
         context.network.add_client(self.name, self.receive)
         if idempotent:
-            context.env.process(self._live())
+            self._await_decision()
 
     @property
     def idle(self) -> bool:
@@ -137,7 +137,7 @@ class Producer:
         """Sends a decision at once, unless an idempotent producer has others to send before it."""
         decided, self._decided = self._decided, None
         if not self.idempotent:
-            self._context.env.process(self._deliver(self._sent(decision)))
+            self._send(decision)
         elif decided is None:
             self._queue.append(decision)
         else:
@@ -178,53 +178,65 @@ class Producer:
         under_way = bool(sends) and 0 < sends[0].transaction == self._transaction
         return self.instance < self._newest_instance and not under_way
 
-    def _live(self) -> ProcessGenerator:
-        """The process of an idempotent producer, which sends one request after the other."""
-        while True:
-            if self._queue:
-                decision = self._next_batch()
-            else:
-                self._decided = self._context.env.event()
-                decision = yield self._decided
+    def _go_on(self, decision: Decision | None) -> None:
+        """Sends a decision, or the next one that waits; without any, awaits one."""
+        while decision is not None or self._queue:
+            decision = decision or self._next_batch()
             if not self._is_refused(decision[0]):
-                yield from self._deliver(self._sent(decision))
+                self._send(decision)
+                return
+            decision = None
+        self._await_decision()
 
-    def _sent(self, decision: Decision) -> InFlightRequest:
+    def _await_decision(self) -> None:
+        """Waits for a decision, which is sent after everything else of its millisecond."""
+        self._decided = self._context.env.event()
+        self._decided.callbacks.append(lambda decided: self._go_on(decided.value))
+
+    def _send(self, decision: Decision) -> None:
         """Makes the request of a decision, and sends it for the first time."""
         flight = self._request_of(*decision)
         self._flights.append(flight)
         self._transmit(flight)
-        return flight
 
-    def _deliver(self, flight: InFlightRequest) -> ProcessGenerator:
-        """The process of one request, from its first try until it is answered or given up."""
-        env = self._context.env
-        while True:
-            response = yield flight.answer
-            if response is not None and self._has_to_wait(flight, response):
-                response = yield env.timeout(flight.deadline_ms - self._context.now_ms)
-            if response is None:
-                self._leader = None
-            elif response.error is NO_ERROR:
-                self._flights.remove(flight)
-                return
-            elif response.error in RETRIED:
-                # The leader is still the leader, so the producer asks for no metadata
-                # (NotEnoughReplicasException is no InvalidMetadataException).
-                doublings = min(flight.tries - 1, BACKOFF_MAX_MS.bit_length())
-                yield env.timeout(min(BACKOFF_MAX_MS, BACKOFF_MS << doublings))
-            elif response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                break
-            if self._has_tried_enough(flight):
-                break
-            self._transmit(flight)
-        self._flights.remove(flight)
-        self._failed = flight.transaction
+    def _answered(self, flight: InFlightRequest, answer: Event) -> None:
+        """Ends a request by its response, or sends it again; without one in time that is None."""
+        env, response = self._context.env, answer.value
+        if response is None:
+            self._leader = None
+            self._try_again(flight)
+        elif self._has_to_wait(flight, response):
+            wait = env.timeout(flight.deadline_ms - self._context.now_ms)
+            wait.callbacks.append(partial(self._answered, flight))
+        elif response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self._try_again(flight)
+        elif response.error in RETRIED:
+            # The leader is still the leader, so the producer asks for no metadata
+            # (NotEnoughReplicasException is no InvalidMetadataException).
+            doublings = min(flight.tries - 1, BACKOFF_MAX_MS.bit_length())
+            wait = env.timeout(min(BACKOFF_MAX_MS, BACKOFF_MS << doublings))
+            wait.callbacks.append(lambda _: self._try_again(flight))
+        else:
+            self._end(flight, failed=response.error is not NO_ERROR)
 
-    def _has_tried_enough(self, flight: InFlightRequest) -> bool:
-        """True when a request is given up; a request for a marker never is (KIP-98)."""
+    def _try_again(self, flight: InFlightRequest) -> None:
+        """Sends a request again, unless it was tried often enough; one for a marker never is.
+
+        Source: KIP-98.
+        """
         marker = type(flight.request) is of.WriteTxnMarkersRequest
-        return flight.tries > self._retries and not marker and not self.patient
+        if flight.tries > self._retries and not marker and not self.patient:
+            self._end(flight, failed=True)
+        else:
+            self._transmit(flight)
+
+    def _end(self, flight: InFlightRequest, *, failed: bool) -> None:
+        """Ends a request that was answered or given up; an idempotent producer goes on."""
+        self._flights.remove(flight)
+        if failed:
+            self._failed = flight.transaction
+        if self.idempotent:
+            self._go_on(None)
 
     def _next_batch(self) -> Decision:
         """The next decision, joined with later ones that fit into the same batch."""
@@ -323,6 +335,7 @@ class Producer:
         flight.tries += 1
         flight.deadline_ms = context.now_ms + self._retry_ms
         flight.answer = self._patience.answer_within(self._retry_ms)
+        flight.answer.callbacks.append(partial(self._answered, flight))
         if self._leader is None and context.leader is not None:
             self._leader = context.leader[1]
         flight.asked = self._leader
