@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 
 from simpy import Process
@@ -26,10 +27,6 @@ from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.leader import Delayed, LeaderState
 from sim.simulate.cluster.producer import Decision, Producer
 from sim.simulate.scenario.model import Change, EndTransaction, Send, SentHeader, TraceSource
-
-
-def _when(step: tuple[Send | EndTransaction, tuple[SentHeader, ...]]) -> int:
-    return step[0].at_ms
 
 
 class Timetable:
@@ -51,11 +48,11 @@ class Timetable:
         self._transactional = sorted(transactional)
         # Of the decisions of one moment, the ends of transactions come last.
         headers = dict(context.scenario.applications.headers)
-        steps: list[tuple[Send | EndTransaction, tuple[SentHeader, ...]]] = [
-            (send, headers.get(index, ())) for index, send in enumerate(workload.sends)
+        steps: list[tuple[int, Send | EndTransaction, tuple[SentHeader, ...]]] = [
+            (send.at_ms, send, headers.get(index, ())) for index, send in enumerate(workload.sends)
         ]
-        self._steps = [*steps, *((end, ()) for end in workload.ends)]
-        self._steps.sort(key=_when)
+        self._steps = [*steps, *((end.at_ms, end, ()) for end in workload.ends)]
+        self._steps.sort(key=itemgetter(0))
         self._deciding: Process | None = None
         self._reading: Process | None = None
 
@@ -86,9 +83,9 @@ class Timetable:
     def _decide(self) -> ProcessGenerator:
         """The process that makes each decision of the workload at its time."""
         context = self._context
-        for at_ms, steps in groupby(self._steps, key=_when):
+        for at_ms, steps in groupby(self._steps, key=itemgetter(0)):
             yield context.env.timeout(max(0, at_ms - context.now_ms))
-            for step, headers in steps:
+            for _, step, headers in steps:
                 if isinstance(step, EndTransaction):
                     self._producers[step.producer].decide((), step)
                 else:

@@ -170,13 +170,14 @@ class Fetcher:
     def _append(self, response: of.FetchResponse) -> int:
         """Acts on the answer to a fetch; returns the pause in ms before the next request."""
         broker = self._broker
-        result = receive_fetch(broker.replica, response, broker.rules, broker.now_ms)
+        now_ms = broker.context.now_ms
+        result = receive_fetch(broker.replica, response, broker.rules, now_ms + broker.skew_ms)
         if result.events:
             broker.context.emit_all(result.events)
             if result.committed:
                 broker.high_watermark_moved()
         if response.answer is RECORDS:
-            broker.heard_ms = broker.context.now_ms
+            broker.heard_ms = now_ms
             self.fetched = True
             if broker.context.retention is not None:
                 broker.context.emit_all(take_log_start(broker.replica, response.log_start_offset))

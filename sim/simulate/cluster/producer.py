@@ -175,8 +175,10 @@ class Producer:
         transaction, or to end one (without sends), the producer asks the coordinator, which refuses
         (AddPartitionsToTxn, EndTxn).
         """
+        if self.instance >= self._newest_instance:
+            return False
         under_way = bool(sends) and 0 < sends[0].transaction == self._transaction
-        return self.instance < self._newest_instance and not under_way
+        return not under_way
 
     def _go_on(self, decision: Decision | None) -> None:
         """Sends a decision, or the next one that waits; without any, awaits one."""

@@ -33,12 +33,14 @@ class Patience:
     def _end_waits(self, _timer: Event) -> None:
         """Ends the waits whose time is over, and sets the timer for the next one."""
         now, waits = self._env.now, self._waits
-        while waits and (waits[0][0] <= now or waits[0][1].triggered):
-            _, answer = waits.popleft()
+        while waits:
+            deadline, answer = waits[0]
             if not answer.triggered:
+                if deadline > now:
+                    self._env.timeout(deadline - now).callbacks.append(self._end_waits)
+                    return
                 answer.succeed()
-        if waits:
-            self._env.timeout(waits[0][0] - now).callbacks.append(self._end_waits)
+            waits.popleft()
 
 
 class ProcessGroup:
