@@ -54,7 +54,11 @@ def _collecting_less() -> Iterator[None]:
 
 @_collecting_less()
 def run_scenario(
-    scenario: Scenario, *, keep_events: bool = False, also_check: Iterable[str] = ()
+    scenario: Scenario,
+    *,
+    keep_events: bool = False,
+    also_check: Iterable[str] = (),
+    counts_settling: bool = True,
 ) -> Run:
     """Simulates, judges and counts a scenario.
 
@@ -62,6 +66,8 @@ def run_scenario(
         scenario: What to simulate.
         keep_events: Whether the run keeps everything that happened.
         also_check: Invariants beyond the safety ones, such as liveness ones or findings.
+        counts_settling: Whether the run has the increases of counters by settling; the rows of a
+            sweep have none.
     """
     also, expect = tuple(also_check), scenario.expect
     recorder = _CountingRecorder(scenario, [*judging(scenario), *also], keep_events=keep_events)
@@ -72,7 +78,7 @@ def run_scenario(
         checked=expect.checked,
         by_default=(*safety_invariants(), *recorder.reported),
     )
-    counters, reached, settling = recorder.counted(outcome)
+    counters, reached, settling = recorder.counted(outcome, counts_settling=counts_settling)
     run = replace(
         run,
         verdict=_verdict(found.violations, run.reason),
@@ -287,7 +293,7 @@ class _CountingRecorder(_Recorder):
         super()._keep(taken)
 
     def counted(
-        self, outcome: SimulationResult | None
+        self, outcome: SimulationResult | None, *, counts_settling: bool
     ) -> tuple[dict[str, int], tuple[str, ...], Settling | None]:
         """Counters and situations of the run, and the changes by settling; call it at the end.
 
@@ -296,10 +302,11 @@ class _CountingRecorder(_Recorder):
         if outcome is None:
             none = {**dict.fromkeys(COUNTERS, 0), "events": self.events}
             return none, self._coverage.names, None
-        at_rest, seen = self._values(outcome.spent, self.events), self._coverage.names
+        seen = self._coverage.names
         if self._over is None or self._proper is None:
-            return at_rest, seen, None
+            return self._values(outcome.spent, self.events), seen, None
         (spent, position), (counters, reached) = self._over, self._proper
+        at_rest = self._values(outcome.spent, self.events) if counts_settling else counters
         more = {name: at_rest[name] - count for name, count in counters.items()}
         more = {name: count for name, count in more.items() if count}
         only = tuple([name for name in seen if name not in reached])

@@ -30,7 +30,8 @@ class Settling(NamedTuple):
     Attributes:
         from_ms: End of the run: `duration_ms`, or later where a file of changes goes on.
         position: Number of events of the run.
-        counters: Increase of each counter by settling; counters without one are left out.
+        counters: Increase of each counter by settling; counters without one are left out, and all
+            are in a run of a sweep.
         reached: Situations that occurred during settling alone.
     """
 

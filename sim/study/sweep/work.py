@@ -58,7 +58,7 @@ def run_with_causes(scenario: Scenario) -> Run:
 
     Its events are kept until it ends: there are no more than `limits.max_events` allows.
     """
-    run = run_scenario(scenario, keep_events=True)
+    run = run_scenario(scenario, keep_events=True, counts_settling=False)
     if not run.violations:
         return run
     events, rules = run.events, run.rules
