@@ -141,30 +141,6 @@ _GO_BY_IT: Final = ("compact", "consume", "read_to_end")
 """Steps that depend on the high watermark of the replica that they name."""
 
 
-class DelayedResponses:
-    """Responses in flight, the oldest first, until a step delivers them."""
-
-    def __init__(self) -> None:
-        """Starts with no responses."""
-        self._waiting: list[tuple[str, str, Response]] = []
-
-    def put(self, follower: str, leader: str, response: Response) -> None:
-        """Adds a response from `leader` to `follower`."""
-        self._waiting.append((follower, leader, response))
-
-    def take(self, follower: str, leader: str) -> Response | None:
-        """Removes and returns the oldest response from `leader` to `follower`; None without one."""
-        for one in self._waiting:
-            if one[:2] == (follower, leader):
-                self._waiting.remove(one)
-                return one[2]
-        return None
-
-    def drop(self, to: str, *, sent_by: str | None = None) -> None:
-        """Drops the undelivered responses to the replica `to`, and those from `sent_by`."""
-        self._waiting = [one for one in self._waiting if to != one[0] and sent_by != one[1]]
-
-
 class StoryDriver:
     """A cluster in which nothing happens but the steps of a story, with its state.
 
@@ -185,7 +161,7 @@ class StoryDriver:
         idle: Watched steps that did nothing.
         cleaner: The cleaner of all replicas.
         coordinator: The coordinator of removals, for `coordinate`.
-        delayed: Responses in flight.
+        delayed: Follower, leader and response, for each response in flight, the oldest first.
         joining: Followers outside the in-sync set for which leaders wait.
         positions: Position of each consumer by its name.
         moments: Views of all replicas at each moment that was noted, by its name.
@@ -227,7 +203,7 @@ class StoryDriver:
         self._loses_power = any(step.get("power_loss") for step in story.steps)
         self.cleaner = Cleaner(story.rules)
         self.coordinator = RemovalCoordinator()
-        self.delayed = DelayedResponses()
+        self.delayed: list[tuple[str, str, Response]] = []
         self.joining = Joining(self, story.replica_lag_max_ms)
         self.positions: dict[str, Position] = {}
         self.moments: dict[str, dict[str, StoryReplica]] = {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import UnionType
-from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
 
 from sim.check.registry import INVARIANTS, discover
 from sim.files.document import (
@@ -91,28 +92,13 @@ CLAIMS = {
 """The claims that may be made about a replica, by name."""
 
 
-def _fits(value: object, shape: Any) -> bool:
-    """True for a value of a type, written as in an annotation; a tuple is a list in a file."""
-    of, parts = get_origin(shape), get_args(shape)
-    if of is UnionType:
-        return type(value) in parts
-    if of is list:
-        return isinstance(value, list) and all(_fits(item, parts[0]) for item in value)
-    if of is tuple:
-        fit = isinstance(value, list) and len(value) == len(parts)
-        return fit and all(map(_fits, cast("list[object]", value), parts))
-    if of is dict:
-        return isinstance(value, dict) and all(_fits(one, parts[1]) for one in value.values())
-    return type(value) is shape
-
-
 def _claimed(part: str, claim: Any, place: Place) -> Any:
     """A claim in the form that the view of a replica has."""
-    if not _fits(claim, CLAIMS[part].shape):
+    try:
+        found = msgspec.convert(claim, CLAIMS[part].shape)
+    except msgspec.ValidationError:
         place.fail(f"expected {CLAIMS[part].expected}, not {shown(claim)}")
-    if part == "state":
-        return {key: str(label) for key, label in claim.items()}
-    return [tuple(entry) for entry in claim] if part == "epochs" else claim
+    return {key: str(label) for key, label in found.items()} if part == "state" else found
 
 
 def expect_at(raw: object, scope: Scope, place: Place, wrong: Complaints) -> StoryExpect:

@@ -40,7 +40,7 @@ def advance(world: StoryDriver, step: Step) -> str | None:
 def crash(world: StoryDriver, step: Step) -> None:
     """The replica goes down, and may lose what was not flushed."""
     name = step["replica"]
-    world.delayed.drop(name)
+    world.delayed = [one for one in world.delayed if one[0] != name]
     replica = world.replicas[name]
     end = durable_end(replica.log, rules=world.rules) if step.get("power_loss") else None
     old = OldFiles(*(step.get(name) for name in OldFiles._fields))
@@ -122,7 +122,7 @@ def remove_replica(world: StoryDriver, step: Step) -> str | None:
     name = step["replica"]
     if name == world.leader:
         return f"{name} leads"
-    world.delayed.drop(name, sent_by=name)
+    world.delayed = [one for one in world.delayed if name not in one[:2]]
     del world.replicas[name]
     world.emit([ReplicaRemoved(name)])
     if name in world.isr:

@@ -90,7 +90,7 @@ def fetch(world: StoryDriver, step: Step) -> str | None:
     response = _answer(world, fetcher, source, step.get("max"))
     world.answered(_said(fetcher, source, response))
     if step.get("delay_response", False):
-        world.delayed.put(fetcher.name, source.name, response)
+        world.delayed.append((fetcher.name, source.name, response))
         return None
     if step.get("drop_response", False):
         return "its response is lost"
@@ -106,10 +106,11 @@ def fetch(world: StoryDriver, step: Step) -> str | None:
 def deliver(world: StoryDriver, step: Step) -> str | None:
     """The oldest delayed response of that leader arrives, even if another replica leads by now."""
     name = step["follower"]
-    response = world.delayed.take(name, step["leader"])
-    if response is None:
+    on_its_way = [one for one in world.delayed if one[:2] == (name, step["leader"])]
+    if not on_its_way:
         return f"no response of {step['leader']} is on its way to {name}"
-    _receive(world, world.replicas[name], response)
+    world.delayed.remove(on_its_way[0])
+    _receive(world, world.replicas[name], on_its_way[0][2])
     return None
 
 
@@ -249,7 +250,7 @@ def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
     fetcher, source = pair
     response = _chunk(world, fetcher, source, step.get("chunk"))
     if response is not None and step.get("delay_response", False):
-        world.delayed.put(fetcher.name, source.name, response)
+        world.delayed.append((fetcher.name, source.name, response))
         return None
     _receive_chunk(world, fetcher, response, crashes=step.get("crash", False))
     return _why_nothing_came(world, fetcher, source, response)
