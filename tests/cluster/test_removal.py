@@ -34,7 +34,7 @@ def lead(node: Node, epoch: int) -> None:
 
 def hold_round(node: Node, coordination: RemovalCoordination) -> None:
     assert node.leader is not None
-    coordination.hold_round(node.leader)
+    coordination.hold_round()
 
 
 def bounds(epoch: int, offset: int) -> RemovalBoundsRequest:

@@ -29,7 +29,7 @@ class ConfigChanges:
         self._cluster = cluster
         self._context = cluster.context
         self._timetable = timetable
-        self._consumers = consumers
+        self._consumers = {consumer.name: consumer for consumer in consumers}
 
     def start(self) -> None:
         """Makes the changes at 0 now, and waits for the times of the others.
@@ -37,7 +37,7 @@ class ConfigChanges:
         First it emits the version of each consumer that does not know the tombstone flag, so that
         the checks expect of it only what that version can see.
         """
-        for consumer in self._consumers:
+        for consumer in self._consumers.values():
             if consumer.client is not None and consumer.client < FIRST_WITH_FLAG:
                 own = (("format", str(consumer.client)),)
                 self._context.emit(ConfigChanged(consumer.name, own, initial=True))
@@ -66,9 +66,7 @@ class ConfigChanges:
         if change.producer is not None:
             self._emit(self._timetable.roll_out(change), change)
         if change.consumer is not None and change.format is not None:
-            for consumer in self._consumers:
-                if consumer.name == change.consumer:
-                    consumer.roll_out(change.format)
+            self._consumers[change.consumer].roll_out(change.format)
             self._emit([change.consumer], change)
 
     def _emit(self, names: list[str], change: Change) -> None:

@@ -33,15 +33,13 @@ class RemovalCoordination:
 
     def start(self) -> None:
         """Holds a round every interval in which the replica leads."""
-        self._node.start_regularly(self._round, self._interval_ms, 0, 1)
+        self._node.start_regularly(self.hold_round, self._interval_ms, 0, 1)
 
-    def _round(self) -> None:
-        if self._node.leader is not None:
-            self.hold_round(self._node.leader)
-
-    def hold_round(self, leader: LeaderState) -> None:
-        """Computes the bounds and sends them to the other replicas."""
-        node = self._node
+    def hold_round(self) -> None:
+        """Computes the bounds and sends them to the other replicas, if the replica leads."""
+        node, leader = self._node, self._node.leader
+        if leader is None:
+            return
         context, replica = node.context, node.replica
         if leader is not self._leader:
             self._leader = leader
