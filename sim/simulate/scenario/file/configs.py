@@ -10,7 +10,7 @@ from pydantic import Field, WithJsonSchema, create_model
 
 from sim.errors import did_you_mean
 from sim.files.attribute_docs import attribute_docs
-from sim.files.bounds import Count, Name, Period, Setting, Size
+from sim.files.bounds import Count, Must, Name, Period, Setting, Size
 from sim.files.document import Report
 from sim.files.limits import LONG
 from sim.protocol.compaction import STRATEGIES
@@ -78,6 +78,12 @@ class TopicSettings(AsPrinted):
     """Whether any live replica may lead when none may cleanly; `rules.unclean_election`."""
 
 
+_IsOn = Annotated[
+    bool,
+    Must(lambda on: None if on else "brokers here have a cleaner; allowed: true", enum=[True]),
+]
+
+
 class BrokerSettings(AsPrinted):
     """Section `broker`: the software of brokers, and defaults for `topic`."""
 
@@ -91,6 +97,8 @@ class BrokerSettings(AsPrinted):
     """Version in which followers fetch (KIP-87); default: that of the software."""
     message_format_version: Release | None = Field(None, alias="log.message.format.version")
     """Format in which leaders store records (KIP-87); default: that of the software."""
+    cleaner_enable: _IsOn | None = Field(None, alias="log.cleaner.enable")
+    """Brokers here have a cleaner; a replica without one says `cleaner_backoff_ms: null`."""
     backoff_ms: Period | None = Field(None, alias="log.cleaner.backoff.ms")
     """Pause of a cleaner that found nothing to do, in ms, for replicas without one of their own."""
     compaction_strategy: StrategyName | None = Field(None, alias="log.cleaner.compaction.strategy")
