@@ -19,7 +19,6 @@ _INTEGER = re.compile(r"-?[0-9]{1,60}", re.ASCII)
 """Integers with more digits are beyond every limit."""
 
 
-_AS_TEXT = {"type": "string", "pattern": "^-?[0-9]+$"}
 _NAME = [
     {"type": "string", "minLength": 1},
     {"type": "integer", "minimum": -LONG - 1, "maximum": LONG},
@@ -33,7 +32,7 @@ class FieldType:
     Attributes:
         expected: Name of the type in errors.
         parse: Function that reads a given value; it raises ValueError, TypeError or KeyError.
-        schema: JSON Schema of allowed values, for editors; numbers may be texts, as in a line.
+        schema: JSON Schema of values that are no texts of a line, for editors.
         limit: Limit of its values; None without one.
     """
 
@@ -86,7 +85,7 @@ def _number(limit: Limit, *, natural: bool = False) -> FieldType:
         return number
 
     least = 0 if natural else limit.least
-    schema = {"anyOf": [{"type": "integer", "minimum": least, "maximum": limit.most}, _AS_TEXT]}
+    schema = {"type": "integer", "minimum": least, "maximum": limit.most}
     expected = "an integer that is not negative" if natural else "an integer"
     return FieldType(expected, parse, schema, limit)
 
@@ -116,27 +115,27 @@ def _boolean(value: Any) -> bool:
     return {"true": True, "false": False}[value] if value in ("true", "false") else _fail(value)
 
 
+def _listed(value: Any) -> list[Any]:
+    """The items of a list, or of a text: one in JSON, or items with commas between them."""
+    if isinstance(value, str):
+        value = json.loads(value) if value.startswith("[") else value.split(",")
+    return value if isinstance(value, list) else _fail(value)
+
+
 def names_in(value: Any) -> tuple[str, ...]:
     """Names in a list, or in one text with commas.
 
     Raises:
         ValueError: The value is neither.
     """
-    items = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, list):
-        _fail(value)
+    items = value.split(",") if isinstance(value, str) else _listed(value)
     _checked(limits.REPLICAS.too_many(len(items), "names"))
     return tuple(_name(item) for item in items)
 
 
 def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
-    items = json.loads(value) if isinstance(value, str) else value
-    if not isinstance(items, list):
-        _fail(value)
     parsed: list[tuple[int, int, int]] = []
-    for item in items:
-        if not isinstance(item, list):
-            _fail(value)
+    for item in map(_listed, _listed(value)):
         base, end, last_modified = (NATURAL.parse(number) for number in item)
         if base > end or (parsed and base < parsed[-1][1]):
             _fail(value)
@@ -145,17 +144,11 @@ def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
 
 
 def _offsets(value: Any) -> tuple[int, ...]:
-    items = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, list):
-        _fail(value)
-    return tuple(sorted({NATURAL.parse(item) for item in items}))
+    return tuple(sorted({NATURAL.parse(item) for item in _listed(value)}))
 
 
 def _horizons(value: Any) -> tuple[tuple[int, int], ...]:
-    items = json.loads(value) if isinstance(value, str) else value
-    if not isinstance(items, list):
-        _fail(value)
-    return tuple((NATURAL.parse(base), TIME.parse(at_ms)) for base, at_ms in items)
+    return tuple((NATURAL.parse(base), TIME.parse(at_ms)) for base, at_ms in _listed(value))
 
 
 def _version(value: Any) -> int | None:
@@ -196,7 +189,7 @@ OPTIONAL_TEXT = FieldType(
     lambda value: None if value is None else _text(value),
     {"anyOf": [*_NAME, {"type": "null"}]},
 )
-BOOLEAN = FieldType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
+BOOLEAN = FieldType("true or false", _boolean, {"type": "boolean"})
 REPLICA = FieldType("a replica", _name, {"anyOf": _NAME})
 NAMED = FieldType("a text", _name, {"anyOf": _NAME})
 REPLICAS = FieldType("a list of replicas", names_in, {"anyOf": [_NAMES, _NAME[0]]})
@@ -204,22 +197,17 @@ NAMES = FieldType("a list of names", names_in, _NAMES)
 SEGMENTS = FieldType(
     "a list of [base, end, last modified] in the order of offsets",
     _segments,
-    {"anyOf": [{"type": "array", "items": _SEGMENT}, {"type": "string"}]},
+    {"type": "array", "items": _SEGMENT},
 )
 OFFSETS = FieldType(
     "a list of offsets",
     _offsets,
-    {"anyOf": [{"type": "array", "items": NATURAL.schema}, {"type": "string"}]},
+    {"type": "array", "items": NATURAL.schema},
 )
 HORIZONS = FieldType(
     "a list of [base offset, ms]",
     _horizons,
-    {
-        "anyOf": [
-            {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2}},
-            {"type": "string"},
-        ]
-    },
+    {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2}},
 )
 BYTES = FieldType(
     "pairs of hexadecimal digits",
@@ -229,7 +217,7 @@ BYTES = FieldType(
 VERSION = FieldType(
     "an integer of 64 bits or null",
     _version,
-    {"anyOf": [*_number(limits.VERSION).schema["anyOf"], {"enum": [None, "null"]}]},
+    {"anyOf": [_number(limits.VERSION).schema, {"type": "null"}]},
     limits.VERSION,
 )
 MARKER = _one_of("commit", "abort")

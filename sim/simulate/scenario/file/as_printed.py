@@ -8,24 +8,13 @@ CleanerConfig and ServerLogConfigs.
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterable
 from typing import Any, get_args
 
-from pydantic import Field, GetJsonSchemaHandler, model_validator
-from pydantic_core import CoreSchema
+from pydantic import Field, model_validator
 
 from sim.files.models import Part
-
-_WHOLE = re.compile(r"\s*-?[0-9]{1,20}\s*", re.ASCII)
-_NUMBER = re.compile(r"\s*-?[0-9]{1,400}([.][0-9]{1,400})?([eE][-+]?[0-9]{1,4})?\s*", re.ASCII)
-_TRUTH = {"true": True, "false": False}
-_AS_TEXT: dict[str, dict[str, Any]] = {
-    "integer": {"type": "string", "pattern": "^-?[0-9]+$"},
-    "number": {"type": "string", "pattern": "^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$"},
-    "boolean": {"enum": ["true", "false"]},
-}
-"""JSON Schema of a value that is given as text, by JSON Schema's name of its type."""
 
 
 class AsPrinted(Part):
@@ -40,18 +29,6 @@ class AsPrinted(Part):
         kinds = {one.alias or name: _kind(one.annotation) for name, one in cls.model_fields.items()}
         return {name: _value(value, kinds.get(name)) for name, value in given.items()}
 
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """Adds the texts to the JSON Schema, for editors."""
-        found = handler.resolve_ref_schema(handler(schema))
-        for part in found.get("properties", {}).values():
-            alternatives = part.get("anyOf", [])
-            texts = [_AS_TEXT[one["type"]] for one in alternatives if one.get("type") in _AS_TEXT]
-            alternatives += texts
-        return found
-
 
 def _kind(annotation: Any) -> type | None:
     """Type of a setting that may be given as text; None for a setting whose value is text."""
@@ -65,11 +42,11 @@ def _value(value: Any, kind: type | None) -> Any:
     """The number or truth value in a text; the text itself where it has no such value."""
     if not isinstance(value, str) or kind is None:
         return value
-    if kind is bool:
-        return _TRUTH.get(value.strip().lower(), value)
-    if _WHOLE.fullmatch(value):
-        return int(value)
-    return float(value) if kind is float and _NUMBER.fullmatch(value) else value
+    try:
+        found = json.loads(value.lower())
+    except (ValueError, RecursionError):
+        return value
+    return found if type(found) is kind or (kind is float and type(found) is int) else value
 
 
 OF_TOPICS = (
