@@ -28,7 +28,7 @@ def test_a_cut_takes_what_is_sent_and_what_would_arrive_but_not_what_clients_say
     parties = _parties(NetworkSettings((5, 5)))
     network = parties.network
     network.send("r1", "r2", "on its way")
-    links = network.outgoing("r1")
+    links = network.links_of("r1")
     network.cut(links)
     network.send("r1", CONTROLLER, "lost")
     network.send("r2", "r1", "the other direction")
@@ -49,7 +49,7 @@ def test_a_cut_takes_what_is_sent_and_what_would_arrive_but_not_what_clients_say
 def test_a_cut_that_is_mended_before_a_message_would_arrive_takes_what_was_sent_meanwhile() -> None:
     parties = _parties(NetworkSettings((5, 5)))
     network = parties.network
-    links = network.outgoing("r1")
+    links = network.links_of("r1")
     network.send("r1", "r2", "before")
     network.cut(links)
     network.send("r1", "r2", "meanwhile")
@@ -62,7 +62,7 @@ def test_a_cut_that_is_mended_before_a_message_would_arrive_takes_what_was_sent_
 def test_after_the_faults_nothing_is_cut_or_lost() -> None:
     parties = _parties(NetworkSettings((1, 5), loss=0.9))
     network = parties.network
-    network.cut([*network.outgoing("r1"), *network.incoming("r1")])
+    network.cut([*network.links_of("r1", incoming=True)])
     network.heal()
     for number in range(20):
         network.send("r1", "r2", number)
@@ -73,7 +73,10 @@ def test_after_the_faults_nothing_is_cut_or_lost() -> None:
 
 def test_two_cuts_of_a_link_are_mended_one_by_one() -> None:
     network = _parties(NetworkSettings((5, 5))).network
-    first, second = network.outgoing("r1", ("r2",)), network.incoming("r2", ("r1",))
+    first, second = (
+        network.links_of("r1", ("r2",)),
+        network.links_of("r2", ("r1",), incoming=True)[1:],
+    )
     network.cut(first)
     network.cut(second)
     network.mend(first)

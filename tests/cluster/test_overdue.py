@@ -49,7 +49,7 @@ def test_what_is_overdue_does_not_arrive_over_a_cut_nor_after_the_faults(end: st
     parties.network.send("r1", "r2", VOTE)
     parties.after(20)
     if end == "cut":
-        parties.network.cut(parties.network.outgoing("r1"))
+        parties.network.cut(parties.network.links_of("r1"))
     else:
         parties.network.heal()
 

@@ -52,7 +52,6 @@ class ConfigChanges:
         self._make(change)
 
     def _make(self, change: Change) -> None:
-        context = self._context
         if change.replica is not None:
             settings = tuple((name, str(value)) for name, value in change.settings)
             for node in self._cluster.nodes.values():
@@ -62,7 +61,7 @@ class ConfigChanges:
                     after = node.rules.cleaner.tombstone_removal
                     if after == "cleaning_checkpoint" and before != after:
                         write_checkpoint_anew(node.replica, now_ms=node.now_ms)
-                    context.emit(ConfigChanged(node.name, settings))
+                    self._context.emit(ConfigChanged(node.name, settings))
         if change.producer is not None:
             self._emit(self._timetable.roll_out(change), change)
         if change.consumer is not None and change.format is not None:

@@ -127,9 +127,8 @@ class LeaderState:
         """Emits events; answers the requests that wait for the high watermark when it moved."""
         if not events:
             return
-        broker = self._broker
-        broker.context.emit_all(events)
-        committed = broker.replica.log.high_watermark
+        self._broker.context.emit_all(events)
+        committed = self._broker.replica.log.high_watermark
         if committed > self._high_watermark:
             self._high_watermark = committed
             self._commit(committed)
@@ -269,10 +268,9 @@ class LeaderState:
 
     def _answer(self, requests: Iterable[FetchRequest]) -> None:
         """Answers fetches that have waited, with records or without."""
-        broker = self._broker
         for request in requests:
             answered = answer_fetch(
-                broker.replica, request, rules=broker.rules, snapshots=self._snapshots
+                self._broker.replica, request, rules=self._broker.rules, snapshots=self._snapshots
             )
             self.react(answered.events)
             self._send(request, answered.response)

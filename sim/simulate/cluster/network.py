@@ -156,21 +156,17 @@ class Network:
         latency_ms = link.lowest_ms + int(link.draw() * link.span_ms)
         Timeout(self._env, latency_ms + delay_ms, message).callbacks.append(link.deliver)
 
-    def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
-        """The links on which `name` sends, to `peers` if there are any, else to all."""
-        return [
-            link
-            for target, link in self._links[name].items()
-            if not link.outside and (not peers or target in peers)
-        ]
+    def links_of(
+        self, name: str, peers: Collection[str] = (), *, incoming: bool = False
+    ) -> list[Link]:
+        """The links on which `name` sends, to `peers` if there are any, else to all.
 
-    def incoming(self, name: str, peers: Collection[str] = ()) -> list[Link]:
-        """The links on which `name` receives, from `peers` if there are any."""
-        return [
-            targets[name]
-            for source, targets in self._links.items()
-            if name in targets and not targets[name].outside and (not peers or source in peers)
-        ]
+        With `incoming` also those on which it receives from them.
+        """
+        found = list(self._links[name].items())
+        if incoming:
+            found += [(source, to[name]) for source, to in self._links.items() if name in to]
+        return [link for peer, link in found if not link.outside and (not peers or peer in peers)]
 
     def reaches(self, source: str, target: str) -> bool:
         """True when messages from `source` to `target` arrive, except for random losses."""

@@ -140,9 +140,8 @@ class QuorumMembership(Membership):
         self.timeout_ms = longest_ms + 1
 
     def _campaign_again(self, epoch: int, pause_ms: int) -> ProcessGenerator:
-        node = self._node
-        yield node.env.timeout(pause_ms)
-        if self.candidacy == epoch == node.replica.epoch and not self.barred:
+        yield self._node.env.timeout(pause_ms)
+        if self.candidacy == epoch == self._node.replica.epoch and not self.barred:
             self.campaign()
 
     def _stand(self) -> None:
@@ -255,10 +254,9 @@ class QuorumMembership(Membership):
 
     def heard_epoch(self, epoch: int) -> None:
         """Moves to a higher epoch, whose leader is not known yet."""
-        node = self._node
         self.loyal_until_ms = 0
-        node.sees(epoch)
-        node.fetcher.stop()
+        self._node.sees(epoch)
+        self._node.fetcher.stop()
         self.candidacy = None
 
     def _lead(self, epoch: int) -> None:
@@ -292,17 +290,15 @@ class QuorumMembership(Membership):
 
     def _check_quorum(self, leader: LeaderState) -> ProcessGenerator:
         """The process of a leader that checks whether a majority still fetches from it."""
-        node = self._node
         while True:
-            yield node.env.timeout(self._half_ms)
+            yield self._node.env.timeout(self._half_ms)
             heard = 1 + sum(self._is_heard(leader, name) for name in self._others())
-            if heard <= len(self.voters) // 2 and node.rules.election.check_quorum:
+            if heard <= len(self.voters) // 2 and self._node.rules.election.check_quorum:
                 self._resign()
                 return
 
     def _others(self) -> list[str]:
-        node = self._node
-        return [name for name in node.network.replicas() if name != node.name]
+        return [name for name in self._node.network.replicas() if name != self._node.name]
 
     def _is_heard(self, leader: LeaderState, name: str) -> bool:
         """True when a replica counts for the quorum; announces the leader to one that is silent."""

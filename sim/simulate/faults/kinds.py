@@ -29,7 +29,6 @@ from sim.simulate.faults.fault import Fault, Life
 
 if TYPE_CHECKING:
     from sim.simulate.cluster.faults import Faults
-    from sim.simulate.cluster.network import Link
     from sim.simulate.cluster.node import Node
 
 _WHEN: dict[str | int, str] = {
@@ -155,23 +154,20 @@ class Partition(Fault):
     outage = True
     which = "from and to it"
     """The messages that are lost."""
-
-    def links(self, faults: Faults, node: Node) -> list[Link]:
-        """The links that are cut."""
-        network = faults.context.network
-        outgoing = network.outgoing(node.name, self.peers)
-        return outgoing + network.incoming(node.name, self.peers)
+    incoming = True
+    """True when messages to it are lost, too."""
 
     def happen(self, faults: Faults, node: Node) -> Life:
         """Cuts the links, and mends them at the end."""
         others = f", {' and '.join(self.peers)} being the other end" if self.peers else ""
         detail = f"messages {self.which} are lost for {self.duration_ms} ms{others}"
         faults.inject(self, node.name, detail)
-        links = self.links(faults, node)
-        faults.context.network.cut(links)
+        network = faults.context.network
+        links = network.links_of(node.name, self.peers, incoming=self.incoming)
+        network.cut(links)
         faults.cluster.elections.cut_off(node)
         yield
-        faults.context.network.mend(links)
+        network.mend(links)
         node.membership.reconnected()
 
 
@@ -182,10 +178,7 @@ class OneWayPartition(Partition):
     source = "KIP-595, KIP-996"
     weight = 1.5
     which = "from it"
-
-    def links(self, faults: Faults, node: Node) -> list[Link]:
-        """The links that are cut."""
-        return faults.context.network.outgoing(node.name, self.peers)
+    incoming = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,22 +230,19 @@ class Migrate(Fault):
     """Words in the event of the replica that is asked."""
 
     def happen(self, faults: Faults, node: Node) -> None:
-        """Makes the first replica lead that can."""
-        for heir in self._heirs(faults, node):
-            if faults.cluster.elections.migrate(heir, unclean=self.unclean):
-                faults.inject(self, heir.name, self.detail)
-                return
-
-    def _heirs(self, faults: Faults, node: Node) -> list[Node]:
-        """The replicas that are asked until one can lead: the target, or the others of a leader.
+        """Makes the target lead if it can, or the first of the others that can, for a leader.
 
         With majorities the leader itself is asked; the rule `successors` says which ones it names.
         """
-        if self.target != "leader" or faults.context.rules.replication.commit == "majority":
-            return [node]
-        others = [other for _, other in sorted(faults.cluster.nodes.items()) if other is not node]
-        first = self.pick % len(others) if others else 0
-        return others[first:] + others[:first]
+        heirs = [node]
+        if self.target == "leader" and faults.context.rules.replication.commit == "isr":
+            others = [one for _, one in sorted(faults.cluster.nodes.items()) if one is not node]
+            first = self.pick % len(others) if others else 0
+            heirs = others[first:] + others[:first]
+        for heir in heirs:
+            if faults.cluster.elections.migrate(heir, unclean=self.unclean):
+                faults.inject(self, heir.name, self.detail)
+                return
 
 
 @dataclass(frozen=True, slots=True)
