@@ -24,7 +24,7 @@ from sim.protocol.replication.leader import (
     answer_with,
     refuse_fetch,
 )
-from sim.protocol.replication.messages import Answer, FetchRequest, FetchResponse
+from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.overdue import is_of_an_older_session
 from sim.protocol.replication.produce import AT_ONCE, ProduceResult
 from sim.simulate.cluster.broker import Broker
@@ -267,13 +267,29 @@ class LeaderState:
             self._answer(requests)
 
     def _answer(self, requests: Iterable[FetchRequest]) -> None:
-        """Answers fetches that have waited, with records or without."""
+        """Answers fetches that have waited, with records or without.
+
+        Their positions are recorded already, so equal requests have equal answers.
+        """
+        broker = self._broker
+        answered_one: FetchRequest | None = None
+        shared: FetchResponse | None = None
         for request in requests:
-            answered = answer_fetch(
-                self._broker.replica, request, rules=self._broker.rules, snapshots=self._snapshots
-            )
-            self.react(answered.events)
-            self._send(request, answered.response)
+            if (
+                shared is not None
+                and answered_one is not None
+                and request.asks_the_same_as(answered_one)
+            ):
+                response = replace(shared, correlation_id=request.correlation_id)
+            else:
+                answered = answer_fetch(
+                    broker.replica, request, rules=broker.rules, snapshots=self._snapshots
+                )
+                response = answered.response
+                self.react(answered.events)
+                if response.answer is RECORDS:
+                    answered_one, shared = request, response
+            self._send(request, response)
 
     def _send(self, request: FetchRequest, response: FetchResponse) -> None:
         """Sends records, converted if the follower does not know their format (KIP-87)."""

@@ -85,6 +85,16 @@ class FetchRequest(Struct, frozen=True, gc=False):
     version: int | None = None
     correlation_id: int = 0
 
+    def asks_the_same_as(self, other: FetchRequest) -> bool:
+        """Decides whether two requests get the same answer, once their positions are recorded."""
+        return (
+            self.offset == other.offset
+            and self.epoch == other.epoch
+            and self.last_epoch == other.last_epoch
+            and self.max_batches == other.max_batches
+            and self.max_bytes == other.max_bytes
+        )
+
 
 class Answer(StrEnum):
     """The kinds of answers to a fetch."""
