@@ -91,11 +91,15 @@ def crash_with_files(
     *,
     rules: Rules,
     lost_batches: int = 0,
-    lost_from: int | None = None,
+    power_loss: bool = False,
     old: OldFiles = NONE_OLD,
 ) -> list[Event]:
-    """Goes down as `crash` does, and loses the newest versions of the checkpoint files."""
+    """Goes down as `crash` does, and loses the newest versions of the checkpoint files.
+
+    With `power_loss` all batches are lost that were not flushed.
+    """
     log = replica.log
+    lost_from = durable_end(log, rules=rules) if power_loss else None
     if old.high_watermark is not None:
         log.high_watermark = min(log.high_watermark, max(old.high_watermark, log.log_start_offset))
     if old.cleaned is not None:

@@ -62,17 +62,14 @@ class ConfigChanges:
                     if after == "cleaning_checkpoint" and before != after:
                         write_checkpoint_anew(node.replica, now_ms=node.now_ms)
                     self._context.emit(ConfigChanged(node.name, settings))
+        names: list[str] = []
         if change.producer is not None:
-            self._emit(self._timetable.roll_out(change), change)
-        if change.consumer is not None and change.format is not None:
+            names = self._timetable.roll_out(change)
+        elif change.consumer is not None and change.format is not None:
             self._consumers[change.consumer].roll_out(change.format)
-            self._emit([change.consumer], change)
-
-    def _emit(self, names: list[str], change: Change) -> None:
-        settings = []
-        if change.versions is not None and change.consumer is None:
-            settings.append(("versions", "true" if change.versions else "false"))
-        if change.format is not None:
-            settings.append(("format", str(change.format)))
+            names = [change.consumer]
+        given = {} if change.format is None else {"format": str(change.format)}
+        if change.versions is not None and change.producer is not None:
+            given = {"versions": str(change.versions).lower(), **given}
         for name in names:
-            self._context.emit(ConfigChanged(name, tuple(settings)))
+            self._context.emit(ConfigChanged(name, tuple(given.items())))

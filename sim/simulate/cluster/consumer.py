@@ -13,12 +13,8 @@ from simpy.events import ProcessGenerator
 
 from sim.protocol.events import Consumed, ConsumerReset
 from sim.protocol.log import Record
-from sim.protocol.replication.messages import (
-    NO_ERROR,
-    ConsumerFetchRequest,
-    ConsumerFetchResponse,
-    ErrorCode,
-)
+from sim.protocol.replication import messages as of
+from sim.protocol.replication.messages import NO_ERROR, ErrorCode
 from sim.protocol.replication.reading import (
     Fetched,
     Position,
@@ -156,7 +152,7 @@ class Consumer:
 
     def _request(
         self, *, max_wait_ms: int, leader_only: bool, max_batches: int | None = None
-    ) -> ConsumerFetchRequest:
+    ) -> of.ConsumerFetchRequest:
         return consumer_request(
             self._place,
             self.name,
@@ -169,13 +165,13 @@ class Consumer:
             correlation_id=self._number,
         )
 
-    def receive(self, response: ConsumerFetchResponse) -> None:
+    def receive(self, response: of.ConsumerFetchResponse) -> None:
         """Takes the answer to the last fetch; one to an earlier fetch is ignored."""
         if response.correlation_id == self._number and not self._answer.triggered:
             self._answer.succeed(response)
 
-    def _take(self, response: ConsumerFetchResponse) -> Fetched:
-        """Takes records over for the application; returns what was read."""
+    def _take(self, response: of.ConsumerFetchResponse) -> bool:
+        """Takes records over for the application; True when the position has moved on."""
         if self._goal is None and self._spec.until is not None:
             self._goal = ReadingGoal(
                 self._spec.until, response.log_start_offset, response.readable_end
@@ -183,7 +179,7 @@ class Consumer:
         goal = self._goal
         if goal is not None and goal.reached(self.position):
             self._finish(response.replica, goal)
-            return Fetched(self.position, self.position, ())
+            return False
         fetched = receive_consumer_fetch(self._place, response, committed=self._committed)
         if fetched.reset is not None:
             self._context.emit(
@@ -193,9 +189,9 @@ class Consumer:
             self._hand_on(fetched, response)
         if goal is not None and goal.reached(self.position):
             self._finish(response.replica, goal)
-        return fetched
+        return fetched.end > fetched.start
 
-    def _hand_on(self, fetched: Fetched, response: ConsumerFetchResponse) -> None:
+    def _hand_on(self, fetched: Fetched, response: of.ConsumerFetchResponse) -> None:
         context, replica = self._context, response.replica
         start = fetched.start
         given: Sequence[Record] = [record for batch in fetched.batches for record in batch.records]
@@ -224,7 +220,7 @@ class Consumer:
         self._context.emit(goal.ended(replica, self.name, self.position))
 
     def read_to_the_end(
-        self, answer: Callable[[ConsumerFetchRequest], ConsumerFetchResponse]
+        self, answer: Callable[[of.ConsumerFetchRequest], of.ConsumerFetchResponse]
     ) -> None:
         """Reads everything there is at rest, at once, and stops; `answer` answers its fetches."""
         self._processes.interrupt()
@@ -232,10 +228,7 @@ class Consumer:
         while not self._done:
             response = answer(self._request(max_wait_ms=0, leader_only=False))
             replica = response.replica
-            if response.error is not NO_ERROR:
-                break
-            fetched = self._take(response)
-            if fetched.end == fetched.start:
+            if response.error is not NO_ERROR or not self._take(response):
                 break
         if self._goal is not None and not self._done:
             self._finish(replica, self._goal)

@@ -12,13 +12,7 @@ from sim.protocol.replication.converting import speaks
 from sim.protocol.replication.elections import become_leader
 from sim.protocol.replication.leader import answer_fetch
 from sim.protocol.replication.overdue import is_refused
-from sim.protocol.replication.recovery import (
-    NONE_OLD,
-    OldFiles,
-    crash_with_files,
-    durable_end,
-    recover,
-)
+from sim.protocol.replication.recovery import NONE_OLD, OldFiles, crash_with_files, recover
 from sim.protocol.replication.replica import wipe
 from sim.protocol.replication.snapshots.fetch import answer_fetch_snapshot
 from sim.protocol.replication.truncation import answer_offsets_for_leader_epoch
@@ -192,8 +186,6 @@ class Node(Broker):
         With `power_loss` all batches are lost that were not flushed. `old` says which files are
         older than the log when the replica restarts.
         """
-        log = self.replica.log
-        lost_from = durable_end(log, rules=self.rules) if power_loss else None
         rules = self.context.rules
         if rules.replication.commit == "majority" and rules.election.leader_restart == "resumes":
             self._stop_leading()
@@ -204,7 +196,7 @@ class Node(Broker):
                 self.replica,
                 rules=self.rules,
                 lost_batches=lost_batches,
-                lost_from=lost_from,
+                power_loss=power_loss,
                 old=old,
             )
         )

@@ -153,11 +153,7 @@ class QuorumMembership(Membership):
         self.asked_ms = node.context.now_ms
         self.timeout_ms = self._draw()
         self.prospect = epoch = node.replica.epoch
-        self.granted = [node.name]
-        if self._has_majority():
-            self.campaign()
-        else:
-            self._ask_for_votes(epoch, pre_vote=True)
+        self._ask_for_votes(epoch, pre_vote=True)
 
     def campaign(self) -> None:
         """Votes for itself in the next epoch, and asks the other voters for their votes."""
@@ -171,18 +167,14 @@ class QuorumMembership(Membership):
         self.attempts = 1 if self.candidacy is None else self.attempts + 1
         self.candidacy = epoch
         self.prospect = None
-        self.granted = [node.name]
         self.refused = []
-        if self._has_majority():
-            self._lead(epoch)
-        else:
-            self._ask_for_votes(epoch, pre_vote=False)
-
-    def _has_majority(self) -> bool:
-        return sum(name in self.voters for name in self.granted) > len(self.voters) // 2
+        self._ask_for_votes(epoch, pre_vote=False)
 
     def _ask_for_votes(self, epoch: int, *, pre_vote: bool) -> None:
+        """Counts its own vote or pre-vote, and asks the other voters for theirs."""
         node = self._node
+        self.granted = []
+        self._count(node.name, epoch, pre_vote=pre_vote)
         last_epoch, last_offset = last_entry(node.replica)
         request = of.VoteRequest(node.name, epoch, last_epoch, last_offset, pre_vote)
         for voter in self.voters:
@@ -234,13 +226,19 @@ class QuorumMembership(Membership):
             counts = self.candidacy == epoch == own
         if not counts:
             return
-        if response.voter not in self.granted:
-            self.granted.append(response.voter)
-        if self._has_majority():
-            if response.pre_vote:
-                self.campaign()
-            else:
-                self._lead(epoch)
+        self._count(response.voter, epoch, pre_vote=response.pre_vote)
+
+    def _count(self, voter: str, epoch: int, *, pre_vote: bool) -> None:
+        """Counts a vote; with a majority the replica leads, or after pre-votes campaigns."""
+        if voter not in self.granted:
+            self.granted.append(voter)
+        if sum(name in self.voters for name in self.granted) <= len(self.voters) // 2:
+            return
+        if pre_vote:
+            self.campaign()
+        else:
+            self.candidacy = None
+            self._announce_all(self._node.lead(epoch, isr=self.voters, replicas=self.voters))
 
     def _refuse(self, voter: str, epoch: int) -> None:
         """Counts a refusal; a candidate that cannot win any more starts its pause."""
@@ -258,10 +256,6 @@ class QuorumMembership(Membership):
         self._node.sees(epoch)
         self._node.fetcher.stop()
         self.candidacy = None
-
-    def _lead(self, epoch: int) -> None:
-        self.candidacy = None
-        self._announce_all(self._node.lead(epoch, isr=self.voters, replicas=self.voters))
 
     def _announce_all(self, leader: LeaderState) -> None:
         """Announces the new leader, and begins to check whether a majority follows it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.files import limits
 from sim.files.document import Place
 from sim.protocol.events import ProducersForgotten, ReplicaRemoved
-from sim.protocol.replication.recovery import OldFiles, crash_with_files, durable_end, recover
+from sim.protocol.replication.recovery import OldFiles, crash_with_files, recover
 from sim.protocol.replication.replica import wipe as lose_disk
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.fields import BOOLEAN, EPOCH, NAMED, NATURAL, REPLICA, SPAN
@@ -41,13 +41,14 @@ def crash(world: StoryDriver, step: Step) -> None:
     """The replica goes down, and may lose what was not flushed."""
     name = step["replica"]
     world.delayed = [one for one in world.delayed if one[0] != name]
-    replica = world.replicas[name]
-    end = durable_end(replica.log, rules=world.rules) if step.get("power_loss") else None
-    old = OldFiles(*(step.get(name) for name in OldFiles._fields))
-    lost = step.get("lose", 0)
-    world.emit(
-        crash_with_files(replica, rules=world.rules, lost_batches=lost, lost_from=end, old=old)
+    events = crash_with_files(
+        world.replicas[name],
+        rules=world.rules,
+        lost_batches=step.get("lose", 0),
+        power_loss=step.get("power_loss", False),
+        old=OldFiles(*(step.get(name) for name in OldFiles._fields)),
     )
+    world.emit(events)
 
 
 @op(source="UnifiedLog.flush", replica=ACTOR)
