@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 from sim.errors import BadInput
 from sim.files.shipped import shipped_path
 from sim.simulate.logfile.file import LogFile
-from sim.simulate.partition.ahead import look_ahead
-from sim.simulate.partition.as_log import Question, log_file_of, whole_log_file
+from sim.simulate.partition.ahead import Due, due, look_ahead
+from sim.simulate.partition.as_log import Question, aliases, log_file_of, whole_log_file, write_log
 from sim.simulate.partition.as_story import Beginning, story_of
 from sim.simulate.partition.contents import Contents, look_into
-from sim.simulate.partition.due import Due, due
-from sim.simulate.partition.folder import partitions_in
-from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.records import Detail
+from sim.simulate.partition.dump import partition_of_dump
+from sim.simulate.partition.partition import Partition, partitions_in
 from sim.simulate.partition.replicas import Comparison, compare
+from sim.simulate.partition.segments import Detail
 from sim.simulate.partition.settings import settings_of
-from sim.simulate.partition.written import aliases, write_log
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,10 +148,10 @@ def open_partitions(
     """
     chosen = dict(rules or {}) | ({} if preset is None else {"preset": preset})
     at_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    given = None if settings is None else Path(settings)
+    given, path = None if settings is None else Path(settings), shipped_path(str(place))
     return [
         OpenedPartition(one, Question(at_ms, settings_of(given, one.topic), chosen))
-        for one in partitions_in(shipped_path(str(place)))
+        for one in (partitions_in(path) if path.is_dir() else [partition_of_dump(path)])
     ]
 
 

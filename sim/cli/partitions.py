@@ -80,7 +80,7 @@ def log(
             equal.
     """
     from sim.api.partitions import compacted, open_partitions, open_replicas
-    from sim.simulate.partition.folder import summary
+    from sim.simulate.partition.partition import summary
 
     options: dict[str, Any] = {"settings": settings, "preset": preset, "now_ms": now_ms}
     if output is None and (story or anonymous):

@@ -27,9 +27,8 @@ from sim.errors import BadInput
 from sim.protocol.log import Batch, Record
 from sim.simulate.logfile.run import run_steps
 from sim.simulate.partition.dump import Dump
-from sim.simulate.partition.folder import partition_in
-from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.records import Detail, Stored
+from sim.simulate.partition.partition import Partition, partition_in
+from sim.simulate.partition.segments import Detail, Stored
 from tests.conformance.batches import BatchWriter
 from tests.conformance.clients import PATIENCE_S, Administrator, Producer, java_failures
 from tests.conformance.compare import Json, first_unequal, shown

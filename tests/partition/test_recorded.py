@@ -11,9 +11,8 @@ from sim.protocol.log.formats import BatchOfMagic0, BatchOfMagic1
 from sim.simulate.logfile.file import log_file_in, read_log_document
 from sim.simulate.logfile.run import run_steps
 from sim.simulate.partition.dump import partition_of_dump
-from sim.simulate.partition.folder import partition_in
-from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.records import Detail
+from sim.simulate.partition.partition import Partition, partition_in
+from sim.simulate.partition.segments import Detail
 from tests.partition.conftest import ZIP
 
 PARTITIONS = sorted(

@@ -13,7 +13,7 @@ def write_batch(
     log: Path, base_offset: int, rows: Sequence[Row], *, epoch: int = 0, codec: int = 0
 ) -> None:
     """Appends a batch of magic 2; `codec` is Kafka's number."""
-    from sim.simulate.partition.records import kafka_python
+    from sim.simulate.partition.segments import kafka_python
 
     kafka_python()  # imports kafka-python without its warning
     from kafka.record.default_records import DefaultRecordBatchBuilder

@@ -16,10 +16,9 @@ from sim.files import limits
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.log import Batch, Control, Record
 from sim.simulate.logfile.batches import readable
-from sim.simulate.partition.as_log import Question
-from sim.simulate.partition.records import Detail
+from sim.simulate.partition.as_log import Alias, Question
 from sim.simulate.partition.replicas import Comparison, Finding, ReplicaLog
-from sim.simulate.partition.written import Alias
+from sim.simulate.partition.segments import Detail
 from sim.simulate.story.format import Story, story_from
 
 SPAN_MAX: Final = 1_000

@@ -16,11 +16,10 @@ from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 from sim.simulate.logfile.batches import readable
 from sim.simulate.logfile.file import LogFile
 from sim.simulate.logfile.run import run_steps
+from sim.simulate.partition.ahead import Due, due
 from sim.simulate.partition.as_log import Question, log_file_of, records_in
-from sim.simulate.partition.due import Due, due
 from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.records import Detail, Stored
-from sim.simulate.partition.segments import PartitionSegment
+from sim.simulate.partition.segments import Detail, PartitionSegment, Stored
 
 AGES_MS: Final = (("1 h", 3_600_000), ("1 d", 86_400_000), ("7 d", 604_800_000))
 """Ages that tombstones and markers are counted by; the last class is what is older."""

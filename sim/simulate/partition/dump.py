@@ -19,10 +19,9 @@ from sim.errors import BadInput
 from sim.files.reading import read_bytes
 from sim.protocol.log import Batch, Control, Record
 from sim.protocol.log.formats import old_batch
-from sim.simulate.partition.damage import Damaged
 from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.records import MAGIC, Detail, Stored, text_of
-from sim.simulate.partition.segments import PartitionSegment
+from sim.simulate.partition.segments import MAGIC, Detail, PartitionSegment, Stored, text_of
+from sim.simulate.partition.small_files import Damaged
 
 DUMP_BYTES_MAX: Final = 1 << 31
 """Most bytes of a dump."""

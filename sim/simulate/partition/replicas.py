@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from sim.protocol.log import AbortedTransaction, Batch, Control, Record
 from sim.simulate.logfile.batches import readable
 from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.records import Detail
-from sim.simulate.partition.segments import PartitionSegment
+from sim.simulate.partition.segments import Detail, PartitionSegment
 
 
 class Finding(NamedTuple):

@@ -1,7 +1,8 @@
-"""Readers of the small files beside segments: checkpoints, indexes, producer snapshots, metadata.
+"""Damage of a partition's files, and readers of the small ones beside segments.
 
-A file that is not there reads as an empty one. Sources: CheckpointFile and its readers
-(LeaderEpochCheckpointFile, OffsetCheckpointFile), AbortedTxn and TransactionIndex, OffsetIndex,
+Those are checkpoints, indexes, producer snapshots, metadata; one that is not there reads as an
+empty one. Sources: CheckpointFile and its readers (LeaderEpochCheckpointFile,
+OffsetCheckpointFile), AbortedTxn and TransactionIndex, OffsetIndex,
 ProducerStateManager.readSnapshot, PartitionMetadataFile.
 """
 
@@ -13,9 +14,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from sim.errors import BadInput
 from sim.files.reading import read_bytes
 from sim.protocol.log import AbortedTransaction
-from sim.simulate.partition.damage import Damaged
+
+
+class Damaged(BadInput):
+    """A file that no broker leaves behind as it is."""
+
+    def __init__(self, file: Path, what: str, *, position: int | None = None) -> None:
+        """Names the file, the position in bytes where the damage begins, and what is wrong."""
+        where = "" if position is None else f": position {position}"
+        super().__init__(f"{file}{where}: {what}")
+
+
+class FilesChanged(BadInput):
+    """Segments of a partition were replaced while they were read, as by its cleaner."""
+
 
 INDEX_BYTES_MAX: Final = 1 << 27
 """Most bytes that are read of a small file; `segment.index.bytes` is 10 MiB by default."""
