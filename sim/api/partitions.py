@@ -56,7 +56,7 @@ class OpenedPartition:
 
     @property
     def heading(self) -> str:
-        """Its name, the time, and the settings, in a line."""
+        """Name, time and settings in a line."""
         return f"{self.partition.name} at {self.question.now_ms} ms; {self.settings}"
 
     @property

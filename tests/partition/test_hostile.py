@@ -248,6 +248,18 @@ def test_magic_3_is_unknown(small: Path) -> None:
     assert "position 0: a batch that cannot be read: magic 3; known: 0 to 2" in answer.complaint
 
 
+def test_a_record_outside_its_batch_is_damage(small: Path) -> None:
+    data = bytearray(log_of(small).read_bytes())
+    size = 12 + int.from_bytes(data[8:12], "big")
+    data[23:27] = bytes(4)  # the last offset is the first one
+    data[17:21] = crc32c.crc32c(bytes(data[21:size])).to_bytes(4, "big")
+    log_of(small).write_bytes(data)
+
+    complaint = replog("clean", small).complaint
+
+    assert "position 0: offset 1 lies outside its batch, 0 to 0" in complaint
+
+
 def test_a_torn_last_batch_is_normal(small: Path) -> None:
     log_of(small).write_bytes(log_of(small).read_bytes()[:-5])
 

@@ -54,7 +54,7 @@ class DumpedSegment(PartitionSegment):
     batches: tuple[Stored, ...]
 
     def read(self, detail: Detail) -> Iterator[Stored]:
-        """Its batches in order, with all that the dump says of their records."""
+        """Batches in order, with all that the dump says of their records."""
         del detail
         return iter(self.batches)
 

@@ -80,8 +80,14 @@ class Partition:
             end = segment.base_offset
             for stored in segment.read(detail):
                 first, last = stored.batch.base_offset, stored.batch.last_offset
-                if not end <= first <= last:
+                records = stored.batch.records
+                outside = [one for one in records if not first <= one.offset <= last]
+                if outside or not end <= first <= last:
                     text = f"a batch has offsets {first} to {last}, and begins below {end}"
+                    if outside:
+                        text = (
+                            f"offset {outside[0].offset} lies outside its batch, {first} to {last}"
+                        )
                     raise Damaged(segment.path, text, position=stored.position)
                 yield segment, stored
                 end = last + 1

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import groupby, permutations
+from itertools import groupby, islice, permutations
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
@@ -146,7 +146,7 @@ class Comparison:
         }
 
     def notes(self) -> Iterator[str]:
-        """What is legal, and should be known."""
+        """Notes on differences that are legal, and should be known."""
         most = max((log.partition.committed or 0) for log in self.logs)
         for log in self.logs:
             if log.end < most and (log.partition.committed or 0) <= log.end:
@@ -305,52 +305,53 @@ def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Find
 def _transactions(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
     """Transactions with data in `log` that another marker would end than on another replica."""
     for producer, data in log.data.items():
-        for record in data:
-            offset = record.offset
-            mine = log.first_marker_after(producer, offset)
-            theirs = other.first_marker_after(producer, offset)
-            missed = theirs is not None and theirs < log.end and (mine is None or theirs < mine)
-            gone = (
-                mine is None
-                and theirs is None
-                and other.covers(offset)
-                and all(one.offset < offset for one in other.data.get(producer, ()))
-            )
-            if not missed and not gone:
-                continue
-            marker = f"the marker at {theirs}" if missed else "its marker"
-            where = f"which {other.name} holds" if missed else f"which is gone on {other.name}, too"
-            then = "the transaction stays open" if mine is None else f"the marker at {mine} ends it"
-            text = (
-                f"{log.name} holds data of producer {producer} at offset {offset} and not "
-                f"{marker}, {where}: after a failover to {log.name} {then}"
-            )
-            yield Finding("txn-marker-safety", log.name, offset, record.key, text)
-            break
+        found = (_marker_missed(log, other, producer, record) for record in data)
+        yield from islice(filter(None, found), 1)
     for producer, data in log.pending.items():
-        yield from _would_commit(log, other, producer, data)
+        yield from filter(None, (_would_commit(log, other, producer, one) for one in data))
+
+
+def _marker_missed(
+    log: ReplicaLog, other: ReplicaLog, producer: int, record: Record
+) -> Finding | None:
+    """A marker that `log` has not, though it holds data of the transaction; None without one."""
+    offset, then = record.offset, "the transaction stays open"
+    mine, theirs = (one.first_marker_after(producer, offset) for one in (log, other))
+    if mine is not None:
+        then = f"the marker at {mine} ends it"
+    if theirs is not None and theirs < log.end and (mine is None or theirs < mine):
+        missed = f"the marker at {theirs}, which {other.name} holds"
+    elif (
+        mine is theirs is None
+        and other.covers(offset)
+        and all(one.offset < offset for one in other.data.get(producer, ()))
+    ):
+        missed = f"its marker, which is gone on {other.name}, too"
+    else:
+        return None
+    text = (
+        f"{log.name} holds data of producer {producer} at offset {offset} and not {missed}: after "
+        f"a failover to {log.name} {then}"
+    )
+    return Finding("txn-marker-safety", log.name, offset, record.key, text)
 
 
 def _would_commit(
-    log: ReplicaLog, other: ReplicaLog, producer: int, data: Sequence[Record]
-) -> Iterator[Finding]:
+    log: ReplicaLog, other: ReplicaLog, producer: int, record: Record
+) -> Finding | None:
     """Data of an open transaction that is gone elsewhere, where a COMMIT marker comes next."""
-    for record in data:
-        theirs = other.first_marker_after(producer, record.offset)
-        if (
-            theirs is not None
-            and record.key is not None
-            and other.markers[producer][theirs] is Control.COMMIT
-            and other.covers(record.offset)
-            and record.key not in other.newest
-        ):
-            text = (
-                f"{log.name} holds {readable(record.key)} of producer {producer} at offset "
-                f"{record.offset} in an open transaction; {other.name} reaches over it and holds "
-                f"nothing of the key: its own marker is gone, and the COMMIT marker at {theirs} "
-                f"will end it once {log.name} has fetched that"
-            )
-            yield Finding("txn-isolation", log.name, record.offset, record.key, text)
+    offset, key = record.offset, record.key
+    theirs = other.first_marker_after(producer, offset)
+    if theirs is None or other.markers[producer][theirs] is not Control.COMMIT:
+        return None
+    if key is None or key in other.newest or not other.covers(offset):
+        return None
+    text = (
+        f"{log.name} holds {readable(key)} of producer {producer} at offset {offset} in an open "
+        f"transaction; {other.name} reaches over it and holds nothing of the key: its own marker "
+        f"is gone, and the COMMIT marker at {theirs} will end it once {log.name} has fetched that"
+    )
+    return Finding("txn-isolation", log.name, offset, key, text)
 
 
 def _unlisted(log: ReplicaLog) -> Iterator[Finding]:

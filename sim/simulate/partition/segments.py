@@ -250,7 +250,7 @@ class PartitionSegment:
     aborted: tuple[AbortedTransaction, ...] | None
 
     def read(self, detail: Detail) -> Iterator[Stored]:
-        """Its whole batches in order. Raises Damaged where one is not as it was written."""
+        """Whole batches in order. Raises Damaged where one is not as it was written."""
         raise NotImplementedError
 
 
@@ -279,7 +279,7 @@ class SegmentFile(PartitionSegment):
         return cls(path, base_offset, size, whole, found.st_mtime_ns // 1_000_000, aborted, index)
 
     def read(self, detail: Detail) -> Iterator[Stored]:
-        """Its whole batches in order.
+        """Whole batches in order.
 
         Raises:
             Damaged: A batch, or the offset index, is not as it was written; those before it were
