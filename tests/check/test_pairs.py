@@ -31,9 +31,13 @@ def place(violation: Violation) -> str:
     return (replica or "") + ("" if offset is None else f"@{offset}") + (f":{key}" if key else "")
 
 
-@pytest.mark.parametrize(
-    "case", CASES, ids=[f"{number}-{name_of(case)}" for number, case in enumerate(CASES)]
-)
+def ids() -> list[str]:
+    """The invariant of each case, and which of its cases it is."""
+    names = [name_of(case) for case in CASES]
+    return [f"{name}-{names[:number].count(name)}" for number, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids())
 def test_a_violation_is_found_where_it_is_and_its_near_miss_is_not(case: Case) -> None:
     found = violations(case, "-")
     evidence = [f"{name}={shown(value)}" for one in found[:1] for name, value in one.evidence]
