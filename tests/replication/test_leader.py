@@ -31,8 +31,9 @@ def may_commit(replica: Replica, end: int, rules: Rules) -> bool:
     if rules.replication.commit == "isr":
         awaited = {*leadership.isr, *leadership.awaited}
         return awaited <= has_all and len(leadership.isr) >= rules.topic.min_isr
-    first = {"strict": 1, "off_by_one": 0, "none": -end}[rules.replication.epoch_commit_rule]
-    return len(has_all) >= 2 and end >= leadership.epoch_start_offset + first
+    start = leadership.epoch_start_offset
+    lowest = {"strict": start + 1, "off_by_one": start, "none": 0}
+    return len(has_all) >= 2 and end >= lowest[rules.replication.epoch_commit_rule]
 
 
 @given(
