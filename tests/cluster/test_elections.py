@@ -23,6 +23,7 @@ from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from sim.simulate.scenario.model import Network, ReplicaSpec, Timers
 from tests.cluster.worlds import Story, fault, scenario, tell
+from tests.replication.replicas import batch
 
 KRAFT = rules_from({"preset": "kraft"})
 RAFT = {
@@ -197,3 +198,18 @@ def test_any_message_of_a_later_epoch_ends_the_leadership_and_is_remembered(mess
     leader.receive(message)
 
     assert (leader.leader, leader.replica.leadership, leader.replica.epoch) == (None, None, 2)
+
+
+def test_a_voter_with_a_new_disk_does_not_vote_before_it_has_what_was_committed() -> None:
+    cluster = settled()
+    cluster.context.committed = 3
+    voter = cluster.nodes["r3"]
+    voter.wipe()
+    cluster.elections.wiped(voter)
+    barred = []
+    for offset in range(4):
+        assert isinstance(voter.membership, QuorumMembership)
+        barred.append(voter.membership.barred)
+        voter.replica.log.append(batch(offset), now_ms=0)
+
+    assert barred == [True, True, True, False]

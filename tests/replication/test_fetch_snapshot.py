@@ -124,6 +124,15 @@ def test_whom_a_leader_sends_to_a_snapshot(
     assert fetch(replica, with_log("r2", *epochs), rules=BY_EPOCH) is by_epoch
 
 
+def test_a_leader_sends_no_log_to_a_snapshot_that_is_of_the_epoch_of_its_oldest_one() -> None:
+    """ReplicatedLog.validateOffsetAndEpoch; the newest one is of a later epoch."""
+    replica = source(delete=False)
+    first = Snapshot(SnapshotId(1, 1), ())
+    replica.snapshots = {first.id: first, **replica.snapshots}
+
+    assert fetch(replica, with_log("r2", 1), rules=BY_EPOCH) is Answer.RECORDS
+
+
 def test_a_snapshot_in_the_log_is_as_large_as_its_file() -> None:
     replica = source(delete=False)
     in_log = Rules.of(commit="isr", snapshot_placement="in_log")
