@@ -10,12 +10,9 @@ What follows from event to event is judged by `tests.audits.state_producers`, `.
 * The recovery point lies within the active segment (UnifiedLog.roll flushes what is below).
 * The log start is within the log, and some segment reaches down to it (LogLoader.load), but where
   a crash lost the first one.
-* Nothing above the log end is acknowledged, compacted (but where others are), or begun to be
-  cleaned; batches lie in order in the segments (LogSegment), whose sizes are theirs. A segment with
-  transactions is marked, since cleaners look for them in no other.
-* The cleaner's checkpoint is not above the log end; where passes end with segments, not above the
-  active one (LogCleanerManager.maybeTruncateCheckpoint). It is a file of its own: what a crash did
-  to the log it learns when the cleaner looks, so a restart is no time to compare it.
+* Nothing above the log end is acknowledged, or begun to be cleaned; batches lie in order in the
+  segments (LogSegment), whose sizes are theirs. A segment with transactions is marked, since
+  cleaners look for them in no other.
 """
 
 from __future__ import annotations
@@ -81,27 +78,25 @@ class Audit:
 
         `replicas` are as they are after all of them.
         """
-        checkpoint_counts: dict[str, bool] = {}
+        compared: dict[str, None] = {}
         for event in events:
             name = event.replica or ""
             if isinstance(event, on.Quiesced):
-                checkpoint_counts |= dict.fromkeys(replicas, False)
+                compared |= dict.fromkeys(replicas)
             elif type(event) in LOOKED_AFTER:
-                checkpoint_counts[name] = isinstance(event, on.Truncated | on.Cleaned)
+                compared[name] = None
                 if isinstance(event, on.SegmentsLost):
                     self._lost_segments.add(name)
                 elif isinstance(event, _ANEW):
                     self._lost_segments.discard(name)
         found: list[Differs] = []
-        for name, counts in checkpoint_counts.items():
+        for name in compared:
             replica = replicas.get(name)
             if replica is not None and replica.up:
                 looked = _Look(replica)
                 looked.compare_epochs(end_is_stored=self._end_is_stored)
                 looked.compare_places(lost_segments=name in self._lost_segments)
                 looked.compare_segments()
-                if counts:
-                    looked.compare_checkpoint(replica.first_dirty_offset)
                 found += looked.found
         return found
 
@@ -149,9 +144,6 @@ class _Look:
         self._compare_place("log start", log.log_start_offset, 0 if lost_segments else first)
         self._compare_place("acknowledged end", log.acknowledged_end, 0)
         self._compare_place("mark of a begun pass", self.replica.begun_offset, 0)
-        compacted, end = self.replica.cleanly_compacted_offset, log.log_end_offset
-        if compacted > max(end, self.replica.removal_bound):
-            self.differs("compacted", compacted, compacted, f"up to {end}")
 
     def compare_segments(self) -> None:
         """Compares order, size and mark of the segments with their batches."""
@@ -170,13 +162,6 @@ class _Look:
                 self.differs("size of a segment", base, segment.size_bytes, size)
             if not segment.transactional and any(each.transactional for each in segment.batches):
                 self.differs("segment with transactions", base, "no", "yes")
-
-    def compare_checkpoint(self, kept: int) -> None:
-        """Compares how far the log is cleaned with its end."""
-        log = self.log
-        end = log.segments[-1].base_offset if log.config.aligned else log.log_end_offset
-        if kept > max(end, log.log_start_offset):
-            self.differs("cleaner checkpoint", kept, kept, f"up to {end}")
 
     def _compare_place(self, what: str, kept: int, lowest: int) -> None:
         """Compares a place with a part of the log that reaches to its end."""

@@ -42,6 +42,7 @@ from sim.protocol.rules.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
 from sim.simulate.scenario.model import Topic
+from tests.audits.following import Following
 from tests.audits.second_reading import Expected, Order, Reading
 
 NAME: Final = "second-reading"
@@ -76,7 +77,7 @@ class Unreadable(Exception):
     """Raised for a version that stops a pass."""
 
 
-class SecondReading:
+class SecondReading(Following):
     """Compares each pass of each replica with the second reading.
 
     Attributes:
@@ -84,17 +85,14 @@ class SecondReading:
         skipped: Number of passes that were not.
     """
 
+    name = NAME
+
     def __init__(self, cluster: Cluster, report: Report) -> None:
         """Starts before the replicas connect."""
-        self._cluster = cluster
-        self._report = report
+        super().__init__(cluster, report)
         self._before: dict[str, Before] = {}
         self._half_done: str | None = None
         self.judged = self.skipped = 0
-
-    def over(self, _name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Leaves the messages alone."""
-        return receive
 
     def after(self, _at_ms: int, events: Iterable[Event]) -> None:
         """Compares the passes among some events."""

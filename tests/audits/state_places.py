@@ -31,8 +31,8 @@ from sim.protocol.replication.replica import Replica
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import CONTROLLER, Overdue
 from sim.simulate.cluster.node import Node
+from tests.audits.following import Following
 
-NAME: Final = "places-followed"
 _TO_A_FOLLOWER: Final = (
     of.FetchResponse,
     of.FetchSnapshotResponse,
@@ -156,13 +156,14 @@ class Places:
                 pass
 
 
-class PlacesFollowed:
+class PlacesFollowed(Following):
     """Follows the places of all replicas of a run."""
+
+    name = "places-followed"
 
     def __init__(self, cluster: Cluster, report: Report) -> None:
         """Starts before the replicas connect."""
-        self._cluster = cluster
-        self._report = report
+        super().__init__(cluster, report)
         self._places: dict[str, Places] = {}
 
     def over(self, name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -213,20 +214,20 @@ class PlacesFollowed:
             and fetcher.fetched != (answered is not None)
             and (fetcher.fetched or late)
         ):
-            self._differs(node.name, f"fetched from {follows}", fetcher.fetched, answered)
+            self.differs(node.name, f"fetched from {follows}", fetcher.fetched, answered)
 
     def _look_at_epoch(self, node: Node, own: Places) -> None:
         replica = node.replica
         campaigns = replica.vote == (replica.epoch, node.name)
         if replica.epoch > own.epoch and replica.epoch > own.message_epoch and not campaigns:
-            self._differs(node.name, "epoch", replica.epoch, f"messages have {own.message_epoch}")
+            self.differs(node.name, "epoch", replica.epoch, f"messages have {own.message_epoch}")
         if replica.up and node.rules.replication.fencing:
             follows = node.fetcher.epoch if node.fetcher.leader is not None else 0
             least = max(replica.log.epochs.latest, follows)
             if replica.epoch < least:
-                self._differs(node.name, "epoch", replica.epoch, f"its log or leader has {least}")
+                self.differs(node.name, "epoch", replica.epoch, f"its log or leader has {least}")
         if replica.epoch < own.epoch:
-            self._differs(node.name, "epoch", replica.epoch, f"it was in {own.epoch}")
+            self.differs(node.name, "epoch", replica.epoch, f"it was in {own.epoch}")
         own.epoch = replica.epoch
 
     def after(self, _at_ms: int, events: Iterable[on.Event]) -> None:
@@ -256,19 +257,19 @@ class PlacesFollowed:
         what = type(events[-1]).__name__
         start, active = log.log_start_offset, log.active.base_offset
         epochs = [(one.epoch, one.start_offset) for one in log.epochs.entries]
-        if self._differs(replica.name, f"epochs after {what}", epochs, own.epochs):
+        if self.differs(replica.name, f"epochs after {what}", epochs, own.epochs):
             own.epochs = epochs
         self._compare_checkpoint(replica, own, kinds, what)
         lowered = min(own.compacted, own.checkpoint, log.log_end_offset)
         compacted = replica.cleanly_compacted_offset
         if compacted not in {own.compacted, lowered, min(lowered, active), replica.removal_bound}:
-            self._differs(replica.name, f"compacted after {what}", compacted, own.compacted)
+            self.differs(replica.name, f"compacted after {what}", compacted, own.compacted)
         own.compacted, own.first = compacted, log.segments[0].base_offset
         if own.last_pass is not None and replica.last_cleaning is not None:
             end, at_ms = own.last_pass
             allowed = [(end, at_ms), (min(end, own.checkpoint, max(active, start)), at_ms)]
             if replica.last_cleaning not in allowed:
-                self._differs(
+                self.differs(
                     replica.name, f"last pass after {what}", replica.last_cleaning, own.last_pass
                 )
         own.last_pass = replica.last_cleaning
@@ -289,7 +290,7 @@ class PlacesFollowed:
             allowed.add(start)
         older = on.ReplicaCrashed in kinds and kept < own.checkpoint
         if kept not in allowed and not older:
-            self._differs(replica.name, f"checkpoint after {what}", kept, own.checkpoint)
+            self.differs(replica.name, f"checkpoint after {what}", kept, own.checkpoint)
         own.checkpoint = kept
 
     def _compare_removed(self, node: Node, own: Places, what: str) -> None:
@@ -298,13 +299,7 @@ class PlacesFollowed:
         kept, floor = replica.removed_tombstone_end, replica.version_floor or ()
         highest = max(own.removed_end, own.announced_end if learns else 0)
         if not own.removed_end <= kept <= highest:
-            self._differs(node.name, f"removed tombstones after {what}", kept, own.removed_end)
+            self.differs(node.name, f"removed tombstones after {what}", kept, own.removed_end)
         if floor < own.floor:
-            self._differs(node.name, f"floor of versions after {what}", floor, own.floor)
+            self.differs(node.name, f"floor of versions after {what}", floor, own.floor)
         own.removed_end, own.floor = kept, floor
-
-    def _differs(self, name: str, what: str, kept: object, followed: object) -> bool:
-        if kept != followed:
-            said = f"{name}: {what}: {kept}; the events say {followed}."
-            self._report(NAME, said[:1_000], name, None)
-        return kept != followed

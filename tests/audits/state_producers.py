@@ -23,7 +23,7 @@ events show. After each event both are the same, in every part:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -32,8 +32,8 @@ from sim.protocol import events as on
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log
 from sim.protocol.log.producers import ProducerEntry, SentBatch
 from sim.simulate.cluster.cluster import Cluster
+from tests.audits.following import Following
 
-NAME: Final = "producers-followed"
 _REMEMBERED: Final = 5
 _CHANGING: Final = frozenset(
     {
@@ -235,20 +235,17 @@ class Producers:
         self.bases = [offset]
 
 
-class ProducersFollowed:
+class ProducersFollowed(Following):
     """Follows the producers of all logs of a run."""
+
+    name = "producers-followed"
 
     def __init__(self, cluster: Cluster, report: Report) -> None:
         """Starts before the replicas connect."""
-        self._cluster = cluster
-        self._report = report
+        super().__init__(cluster, report)
         self._logs: dict[str, Producers] = {}
         self._marks: dict[str, int] = {}
         self._by_mark = cluster.context.scenario.rules.cleaner.cleaner_bound == "hw"
-
-    def over(self, _name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Leaves the messages alone."""
-        return receive
 
     def after(self, _at_ms: int, events: Iterable[on.Event]) -> None:
         """Takes some events, and compares the logs that they are about."""
@@ -319,7 +316,7 @@ class ProducersFollowed:
             for pid, one in own.known.items()
             if one.open_since is None and now_ms - one.silent_since_ms >= limit_ms
         ]
-        self._differs(event.replica, "forgotten producers", sorted(event.producers), sorted(silent))
+        self.differs(event.replica, "forgotten producers", sorted(event.producers), sorted(silent))
         for pid in event.producers:
             own.known.pop(pid, None)
 
@@ -329,10 +326,10 @@ class ProducersFollowed:
             known, found = own.known.get(pid), log.producers.producers.get(pid)
             followed = None if known is None else known.kept
             kept = None if found is None else kept_of(found)
-            if self._differs(name, f"producer {pid} after an append", kept, followed):
+            if self.differs(name, f"producer {pid} after an append", kept, followed):
                 own.learn(log)
         newest = log.snapshots.newest
-        if self._differs(name, "newest snapshot after an append", newest, own.newest):
+        if self.differs(name, "newest snapshot after an append", newest, own.newest):
             own.learn(log)
 
     def _compare(self, name: str, what: str, own: Producers, log: Log) -> None:
@@ -357,14 +354,8 @@ class ProducersFollowed:
             "indexes of aborted transactions": (listed, own.listed),
         }
         for about, (found, followed) in compared.items():
-            if self._differs(name, f"{about} after {what}", found, followed):
+            if self.differs(name, f"{about} after {what}", found, followed):
                 own.unsure = True
-
-    def _differs(self, name: str, what: str, kept: object, followed: object) -> bool:
-        if kept != followed:
-            said = f"{name}: {what}: {kept}; the events say {followed}."
-            self._report(NAME, said[:1_000], name, None)
-        return kept != followed
 
 
 def sent(batch: SentBatch) -> Sent:

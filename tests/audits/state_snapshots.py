@@ -10,31 +10,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Iterable
 
 from sim.plugins import Report
 from sim.protocol import events as on
 from sim.protocol.replication.messages import SnapshotId
 from sim.protocol.replication.replica import Replica
 from sim.simulate.cluster.cluster import Cluster
+from tests.audits.following import Following
 
-NAME: Final = "snapshots-followed"
 
-
-class SnapshotsFollowed:
+class SnapshotsFollowed(Following):
     """Follows the snapshots of all replicas of a run."""
+
+    name = "snapshots-followed"
 
     def __init__(self, cluster: Cluster, report: Report) -> None:
         """Starts before the replicas connect."""
-        self._nodes = cluster.nodes
-        self._report = report
+        super().__init__(cluster, report)
         self._times: dict[str, dict[SnapshotId, int]] = {}
         self._ever: dict[SnapshotId, set[int]] = {}
-
-    def over(self, _name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Leaves the messages alone."""
-        return receive
 
     def after(self, _at_ms: int, events: Iterable[on.Event]) -> None:
         """Takes some events, and compares the replicas whose snapshots they change."""
@@ -43,7 +38,7 @@ class SnapshotsFollowed:
             if name in self._nodes and name is not None:
                 kept = self._nodes[name].replica.snapshots
                 found = {id_: snapshot.timestamp_ms for id_, snapshot in kept.items()}
-                self._differs(name, "snapshots", found, self._times[name])
+                self.differs(name, "snapshots", found, self._times[name])
                 self._times[name] = found
 
     def _take(self, event: on.Event) -> bool:
@@ -66,7 +61,7 @@ class SnapshotsFollowed:
                 own[id_] = -1 if found is None else found.timestamp_ms
                 times = self._ever.get(id_, set())
                 if own[id_] not in times:
-                    self._differs(event.replica, f"time of {id_}", own[id_], sorted(times))
+                    self.differs(event.replica, f"time of {id_}", own[id_], sorted(times))
             case on.SnapshotDeleted():
                 own.pop(SnapshotId(event.end_offset, event.epoch), None)
             case on.ReplicaWiped() | on.LogEmptied():
@@ -79,7 +74,7 @@ class SnapshotsFollowed:
         """Compares the epoch of a new snapshot with that of the offset before its end."""
         last = id_.end_offset - 1
         begun = [one.epoch for one in replica.log.epochs.entries if one.start_offset <= last]
-        self._differs(replica.name, f"epoch of {id_}", id_.epoch, max(begun, default=-1))
+        self.differs(replica.name, f"epoch of {id_}", id_.epoch, max(begun, default=-1))
 
     def _time_below(self, replica: Replica, end: int, own: dict[SnapshotId, int]) -> int:
         """The time of the last batch that begins below `end`, or of the snapshot before it."""
@@ -87,8 +82,3 @@ class SnapshotsFollowed:
         times = [b.timestamp_ms for b in replica.log.batches() if b.base_offset < end]
         base = [time for id_, time in own.items() if id_.end_offset == start > 0]
         return [*base[-1:], *times][-1] if base or times else -1
-
-    def _differs(self, name: str, what: str, kept: object, followed: object) -> None:
-        if kept != followed:
-            said = f"{name}: {what}: {kept}; the events say {followed}."
-            self._report(NAME, said[:1_000], name, None)

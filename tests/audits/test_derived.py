@@ -6,9 +6,7 @@ from msgspec.structs import replace
 from sim.protocol.events import (
     Event,
     Quiesced,
-    ReplicaRestarted,
     SegmentsLost,
-    Truncated,
 )
 from sim.protocol.log import Batch
 from sim.protocol.log.epochs import EpochEntry
@@ -74,7 +72,6 @@ def test_what_is_derived_by_appends_agrees(batches: tuple[Batch, ...]) -> None:
         (PLAIN, "log.log_start_offset", 4, "log start 4/0 to 3"),
         (PLAIN, "log.acknowledged_end", 4, "acknowledged end 4/0 to 3"),
         (PLAIN, "begun_offset", 4, "mark of a begun pass 4/0 to 3"),
-        (PLAIN, "cleanly_compacted_offset", 4, "compacted 4/up to 3"),
         (PLAIN, "log.active.size_bytes", 1, "size of a segment 1/210"),
         (PLAIN, "log.active.batches", [*PLAIN[:2], PLAIN[0]], "batch 0/from 2 on and below 3"),
         (OPEN, "log.active.transactional", False, "segment with transactions no/yes"),
@@ -87,24 +84,6 @@ def test_what_does_not_agree_is_told(
     spoil(replica, place, value)
 
     assert found(replica) == [differs]
-
-
-def test_what_is_compacted_everywhere_may_not_have_come_yet() -> None:
-    replica = holding(*PLAIN)
-    replica.cleanly_compacted_offset = replica.removal_bound = 4
-
-    assert found(replica) == []
-
-
-CUT = Truncated("r1", 3, 4, 4, 0, leading=False, lowest=None, kept_high_watermark=False)
-
-
-def test_a_cut_lowers_the_checkpoint_of_the_cleaner_and_a_crash_does_not() -> None:
-    replica = holding(*PLAIN)
-    replica.first_dirty_offset = 4
-
-    assert found(replica, [CUT]) == ["cleaner checkpoint 4/up to 3"]
-    assert found(replica, [ReplicaRestarted("r1", 3, 3, 1)]) == []
 
 
 def test_where_a_crash_lost_the_first_segment_the_log_starts_above_it() -> None:

@@ -6,19 +6,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sim.protocol.compaction import copying
 from sim.protocol.events import Cleaned, Removal
 from sim.protocol.log import AbortedTransaction, Segment
 from sim.protocol.replication import Replica
 from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.rules import Rules
-from sim.simulate.cluster.background import BackgroundTasks
-from sim.simulate.run.timed import run_scenario
-from tests.audits.registering import audited
 from tests.audits.second_reading import Order, Reading
-from tests.audits.second_reading_passes import NAME, differences
+from tests.audits.second_reading_passes import differences
 from tests.compaction.logs import batch, marker, record
-from tests.zoo.draws import Draw
 
 RULES = Rules.of(delete_retention_ms=10)
 BOUND = 8
@@ -159,33 +154,3 @@ def test_what_differs_of_a_pass_is_reported(
     spoil: Callable[[Cleaned, list[Segment]], Cleaned], differs: str
 ) -> None:
     assert passed(spoil=spoil)[0] == [differs]
-
-
-# Errors that are planted in the product, in random runs.
-
-RUNS = ("far 2 8", "smoke 1 1")
-
-
-def reported() -> bool:
-    """Decides whether some random run is not as the second reading has it."""
-    with audited():
-        return any(NAME in run_scenario(Draw.named(name).scenario()).violated for name in RUNS)
-
-
-def test_random_runs_agree() -> None:
-    assert not reported()
-
-
-ERRORS: Sequence[tuple[object, str, object]] = (
-    (copying.Copier, "_marker_may_go", lambda self, batch, *, legacy: False),
-    (BackgroundTasks, "_map_capacity", lambda self: 3),
-)
-
-
-@pytest.mark.parametrize(("where", "name", "wrong"), ERRORS)
-def test_a_planted_error_is_reported(
-    monkeypatch: pytest.MonkeyPatch, where: object, name: str, wrong: object
-) -> None:
-    monkeypatch.setattr(where, name, wrong)
-
-    assert reported()
