@@ -5,7 +5,8 @@
   Records below the log start are not there to be given; a snapshot that is offered is there, and
   the newest. Where epochs part, no batch is on the wrong side of the named offset (KIP-595).
 * An answer to a consumer has the log start, where it may read to, and the batches up to there; it
-  is sent back where the log has a later epoch below its position, and only there (KIP-320).
+  is sent back by its last epoch, where the log has a later one below its position, and only there
+  (KIP-320).
 * A report for coordinated removal is of the disk of now, and below its offset for markers there is
   no data of transactions; bounds that are handed out are not below those that were accepted.
 * The controller knows no life that a broker has not begun, and keeps no replica in sync over a
@@ -163,11 +164,15 @@ class Said(Answers):
         if checked and log.log_start_offset <= first < asked.offset and answer.start > first:
             self.wrong(name, f"{asker} at {asked.offset} reads from", answer.start, first)
         if answer.diverging_epoch < 0:
+            by_end = checked and answer.start < asked.offset
+            self.wrong(
+                name, f"{asker} at {asked.offset} is sent back by its log end", by_end, False
+            )
             return
         kept = [
             one.last_offset
             for one in log.batches()
-            if one.epoch <= answer.diverging_epoch and one.last_offset >= answer.start
+            if one.epoch <= asked.last_epoch and one.last_offset >= answer.start
         ]
         back = answer.start < asked.offset or answer.start == log.log_start_offset
         justified = checked and answer.diverging_epoch <= asked.last_epoch and back

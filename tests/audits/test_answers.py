@@ -150,7 +150,8 @@ CHECKED = of.ConsumerFetchRequest("c1", 5, last_epoch=1, checked_with=("r9", 0))
         ({"start": 5, "readable_end": 10**6}, ["readable end"]),
         ({"start": 10**6}, ["c1 is to read at"]),
         ({"start": 5, "diverging_epoch": 1}, ["c1 is sent back", "c1 is sent back below its"]),
-        ({"start": 4, "diverging_epoch": 0}, []),
+        ({"start": 4, "diverging_epoch": 0}, ["c1 is sent back below its"]),
+        ({"start": 4}, ["c1 at 5 is sent back by its log end"]),
     ],
 )
 def test_a_consumer_is_sent_back_where_epochs_part(change: dict[str, Any], told: list[str]) -> None:
@@ -171,7 +172,8 @@ def test_a_consumer_past_the_end_of_its_epoch_is_sent_back() -> None:
     world.says("c1", leader.name, replace(CHECKED, last_epoch=0))
     answer = of.ConsumerFetchResponse(of.NO_ERROR, leader.name, leader.replica.epoch)
 
-    assert world.says(leader.name, "c1", replace(answer, start=first.base_offset)) == []
+    back = replace(answer, start=first.base_offset, diverging_epoch=0)
+    assert world.says(leader.name, "c1", back) == []
     assert world.says(leader.name, "c1", replace(answer, start=5)) == ["c1 at 5 reads from"]
 
 
