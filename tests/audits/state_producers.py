@@ -24,7 +24,7 @@ events show. After each event both are the same, in every part:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from sim.plugins import Report
@@ -48,29 +48,22 @@ _RELISTING: Final = ("Cleaned", "SegmentsLost", "PrefixDeleted")
 """Events by which entries leave the indexes of segments that stay."""
 _AFTER_LAST_SEQUENCE: Final = 2**31
 
-Sent = tuple[int, int, int, int]
-"""First and last sequence number, first and last offset of a batch (inclusive)."""
-
-Ended = tuple[int, int, int, int]
-"""Producer id, first offset, offset of the ABORT marker, first offset of the oldest other one."""
-
-Kept = tuple[int, int, tuple[Sent, ...], int | None]
-"""Epoch, time of the newest batch or marker in ms, batches, first offset of the transaction."""
-
 
 @dataclass(slots=True)
 class Known:
-    """A producer; the fields are those of `Kept`."""
+    """A producer.
+
+    Attributes:
+        epoch: Its newest epoch.
+        silent_since_ms: Time of its newest batch or marker in ms.
+        batches: Its last batches in that epoch, five at most, in a snapshot one.
+        open_since: First offset of its open transaction; None without one.
+    """
 
     epoch: int
     silent_since_ms: int
-    batches: tuple[Sent, ...] = ()
+    batches: tuple[SentBatch, ...] = ()
     open_since: int | None = None
-
-    @property
-    def kept(self) -> Kept:
-        """All of it as a value."""
-        return self.epoch, self.silent_since_ms, self.batches, self.open_since
 
 
 @dataclass(slots=True)
@@ -93,15 +86,15 @@ class Producers:
     known: dict[int, Known] = field(default_factory=dict)
     undecided: list[tuple[int, int]] = field(default_factory=list)
     replicated: int = 0
-    snapshots: dict[int, dict[int, Kept]] = field(default_factory=dict)
+    snapshots: dict[int, dict[int, Known]] = field(default_factory=dict)
     newest: int = 0
     bases: list[int] = field(default_factory=lambda: [0])
     end: int = 0
-    aborted: list[Ended] = field(default_factory=list)
-    listed: list[Ended] = field(default_factory=list)
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+    listed: list[AbortedTransaction] = field(default_factory=list)
     unsure: bool = False
 
-    def note(self, batch: Batch) -> Ended | None:
+    def note(self, batch: Batch) -> AbortedTransaction | None:
         """Takes a batch that is appended, or read again; returns what it aborts."""
         pid, has_records = batch.producer_id, bool(batch.records)
         if pid < 0:
@@ -122,11 +115,11 @@ class Producers:
         first = last = batch.base_sequence
         if first >= 0:
             last = (first + batch.last_offset - batch.base_offset) % _AFTER_LAST_SEQUENCE
-        sent = (first, last, batch.base_offset, batch.last_offset)
+        sent = SentBatch(first, last, batch.base_offset, batch.last_offset)
         before.batches = (*before.batches, sent)[-_REMEMBERED:]
         return None
 
-    def _end(self, pid: int, ended: Known, marker: Batch) -> Ended | None:
+    def _end(self, pid: int, ended: Known, marker: Batch) -> AbortedTransaction | None:
         first, ended.open_since = ended.open_since, None
         if first is None:
             return None
@@ -134,7 +127,8 @@ class Producers:
         self.undecided.append((first, at))
         others = [each.open_since for each in self.known.values()]
         oldest = min([one for one in others if one is not None], default=at + 1)
-        return (pid, first, at, oldest) if marker.control is Control.ABORT else None
+        aborts = marker.control is Control.ABORT
+        return AbortedTransaction(pid, first, at, oldest) if aborts else None
 
     def append(self, batches: Iterable[Batch], bases: Sequence[int]) -> None:
         """Takes appended batches of a log whose segments begin at `bases` afterwards."""
@@ -165,19 +159,13 @@ class Producers:
         if offset > self.newest:
             self.newest = offset
             self.snapshots[offset] = {
-                pid: (epoch, at_ms, batches[-1:], first)
-                for pid, (epoch, at_ms, batches, first) in self.kept.items()
+                pid: replace(one, batches=one.batches[-1:]) for pid, one in self.known.items()
             }
-
-    @property
-    def kept(self) -> dict[int, Kept]:
-        """All producers as values."""
-        return {pid: one.kept for pid, one in self.known.items()}
 
     def cut(self, log: Log, target: int, log_start: int, *, high_watermark: int) -> None:
         """Cuts at `target` a log that started at `log_start`, and reads it again."""
-        self.aborted = [entry for entry in self.aborted if entry[2] < target]
-        self.listed = [entry for entry in self.listed if entry[2] < target]
+        self.aborted = [entry for entry in self.aborted if entry.last_offset < target]
+        self.listed = [entry for entry in self.listed if entry.last_offset < target]
         if target < self.bases[0]:
             self.begin_anew(target)
             return
@@ -189,7 +177,7 @@ class Producers:
         start, always = min(log_start, target), log.config.always_rereads
         self.snapshots = {at: one for at, one in self.snapshots.items() if start < at <= target}
         self.newest = max(self.snapshots, default=start)
-        self.known = {pid: Known(*one) for pid, one in self.snapshots.get(self.newest, {}).items()}
+        self.known = {pid: replace(one) for pid, one in self.snapshots.get(self.newest, {}).items()}
         self.undecided, self.replicated = [], 0
         if always or not nothing:
             self._read(log, self.newest, target)
@@ -220,10 +208,10 @@ class Producers:
 
     def learn(self, log: Log) -> None:
         """Takes over what a log keeps, after a difference or where the events do not say all."""
-        self.known = {pid: Known(*one) for pid, one in kept_in(log).items()}
+        self.known = kept_in(log)
         self.undecided = list(log.producers.ended)
         self.snapshots, self.newest = snapshots_of(log), log.snapshots.newest
-        self.aborted, self.listed = aborted_in(log.aborted_ever), listed_in(log)
+        self.aborted, self.listed = [*log.aborted_ever], listed_in(log)
         self.unsure = False
 
     def begin_anew(self, offset: int) -> None:
@@ -324,9 +312,8 @@ class ProducersFollowed(Following):
         """Compares the producers of appended batches, and which snapshot is the newest."""
         for pid in pids:
             known, found = own.known.get(pid), log.producers.producers.get(pid)
-            followed = None if known is None else known.kept
             kept = None if found is None else kept_of(found)
-            if self.differs(name, f"producer {pid} after an append", kept, followed):
+            if self.differs(name, f"producer {pid} after an append", kept, known):
                 own.learn(log)
         newest = log.snapshots.newest
         if self.differs(name, "newest snapshot after an append", newest, own.newest):
@@ -340,17 +327,17 @@ class ProducersFollowed(Following):
         if what in _RELISTING:  # a second reading judges what a pass leaves
             own.listed = [entry for entry in own.aborted if entry in listed]
         first = log.segments[0].base_offset
-        own.listed = [entry for entry in own.listed if entry[2] >= first]
+        own.listed = [entry for entry in own.listed if entry.last_offset >= first]
         own.replicated = max(own.replicated, log.high_watermark)
         ended = {pair for pair in log.producers.ended if pair[1] >= own.replicated}
         undecided = {pair for pair in own.undecided if pair[1] >= own.replicated}
         compared: dict[str, tuple[object, object]] = {
-            "producers": (kept_in(log), own.kept),
+            "producers": (kept_in(log), own.known),
             "offsets of snapshots": (sorted(kept), sorted(taken)),
             "snapshots": (kept, taken),
             "newest snapshot": (log.snapshots.newest, own.newest),
             "decisions that are not replicated": (ended, undecided if self._by_mark else ended),
-            "aborted transactions": (aborted_in(log.aborted_ever), own.aborted),
+            "aborted transactions": (log.aborted_ever, own.aborted),
             "indexes of aborted transactions": (listed, own.listed),
         }
         for about, (found, followed) in compared.items():
@@ -358,42 +345,32 @@ class ProducersFollowed(Following):
                 own.unsure = True
 
 
-def sent(batch: SentBatch) -> Sent:
-    """A remembered batch as a value."""
-    return (batch.first_sequence, batch.last_sequence, batch.first_offset, batch.last_offset)
-
-
-def aborted_in(entries: Iterable[AbortedTransaction]) -> list[Ended]:
-    """Entries of an index of aborted transactions as values."""
-    return [(e.producer_id, e.first_offset, e.last_offset, e.last_stable_offset) for e in entries]
-
-
-def listed_in(log: Log) -> list[Ended]:
+def listed_in(log: Log) -> list[AbortedTransaction]:
     """The entries in the indexes of the segments of a log."""
-    return aborted_in([entry for segment in log.segments for entry in segment.aborted])
+    return [entry for segment in log.segments for entry in segment.aborted]
 
 
-def kept_of(one: ProducerEntry) -> Kept:
-    """A producer of a log as a value."""
-    return one.epoch, one.last_timestamp_ms, tuple(map(sent, one.batches)), one.open_since
+def kept_of(one: ProducerEntry) -> Known:
+    """A producer of a log."""
+    return Known(one.epoch, one.last_timestamp_ms, tuple(one.batches), one.open_since)
 
 
-def kept_in(log: Log) -> dict[int, Kept]:
+def kept_in(log: Log) -> dict[int, Known]:
     """The producers that a log keeps."""
     return {pid: kept_of(one) for pid, one in log.producers.producers.items()}
 
 
-def snapshots_of(log: Log) -> dict[int, dict[int, Kept]]:
+def snapshots_of(log: Log) -> dict[int, dict[int, Known]]:
     """The snapshots that a log keeps, by offset."""
-    found: dict[int, dict[int, Kept]] = {}
-    for offset, taken in log.snapshots._taken.items():
-        found[offset] = {
-            pid: (
+    return {
+        offset: {
+            pid: Known(
                 one.epoch,
                 one.last_timestamp_ms,
-                () if one.newest is None else (sent(one.newest),),
+                () if one.newest is None else (one.newest,),
                 one.open_since,
             )
             for pid, one in taken.items()
         }
-    return found
+        for offset, taken in log.snapshots._taken.items()
+    }
