@@ -1,5 +1,6 @@
 """An answer that is not true of who gives it is reported; a true one is not."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from sim.protocol.events import (
     IsrChanged,
     PrefixDeleted,
+    ReplicaAdded,
     ReplicaRemoved,
     ReplicaWiped,
     SnapshotDeleted,
@@ -23,6 +25,9 @@ from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node
+from sim.simulate.scenario.model import Change
+from tests.audits.clients import Clients
+from tests.audits.deserved import Deserved
 from tests.audits.observer import Observer
 from tests.audits.test_messages import BY_CONTROLLER, BY_MAJORITY
 from tests.audits.test_messages import World as MessagesWorld
@@ -125,6 +130,72 @@ def test_an_answer_that_is_shared_is_of_each_request_s_offset() -> None:
 
     assert world.says(leader.name, "r2", answer) == []
     assert world.says(leader.name, "r3", answer) == ["offset of the answer 1000000 to r3"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer", "told"),
+    [
+        ({}, of.RECORDS, []),
+        ({"last_epoch": 0}, of.RECORDS, ["gives records to r2 at 3 in epoch 0 above newer ones"]),
+        ({"offset": 10**6}, of.RECORDS, ["gives records to r2 at 1000000"]),
+        ({"offset": 10**6}, of.Answer.OUT_OF_RANGE, []),
+        ({}, of.Answer.OUT_OF_RANGE, [f"answers r2 at 3: {of.Answer.OUT_OF_RANGE}"]),
+        ({"epoch": 9}, of.Answer.STALE_LEADER, []),
+        ({}, of.Answer.STALE_LEADER, [f"answers r2 at 3: {of.Answer.STALE_LEADER}"]),
+        ({"offset": 1}, of.RECORDS, ["gives records to r2 at 1, which has missed a removal"]),
+        ({"offset": 1}, of.Answer.REBUILD, ["counts on r2"]),
+        ({}, of.Answer.REBUILD, ["answers r2 at 3: rebuild", "counts on r2"]),
+        ({}, of.Answer.SNAPSHOT, ["answers r2 at 3: snapshot id"]),
+    ],
+)
+def test_a_follower_is_answered_as_it_deserves(
+    ask: dict[str, Any], answer: of.Answer, told: list[str]
+) -> None:
+    world = World(BY_CONTROLLER.with_values({"lag_guard": "reset_local"}))
+    leader = world.leader
+    leader.replica.removed_tombstone_end = 2
+    asked = replace(of.FetchRequest("r2", 1, 3, 1, correlation_id=10**6), **ask)
+    deserved = next(one for one in world.observer.answers if isinstance(one, Deserved))
+    deserved.receives(leader.name, asked, overdue=False)
+    world.told.clear()
+    deserved.sent(leader.name, "r2", replace(records(leader, asked.offset), answer=answer))
+
+    assert [one.removeprefix("answer ") for one in world.told] == told
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"offset": 5, "last_epoch": 1}, []),
+        ({"offset": 6, "last_epoch": 0, "checked_with": ("r1", 1)}, []),
+        ({"offset": 6, "last_epoch": 1, "checked_with": ("r1", 1)}, ["reads on at"]),
+        ({"offset": 7, "last_epoch": 0, "checked_with": ("r1", 1)}, ["reads on at"]),
+        ({"offset": 6, "last_epoch": 0}, ["reads on at"]),
+    ],
+)
+def test_a_consumer_asks_from_where_it_was_or_an_answer_has_led_it(
+    change: dict[str, Any], told: list[str]
+) -> None:
+    world = World(BY_CONTROLLER.with_values({"consumer_validation": "epoch"}))
+    clients = next(one for one in world.observer.answers if isinstance(one, Clients))
+    answer = of.ConsumerFetchResponse(of.NO_ERROR, "r1", 1, start=6, diverging_epoch=0)
+    clients.sent("c1", "r1", CHECKED)
+    clients.sent("r1", "c1", answer)
+    clients.sent("c1", "r1", replace(CHECKED, **change))
+
+    assert world.told == [f"answer {one}" for one in told]
+
+
+def test_a_new_instance_ends_what_is_under_way() -> None:
+    world = World(BY_CONTROLLER)
+    ends = of.WriteTxnMarkersRequest("p2", 7, 1, committed=False, fences=True)
+    data = of.ProduceRequest("p1", (), -1, producer_id=7, transactional=True)
+
+    assert world.says("p1", "r1", data) == world.says("p2", "r1", ends) == []
+    assert world.says("p2", "r1", ends) == []
+    assert world.says("p3", "r1", replace(ends, producer_epoch=2)) == [
+        "ends a transaction of before"
+    ]
 
 
 @pytest.mark.parametrize(("beyond", "told"), [(0, False), (-1, True)])
@@ -374,6 +445,32 @@ def test_a_voter_leaves_a_majority_that_has_what_is_committed(behind: int, told:
             node.replica.log.log_end_offset = world.cluster.context.committed - behind
 
     assert len(world.sees(ReplicaRemoved(world.follower.name))) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "disk", "told"),
+    [
+        ("r9", 2, []),
+        ("r9", 1, ["number of a new disk"]),
+        ("r2", 2, ["loses its disk"]),
+    ],
+)
+def test_a_disk_goes_of_a_replica_that_may_not_lead(name: str, disk: int, told: list[str]) -> None:
+    world = World(BY_CONTROLLER)
+    world.cluster.nodes["r9"] = world.follower
+    world.cluster.nodes[name].replica.disk = disk
+
+    assert world.sees(ReplicaWiped(name, "a new disk")) == told
+
+
+@pytest.mark.parametrize(("at_ms", "told"), [(10**6, []), (1, ["joins with other settings"])])
+def test_a_replica_joins_with_the_settings_of_the_first(at_ms: int, told: list[str]) -> None:
+    world = World(BY_CONTROLLER)
+    context = world.cluster.context
+    change = Change(at_ms, "all", (("delete_retention_ms", 7),))
+    context.scenario = dataclasses.replace(context.scenario, changes=(change,))
+
+    assert [one[:25] for one in world.sees(ReplicaAdded("r2"))] == told
 
 
 @pytest.mark.parametrize(("early_ms", "told"), [(0, []), (1, ["r2 was caught up"])])

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from sim.protocol.events import (
     Cleaned,
     Event,
+    HighWatermarkMoved,
     LeaderElected,
     RemovalBoundMoved,
     ReplicaCrashed,
     ReplicaRestarted,
+    SnapshotTaken,
 )
 from sim.protocol.log.epochs import EpochEnd
 from sim.protocol.replication.messages import (
@@ -290,8 +292,36 @@ def test_a_change_of_the_partition_follows_from_what_was(
     assert world.told == ([] if what is None else [f"decision {what}"])
 
 
+def test_who_leaves_a_small_set_is_eligible_to_lead() -> None:
+    world = World(BY_CONTROLLER.with_values({"eligible_leaders": "elr"}))
+    state = replace(STATE, replicas=("r1", "r2", "r3"))
+    world.decisions.told(state)
+    world.decisions.told(replace(state, partition_epoch=6, isr=("r1",), elr=("r2",)))
+    assert world.told == []
+    world.decisions.told(replace(state, partition_epoch=7, isr=("r1",)))
+    assert world.told == ["decision eligible no more"]
+
+
+@pytest.mark.parametrize(("loading", "mark"), [(False, 0), (True, 0), (False, 10**6), (False, -1)])
+def test_a_loaded_state_is_taken_and_a_high_watermark_is_within_the_log(
+    loading: bool, mark: int
+) -> None:
+    world = World(BY_MAJORITY)
+    node = world.follower
+    node.loader.loading = loading
+    world.happens(SnapshotTaken(node.name, 0, 1, ()))
+    world.happens(HighWatermarkMoved(node.name, mark, leading=False))
+
+    told = ["decision takes a snapshot below 0"] * loading
+    assert world.told == told + ["decision high watermark"] * (mark != 0)
+
+
 def forgets_its_vote(node: Node) -> None:
     node.replica.vote = None
+
+
+def keeps_an_old_index(node: Node) -> None:
+    node.replica.log.active.index.restart(5)
 
 
 def goes_on_with_a_failed_pass(node: Node) -> None:
@@ -304,6 +334,7 @@ def goes_on_with_a_failed_pass(node: Node) -> None:
         (nothing, []),
         (forgets_its_vote, ["disk vote"]),
         (goes_on_with_a_failed_pass, ["disk failed pass"]),
+        (keeps_an_old_index, ["disk index of segment 0"]),
     ],
 )
 def test_a_restart_finds_what_is_on_disk_and_nothing_else(effect: Effect, told: list[str]) -> None:

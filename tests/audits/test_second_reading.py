@@ -1,18 +1,21 @@
 """A pass that differs from the second reading of the rules is reported; one that agrees is not."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from sim.protocol.events import Cleaned, Removal
+from sim.protocol.events import Cleaned, LogStartMoved, Removal
 from sim.protocol.log import AbortedTransaction, Segment
 from sim.protocol.replication import Replica
 from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.rules import Rules
+from sim.simulate.cluster.node import Node
+from sim.simulate.scenario.model import Topic
 from tests.audits.second_reading import Order, Reading
-from tests.audits.second_reading_passes import differences
+from tests.audits.second_reading_passes import SecondReading, differences, is_dirty_enough
+from tests.audits.worlds import World
 from tests.compaction.logs import batch, marker, record
 
 RULES = Rules.of(delete_retention_ms=10)
@@ -154,3 +157,36 @@ def test_what_differs_of_a_pass_is_reported(
     spoil: Callable[[Cleaned, list[Segment]], Cleaned], differs: str
 ) -> None:
     assert passed(spoil=spoil)[0] == [differs]
+
+
+@pytest.mark.parametrize(
+    ("topic", "cause", "told"),
+    [
+        ({"retention_ms": 20}, "retention.ms", []),
+        ({"retention_ms": 100}, "retention.ms", ["segments that go for their age"]),
+        ({"retention_bytes": 100}, "retention.bytes", []),
+        ({"retention_bytes": 10**6}, "retention.bytes", ["bytes that retention leaves"]),
+    ],
+)
+def test_retention_takes_what_is_too_old_or_too_much(
+    topic: dict[str, int], cause: str, told: list[str]
+) -> None:
+    world = World(SecondReading)
+    world.context.retention = True
+    world.context.scenario.topic = Topic(**topic)  # type: ignore[arg-type]
+    world.replica.log.segments[:] = holding().log.segments
+    world.happened()
+
+    assert world.happened(LogStartMoved("r1", 3, 8, cause)) == told
+
+
+@pytest.mark.parametrize(("longest_ms", "is_due"), [(None, False), (98, True), (1_000, False)])
+def test_a_log_is_cleaned_for_the_age_of_its_closed_segments(
+    longest_ms: int | None, is_due: bool
+) -> None:
+    world, segments = World(SecondReading), holding().log.segments
+    segments[0].first_timestamp_ms = 1
+    topic = Topic(min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=longest_ms)
+    world.context.scenario.topic = topic
+
+    assert is_dirty_enough(cast(Node, world.node), segments, 0, BOUND) == is_due
