@@ -17,14 +17,16 @@ What follows from event to event is judged by `tests.audits.state_producers`, `.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
+from sim.plugins import Report
 from sim.protocol import events as on
 from sim.protocol.log import Log
-from sim.protocol.replication.replica import Replica
-from sim.protocol.rules.rules import Rules
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.node import Node
+from tests.audits.following import Following
 
 LOOKED_AFTER: Final = frozenset(
     {
@@ -44,81 +46,57 @@ LOOKED_AFTER: Final = frozenset(
 """Events after which a replica is compared; all others change one batch at a time."""
 
 _ANEW: Final = (on.ReplicaWiped, on.LogEmptied, on.LogStartedAfresh, on.SnapshotInstalled)
-_NOTHING: Final = "nothing"
 
 
-class Differs(NamedTuple):
-    """A place beside the log of a replica that the batches of the log contradict.
+class DerivedState(Following):
+    """Compares replicas with their logs after certain events: of their replicas, or at rest of all.
 
-    Attributes:
-        replica: Name of the replica.
-        what: What differs, such as `recovery point`.
-        offset: Where the log says so, or what is kept points to.
-        kept: What the replica keeps.
-        by_log: What the batches say; `nothing` = nothing.
+    They are as they are after all events of that moment.
     """
 
-    replica: str
-    what: str
-    offset: int
-    kept: str
-    by_log: str
+    name = "derived-state"
 
-
-class Audit:
-    """Compares replicas with their logs after certain events."""
-
-    def __init__(self, rules: Rules) -> None:
-        """Starts before the first event."""
-        self._end_is_stored = rules.storage.leo_source == "stored"
+    def __init__(self, cluster: Cluster, report: Report) -> None:
+        """Starts before the replicas connect."""
+        super().__init__(cluster, report)
         self._lost_segments: set[str] = set()
 
-    def after(self, events: Iterable[on.Event], replicas: Mapping[str, Replica]) -> list[Differs]:
-        """The differences after some events: of their replicas, or at rest of all.
-
-        `replicas` are as they are after all of them.
-        """
-        compared: dict[str, None] = {}
+    def after(self, _at_ms: int, events: Iterable[on.Event]) -> None:
+        """Compares the replicas that some events may have changed."""
+        compared: dict[str | None, None] = {}
         for event in events:
-            name = event.replica or ""
             if isinstance(event, on.Quiesced):
-                compared |= dict.fromkeys(replicas)
+                compared |= dict.fromkeys(self._nodes)
             elif type(event) in LOOKED_AFTER:
-                compared[name] = None
+                compared[event.replica] = None
                 if isinstance(event, on.SegmentsLost):
-                    self._lost_segments.add(name)
+                    self._lost_segments.add(event.replica)
                 elif isinstance(event, _ANEW):
-                    self._lost_segments.discard(name)
-        found: list[Differs] = []
+                    self._lost_segments.discard(event.replica)
         for name in compared:
-            replica = replicas.get(name)
-            if replica is not None and replica.up:
-                looked = _Look(replica)
-                looked.compare_epochs(end_is_stored=self._end_is_stored)
-                looked.compare_places(lost_segments=name in self._lost_segments)
-                looked.compare_segments()
-                found += looked.found
-        return found
+            if name in self._nodes and name is not None and self._nodes[name].replica.up:
+                self._compare(self._nodes[name])
 
+    def _compare(self, node: Node) -> None:
+        name, log = node.name, node.replica.log
+        self._compare_epochs(name, log, end_is_stored=node.rules.storage.leo_source == "stored")
+        end, first = log.log_end_offset, log.segments[0].base_offset
+        places = {
+            "recovery point": (log.flushed_end, log.segments[-1].base_offset),
+            "log start": (log.log_start_offset, 0 if name in self._lost_segments else first),
+            "acknowledged end": (log.acknowledged_end, 0),
+            "mark of a begun pass": (node.replica.begun_offset, 0),
+        }
+        for what, (kept, lowest) in places.items():
+            if not lowest <= kept <= end:
+                self.differs(name, what, kept, f"{lowest} to {end}")
+        self._compare_segments(name, log)
 
-class _Look:
-    """A comparison of one replica with its log."""
-
-    def __init__(self, replica: Replica) -> None:
-        self.replica = replica
-        self.log: Log = replica.log
-        self.found: list[Differs] = []
-
-    def differs(self, what: str, offset: int, kept: object, by: object) -> None:
-        """Adds a difference to those found."""
-        self.found.append(Differs(self.replica.name, what, offset, str(kept), str(by)))
-
-    def compare_epochs(self, *, end_is_stored: bool) -> None:
-        """Compares the leader epoch cache with the epochs of batches."""
-        log, entries = self.log, self.log.epochs.entries
+    def _compare_epochs(self, name: str, log: Log, *, end_is_stored: bool) -> None:
+        entries = log.epochs.entries
         for (epoch, begins), (newer, at) in pairwise(entries):
             if not (epoch < newer and begins < at):
-                self.differs("leader epoch", at, f"{epoch} from {begins}", newer)
+                self.differs(name, f"leader epoch at {at}", f"{epoch} from {begins}", newer)
         start, at, epoch = log.log_start_offset, 0, -1
         found: list[tuple[int, int, int]] = []
         for segment in log.segments:
@@ -132,39 +110,24 @@ class _Look:
                 if known != epoch and base >= start and not found:
                     found.append((base, known, epoch))
         for base, known, epoch in found:
-            self.differs("leader epoch", base, known, epoch)
+            self.differs(name, f"leader epoch at {base}", known, epoch)
         if end_is_stored and entries and entries[-1].start_offset > log.log_end_offset:
             last = entries[-1]
-            self.differs("leader epoch", last.start_offset, last.epoch, _NOTHING)
+            self.differs(name, f"leader epoch at {last.start_offset}", last.epoch, "nothing")
 
-    def compare_places(self, *, lost_segments: bool) -> None:
-        """Compares what counts as flushed, and where the log begins, with the segments."""
-        log, first = self.log, self.log.segments[0].base_offset
-        self._compare_place("recovery point", log.flushed_end, log.segments[-1].base_offset)
-        self._compare_place("log start", log.log_start_offset, 0 if lost_segments else first)
-        self._compare_place("acknowledged end", log.acknowledged_end, 0)
-        self._compare_place("mark of a begun pass", self.replica.begun_offset, 0)
-
-    def compare_segments(self) -> None:
-        """Compares order, size and mark of the segments with their batches."""
-        segments = self.log.segments
-        ends = [segment.base_offset for segment in segments[1:]] + [self.log.log_end_offset]
+    def _compare_segments(self, name: str, log: Log) -> None:
+        segments = log.segments
+        ends = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
         for segment, end in zip(segments, ends, strict=True):
-            size, at = 0, min(segment.base_offset, self.log.log_start_offset)
+            size, at = 0, min(segment.base_offset, log.log_start_offset)
             for batch in segment.batches:
                 size += batch.size_bytes
                 if not at <= batch.base_offset <= batch.last_offset < end:
                     base = batch.base_offset
-                    self.differs("batch", base, base, f"from {at} on and below {end}")
+                    self.differs(name, "batch", base, f"from {at} on and below {end}")
                 at = batch.last_offset + 1
             base = segment.base_offset
             if size != segment.size_bytes:
-                self.differs("size of a segment", base, segment.size_bytes, size)
+                self.differs(name, f"size of segment {base}", segment.size_bytes, size)
             if not segment.transactional and any(each.transactional for each in segment.batches):
-                self.differs("segment with transactions", base, "no", "yes")
-
-    def _compare_place(self, what: str, kept: int, lowest: int) -> None:
-        """Compares a place with a part of the log that reaches to its end."""
-        highest = self.log.log_end_offset
-        if not lowest <= kept <= highest:
-            self.differs(what, kept, kept, f"{lowest} to {highest}")
+                self.differs(name, f"transactions in segment {base}", "none", "some")

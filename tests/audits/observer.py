@@ -12,7 +12,6 @@ from tests.audits.answers import Said
 from tests.audits.caught_up import CaughtUp
 from tests.audits.clients import Clients
 from tests.audits.decisions import Decisions
-from tests.audits.derived import LOOKED_AFTER, Audit, Differs
 from tests.audits.deserved import Deserved
 from tests.audits.gates import Gates
 from tests.audits.messages import Audited, Witness
@@ -42,8 +41,6 @@ class Observer:
     * `decision-justified`: who leads, who is in sync and what is committed follows from what is
       true at that moment; `restart-finds-disk`: a replica comes back with its disk as the crash
       left it, and with nothing else (`tests.audits.decisions`).
-    * `derived-state`: what is derived from a log is what the batches of the log say
-      (`tests.audits.derived`).
     * `sends-in-order`, and numbers that are left out (`tests.audits.sends`).
     """
 
@@ -51,7 +48,6 @@ class Observer:
         """Starts before the replicas connect."""
         scenario = cluster.context.scenario
         self._report = report
-        self._nodes = cluster.nodes
         self.witness = Witness(cluster, self.failed)
         caught_up = CaughtUp(cluster, self.failed)
         self.decisions = Decisions(self.witness, scenario, caught_up)
@@ -64,7 +60,6 @@ class Observer:
             Clients(cluster, self.failed),
         )
         self._listening = Listening(cluster, self.answers)
-        self._audit = Audit(scenario.rules)
         self._sends = Sends(report, places_of(scenario), patience_of(scenario))
 
     def over(self, name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -80,7 +75,6 @@ class Observer:
 
     def after(self, at_ms: int, events: Iterable[Event]) -> None:
         """Look at what replicas decide and keep, now that these things have happened."""
-        looked = False
         for event in events:
             self._sends.after(at_ms, event)
             for audit in self.answers:
@@ -88,11 +82,6 @@ class Observer:
             look = self.decisions.handlers.get(type(event))
             if look is not None:
                 look(event)
-            looked = looked or type(event) in LOOKED_AFTER
-        if looked:
-            replicas = {name: node.replica for name, node in self._nodes.items()}
-            for found in self._audit.after(events, replicas):
-                self._differs(found)
 
     def failed(
         self, replica: str, audit: Audited, what: str, found: object, expected: object
@@ -102,8 +91,3 @@ class Observer:
             name, says = NAMES[audit]
             said = says.format(replica=replica, what=what, found=found, expected=expected)
             self._report(name, said, replica, None)
-
-    def _differs(self, found: Differs) -> None:
-        replica, what, offset, kept, by_log = found
-        said = f"{replica} keeps {kept} for the {what} at {offset}, but its log says {by_log}."
-        self._report("derived-state", said, replica, offset)

@@ -10,6 +10,8 @@ from sim.plugins import forget_observers, observing, register_invariant, registe
 from tests.audits.acknowledged_committed import AcknowledgedCommitted
 from tests.audits.commits_own_epoch import CommitsOwnEpoch
 from tests.audits.consumer_continues import ConsumerContinues
+from tests.audits.derived import DerivedState
+from tests.audits.following import Following
 from tests.audits.high_watermark_advances import HighWatermarkAdvances
 from tests.audits.law import Law
 from tests.audits.observer import Observer
@@ -26,21 +28,22 @@ LAWS: tuple[type[Law], ...] = (
     HighWatermarkAdvances,
     ProducerSequences,
 )
-OBSERVERS = (Observer, SecondReading, ProducersFollowed, PlacesFollowed, SnapshotsFollowed)
+FOLLOWING: tuple[type[Following], ...] = (
+    SecondReading,
+    DerivedState,
+    ProducersFollowed,
+    PlacesFollowed,
+    SnapshotsFollowed,
+)
 OBSERVED = (
     "answer-true",
     "decision-justified",
-    "derived-state",
     "out-of-date-ignored",
     "restart-finds-disk",
     "sends-in-order",
-    "places-followed",
-    "producers-followed",
-    "second-reading",
-    "snapshots-followed",
 )
-"""Violations that observers alone report."""
-AUDITS = frozenset({*OBSERVED, *[law.name for law in LAWS]})
+"""Violations that `Observer` alone reports."""
+AUDITS = frozenset({*OBSERVED, *[audit.name for audit in (*LAWS, *FOLLOWING)]})
 """The names of all violations that audits report."""
 BY_RULES = {
     "durability/timed_old_file_of_epochs.yaml": {"derived-state"},
@@ -52,7 +55,7 @@ def register() -> None:
     """Have every run of this process audited."""
     for law in LAWS:
         register_invariant(law)
-    for observer in OBSERVERS:
+    for observer in (Observer, *FOLLOWING):
         register_observer(observer)
 
 

@@ -11,9 +11,8 @@ from sim.protocol.events import (
 from sim.protocol.log import Batch
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.replication import Replica
-from sim.protocol.rules import Rules
-from tests.audits.derived import Audit
-from tests.audits.worlds import spoil
+from tests.audits.derived import DerivedState
+from tests.audits.worlds import World, spoil
 from tests.log import producing
 from tests.log.producing import marker
 
@@ -36,9 +35,9 @@ def holding(*batches: Batch) -> Replica:
 
 def found(replica: Replica, events: list[Event] = AT_REST) -> list[str]:
     """What differs after these events."""
-    audit = Audit(Rules())
-    told = audit.after(events, {replica.name: replica})
-    return [f"{one.what} {one.kept}/{one.by_log}" for one in told]
+    world = World(DerivedState)
+    world.node.replica = replica
+    return world.happened(*events)
 
 
 KNOWN = [EpochEntry(1, 0)]
@@ -55,26 +54,26 @@ def test_what_is_derived_by_appends_agrees(batches: tuple[Batch, ...]) -> None:
 @pytest.mark.parametrize(
     ("batches", "place", "value", "differs"),
     [
-        (PLAIN, "log.epochs.entries", [], "leader epoch -1/1"),
+        (PLAIN, "log.epochs.entries", [], "leader epoch at 0"),
         (
             PLAIN,
             "log.epochs.entries",
             [EpochEntry(1, 0), EpochEntry(2, 9)],
-            "leader epoch 2/nothing",
+            "leader epoch at 9",
         ),
         (
             PLAIN,
             "log.epochs.entries",
             [EpochEntry(0, 0), EpochEntry(1, 0)],
-            "leader epoch 0 from 0/1",
+            "leader epoch at 0",
         ),
-        (PLAIN, "log.flushed_end", 9, "recovery point 9/0 to 3"),
-        (PLAIN, "log.log_start_offset", 4, "log start 4/0 to 3"),
-        (PLAIN, "log.acknowledged_end", 4, "acknowledged end 4/0 to 3"),
-        (PLAIN, "begun_offset", 4, "mark of a begun pass 4/0 to 3"),
-        (PLAIN, "log.active.size_bytes", 1, "size of a segment 1/210"),
-        (PLAIN, "log.active.batches", [*PLAIN[:2], PLAIN[0]], "batch 0/from 2 on and below 3"),
-        (OPEN, "log.active.transactional", False, "segment with transactions no/yes"),
+        (PLAIN, "log.flushed_end", 9, "recovery point"),
+        (PLAIN, "log.log_start_offset", 4, "log start"),
+        (PLAIN, "log.acknowledged_end", 4, "acknowledged end"),
+        (PLAIN, "begun_offset", 4, "mark of a begun pass"),
+        (PLAIN, "log.active.size_bytes", 1, "size of segment 0"),
+        (PLAIN, "log.active.batches", [*PLAIN[:2], PLAIN[0]], "batch"),
+        (OPEN, "log.active.transactional", False, "transactions in segment 0"),
     ],
 )
 def test_what_does_not_agree_is_told(
@@ -90,7 +89,7 @@ def test_where_a_crash_lost_the_first_segment_the_log_starts_above_it() -> None:
     replica = holding(*PLAIN)
     replica.log.segments[0].base_offset, replica.log.flushed_end = 1, 3
 
-    assert found(replica) == ["log start 0/1 to 3"]
+    assert found(replica) == ["log start"]
     assert found(replica, [SegmentsLost("r1", (0,))]) == []
 
 
