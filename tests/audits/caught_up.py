@@ -19,8 +19,7 @@ from sim.protocol.events import Appended, Event, IsrChanged, LeaderElected
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
-from tests.audits.messages import Failed
-from tests.audits.sending import Answers
+from tests.audits.sending import Answers, Failed
 
 LONG_AGO_MS = -(10**9)
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
-from tests.audits.messages import Failed
-from tests.audits.sending import Answers
+from tests.audits.sending import Answers, Failed
 
 Place = tuple[int, int, tuple[str, int] | None]
 """Offset, epoch of the last batch, and the replica and epoch that were read."""

@@ -18,8 +18,7 @@ from sim.protocol.events import Event, FaultInjected
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
-from tests.audits.messages import Failed
-from tests.audits.sending import Answers
+from tests.audits.sending import Answers, Failed
 
 
 class Deserved(Answers):

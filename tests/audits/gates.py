@@ -25,8 +25,7 @@ from sim.simulate.cluster.elections import ControllerElections
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 from sim.simulate.scenario.model import EVERY_REPLICA, changes_of
-from tests.audits.messages import Failed
-from tests.audits.sending import Answers
+from tests.audits.sending import Answers, Failed
 
 
 class Gates(Answers):

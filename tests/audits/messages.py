@@ -29,24 +29,20 @@ leader that was told that nobody leads: it leads on until it hears of a successo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.messages import PartitionState
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.elections import ControllerElections
 from sim.simulate.cluster.isr import IsrMembership
-from sim.simulate.cluster.network import CONTROLLER, Overdue, Receive
+from sim.simulate.cluster.network import CONTROLLER, Receive
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
-
-Audited = Literal["answer", "message", "decision", "disk"]
-"""What is looked at: an answer, a message out of date, a decision, a disk after a restart."""
-
-Failed = Callable[[str, Audited, str, object, object], None]
-"""Takes what is wrong: at whom, what was looked at, about what, how it is, how it should be."""
+from tests.audits.sending import Answers, Failed
 
 Judge = Callable[[Node, "Seen", Any], str]
 """Says why a message is out of date for a replica; empty = it is not."""
@@ -77,71 +73,60 @@ class Seen:
             self.leads, self.heard_ms = epoch, {}
 
 
-class Witness:
-    """Stands beside every replica and the controller as messages come.
+class Witness(Answers):
+    """Looks at every replica, and at the controller, before and after messages.
 
     Attributes:
-        nodes: The replicas.
-        failed: Called with what is wrong.
         seen: Name of a replica -> what is true of it.
         told: Called with each state of the partition that a broker is told; None = nobody asks.
     """
 
     def __init__(self, cluster: Cluster, failed: Failed) -> None:
         """Starts before any message has come."""
+        super().__init__(cluster, failed)
         self._cluster = cluster
-        self._context = cluster.context
-        self.nodes = cluster.nodes
-        self.failed = failed
-        self.seen: dict[str, Seen] = {}
+        self.seen = defaultdict[str, Seen](Seen)
         self.told: Callable[[PartitionState], None] | None = None
         self._refused: dict[str, tuple[str, str, int, int]] = {}
+        self._out_of_date = ""
+        self._before: object = None
 
-    def over(self, name: str, receive: Receive) -> Receive:
-        """Take the messages for an address, and hand them on."""
-        if name == CONTROLLER:
-            return lambda message: self._to_controller(receive, message)
-        seen = self.seen.setdefault(name, Seen())
-        nodes, judged = self.nodes, _AT_BROKERS
+    def receives(self, name: str, message: Any, *, overdue: bool) -> None:
+        """Judges whether a message is out of date, and notes what it speaks of."""
+        node = self.nodes[name]
+        judge, look = _AT_BROKERS.get(type(message), _NOBODY)
+        if type(message) in _OF_CLIENTS and getattr(message, "leader_only", True) and not overdue:
+            self._asked(node, message.client_id)
+        why = "" if judge is None else judge(node, self.seen[name], message)
+        if type(message) is of.LeaderAndIsrRequest and self.told is not None:
+            self.told(message.state)
+        # Links keep no order: in time, a fetch of before a new leader may come after the next.
+        self._out_of_date = "" if why is _OVERTAKEN and not overdue else why
+        self._before = look(node, message) if self._out_of_date else None
 
-        def take(message: Any) -> None:
-            node = nodes[name]
-            replica = node.replica
-            if not replica.up:
-                return
-            said = message.message if type(message) is Overdue else message
-            judge, look = judged.get(type(said), _NOBODY)
-            if type(said) in _OF_CLIENTS and getattr(said, "leader_only", True) and said is message:
-                self._asked(node, said.client_id)
-            why = "" if judge is None else judge(node, seen, said)
-            if type(said) is of.LeaderAndIsrRequest and self.told is not None:
-                self.told(said.state)
-            # Links keep no order: in time, a fetch of before a new leader may come after the next.
-            if not why or (why is _OVERTAKEN and said is message):
-                receive(message)
-            else:
-                before = look(node, said)
-                receive(message)
-                self._compare(node, f"{type(said).__name__} {why}", before, look(node, said))
-            leader, leadership = node.leader, replica.leadership
-            if leader is None and leadership is None:
-                return  # it is a follower
-            if (
-                leader is None
-                or leadership is None
-                or not (leader.epoch == leadership.epoch >= replica.epoch)
-            ):
-                self._leads_otherwise(node)
-
-        return take
+    def handled(self, name: str, message: Any) -> None:
+        """Compares that with what it is now, and the work of a leader with its epoch."""
+        node, kind = self.nodes[name], type(message)
+        if self._out_of_date:
+            _, look = _AT_BROKERS.get(kind, _NOBODY)
+            what = f"{kind.__name__} {self._out_of_date}"
+            self._compare(node, what, self._before, look(node, message))
+        leader, leadership = node.leader, node.replica.leadership
+        follows = leader is None and leadership is None
+        if not follows and (
+            leader is None
+            or leadership is None
+            or not (leader.epoch == leadership.epoch >= node.replica.epoch)
+        ):
+            self._leads_otherwise(node)
 
     def _asked(self, node: Node, client: str) -> None:
         """A client asks a replica for what leaders alone do."""
-        leader = self._context.leader
+        leader = self.context.leader
         if node.leader is not None or leader is None or leader[1] == node.name:
             self._refused.pop(client, None)
             return
-        now_ms = self._context.now_ms
+        now_ms = self.context.now_ms
         name, leads, count, since_ms = self._refused.get(client, ("", "", 0, now_ms))
         if (name, leads) != (node.name, leader[1]):
             count, since_ms = 0, now_ms
@@ -152,19 +137,20 @@ class Witness:
     def _compare(self, node: Node, what: str, before: object, after: object) -> None:
         """Nothing has come of a message that is out of date, but that something was given up."""
         is_less = isinstance(before, frozenset) and isinstance(after, frozenset) and after <= before
-        if after != before and not is_less and node.replica.up:
+        if after != before and not is_less:
             self.failed(node.name, "message", what, after, before)
 
     def _leads_otherwise(self, node: Node) -> None:
         """It does the work of a leader of one epoch, and is one of another, or of none."""
         leader, leadership, epoch = node.leader, node.replica.leadership, node.replica.epoch
-        if node.replica.up and node.rules.replication.fencing:
+        if node.rules.replication.fencing:
             works = "nothing" if leader is None else f"epoch {leader.epoch}"
             leads = "nothing" if leadership is None else f"epoch {leadership.epoch}"
             told = f"it leads {leads} and has seen epoch {epoch}"
             self.failed(node.name, "decision", "leads", works, told)
 
-    def _to_controller(self, receive: Receive, message: Any) -> None:
+    def to_controller(self, receive: Receive, message: Any) -> None:
+        """Hands a message on to the controller, and judges what comes of it."""
         elections = self._cluster.elections
         assert isinstance(elections, ControllerElections)
         before = elections.controller.state

@@ -8,14 +8,15 @@ from typing import Any, Final
 from sim.plugins import Report
 from sim.protocol.events import Event
 from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.network import CONTROLLER
 from tests.audits.answers import Said
 from tests.audits.caught_up import CaughtUp
 from tests.audits.clients import Clients
 from tests.audits.decisions import Decisions
 from tests.audits.deserved import Deserved
 from tests.audits.gates import Gates
-from tests.audits.messages import Audited, Witness
-from tests.audits.sending import Listening
+from tests.audits.messages import Witness
+from tests.audits.sending import Audited, Listening
 from tests.audits.sends import Sends, patience_of, places_of
 from tests.audits.votes import Votes
 
@@ -52,6 +53,7 @@ class Observer:
         caught_up = CaughtUp(cluster, self.failed)
         self.decisions = Decisions(self.witness, scenario, caught_up)
         self.answers = (
+            self.witness,
             Said(cluster, self.failed),
             Votes(cluster, self.failed),
             caught_up,
@@ -64,11 +66,12 @@ class Observer:
 
     def over(self, name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
         """Take the messages for an address, and hand them on."""
-        take = self.witness.over(name, receive)
+        if name == CONTROLLER:
+            return lambda message: self.witness.to_controller(receive, message)
 
         def listen(message: Any) -> None:
             self._listening.receives(name, message)
-            take(message)
+            receive(message)
             self._listening.handled(name, message)
 
         return listen

@@ -43,7 +43,7 @@ OBSERVED = (
     "sends-in-order",
 )
 """Violations that `Observer` alone reports."""
-AUDITS = frozenset({*OBSERVED, *[audit.name for audit in (*LAWS, *FOLLOWING)]})
+AUDITS = frozenset({*OBSERVED, *[law.name for law in LAWS], *[one.name for one in FOLLOWING]})
 """The names of all violations that audits report."""
 BY_RULES = {
     "durability/timed_old_file_of_epochs.yaml": {"derived-state"},
@@ -55,8 +55,9 @@ def register() -> None:
     """Have every run of this process audited."""
     for law in LAWS:
         register_invariant(law)
-    for observer in (Observer, *FOLLOWING):
-        register_observer(observer)
+    register_observer(Observer)
+    for following in FOLLOWING:
+        register_observer(following)
 
 
 @contextmanager

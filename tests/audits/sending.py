@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 from sim.protocol.events import Event
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import Overdue
-from tests.audits.messages import Failed
+
+Audited = Literal["answer", "message", "decision", "disk"]
+"""What is looked at: an answer, a message out of date, a decision, a disk after a restart."""
+
+Failed = Callable[[str, Audited, str, object, object], None]
+"""Takes what is wrong: at whom, what was looked at, about what, how it is, how it should be."""
 
 
 class Answers:

@@ -36,11 +36,10 @@ from sim.protocol.replication.snapshots.fetch import install
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.elections import ControllerElections
-from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
-from tests.audits.messages import Audited
 from tests.audits.observer import Observer
+from tests.audits.sending import Audited
 from tests.cluster.worlds import scenario
 
 BY_CONTROLLER = Rules.of(commit="isr", min_isr=2)
@@ -79,8 +78,10 @@ class World:
 
     def receive(self, node: Node, message: Any, effect: Effect) -> list[str]:
         """What is told when a message comes and has an effect."""
-        take = self.observer.witness.over(node.name, lambda _message: effect(node))
-        take(message)
+        witness = self.observer.witness
+        witness.receives(node.name, message, overdue=False)
+        effect(node)
+        witness.handled(node.name, message)
         return self.told
 
     def happens(self, event: Event) -> list[str]:
@@ -359,10 +360,10 @@ def test_the_controller_takes_an_in_sync_set_from_its_own_leader_alone() -> None
     def accepts(_message: Any) -> None:
         controller.state = replace(newer, isr=("r1",))
 
-    take = world.observer.witness.over(CONTROLLER, accepts)
-    take(request)
+    take = world.observer.witness.to_controller
+    take(accepts, request)
     assert world.told == []
-    world.observer.witness.over(CONTROLLER, lambda _: None)(request)
+    take(lambda _: None, request)
     assert world.told == ["decision is asked for the in-sync set ('r1',)"]
     world.told.clear()
     for late in (
@@ -371,7 +372,7 @@ def test_the_controller_takes_an_in_sync_set_from_its_own_leader_alone() -> None
         replace(request, new_isr=("r1", "r9")),
     ):
         controller.state = state
-        take(late)
+        take(accepts, late)
     assert world.told == [
         "message AlterPartitionRequest of another leader",
         "message AlterPartitionRequest from another state",

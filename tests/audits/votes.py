@@ -21,8 +21,7 @@ from sim.protocol.events.cluster import REBUILT
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
-from tests.audits.messages import Failed
-from tests.audits.sending import Answers
+from tests.audits.sending import Answers, Failed
 
 
 class Votes(Answers):
