@@ -97,27 +97,85 @@ def records(leader: Node, offset: int) -> of.FetchResponse:
     )
 
 
+Says = Callable[["World"], tuple[str, str, Any]]
+"""Makes what somebody says, and to whom."""
+
+
+def answers(**change: Any) -> Says:
+    """The true answer of a leader, changed."""
+    return lambda world: (world.leader.name, "r2", replace(records(world.leader, 0), **change))
+
+
+def parts(beyond: int) -> Says:
+    """The word that the newest epoch ends some offsets beyond its last batch."""
+
+    def says(world: World) -> tuple[str, str, Any]:
+        log = world.leader.replica.log
+        parting = EpochEnd(log.epochs.latest, log.log_end_offset + beyond)
+        return answers(answer=of.Answer.DIVERGING, diverging=parting)(world)
+
+    return says
+
+
+def reports(*report: int) -> Says:
+    """A report of a disk: its number, what is compacted, what is free of transactions."""
+    answer = of.RemovalBoundsResponse("r2", 1, of.RemovalReport(*report))
+    return lambda _: ("r2", "r1", answer)
+
+
+def hands_out(bound: int) -> Says:
+    """A bound of removal by a leader that has accepted 7."""
+
+    def says(world: World) -> tuple[str, str, Any]:
+        world.leader.replica.removal_bound = 7
+        bounds = of.RemovalBounds(bound, 0)
+        return world.leader.name, "r2", of.RemovalBoundsRequest(world.leader.name, 1, bounds)
+
+    return says
+
+
+def tells(isr: str, *lives: int) -> Says:
+    """A state of the partition with the lives of r1, r2 and r3, of which r1 has begun the first."""
+
+    def says(world: World) -> tuple[str, str, Any]:
+        world.cluster.nodes["r1"].incarnation = lives[0]
+        names, members = ("r1", "r2", "r3"), tuple(isr.split())
+        state = of.PartitionState(100, 2, "r1", members, names, (), None, names, lives)
+        return CONTROLLER, "r1", of.LeaderAndIsrRequest(1, state)
+
+    return says
+
+
+SNAPSHOT = {"answer": of.Answer.SNAPSHOT, "snapshot": of.SnapshotId(1, 1)}
+
+
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("says", "told"),
     [
-        ({}, []),
-        ({"high_watermark": 10**6}, ["high watermark in an answer"]),
-        ({"log_start_offset": 1}, ["log start in an answer"]),
-        ({"epoch": 99}, ["epoch of an answer"]),
-        ({"batches": ()}, ["batches that it gives"]),
-        ({"fetch_offset": -1}, ["records below its log start"]),
-        ({"answer": of.Answer.NOT_LEADER}, ["answers as no leader"]),
-        (
-            {"answer": of.Answer.SNAPSHOT, "snapshot": of.SnapshotId(1, 1)},
-            ["snapshot that it offers"],
-        ),
+        (answers(), []),
+        (answers(high_watermark=10**6), ["high watermark in an answer"]),
+        (answers(log_start_offset=1), ["log start in an answer"]),
+        (answers(epoch=99), ["epoch of an answer"]),
+        (answers(batches=()), ["batches that it gives"]),
+        (answers(fetch_offset=-1), ["records below its log start"]),
+        (answers(answer=of.Answer.NOT_LEADER), ["answers as no leader"]),
+        (answers(**SNAPSHOT), ["snapshot that it offers"]),
+        (parts(0), []),
+        (parts(-1), ["epoch 1 said to end at 5, but batches at"]),
+        (reports(1, 0, 0), []),
+        (reports(2, 0, 0), ["disk of a report"]),
+        (reports(1, 0, 10**6), ["free of transactions below"]),
+        (hands_out(7), []),
+        (hands_out(6), ["bounds that it hands out"]),
+        (tells("r1", 2, 1, 1), []),
+        (tells("r1 r2", 1, 1, 1), []),
+        (tells("r1 r2", 1, 2, 1), ["life of r2", "r2 stays in sync"]),
     ],
 )
-def test_a_follower_is_told_what_is_true(change: dict[str, Any], told: list[str]) -> None:
-    world = World(BY_CONTROLLER)
-    answer = replace(records(world.leader, 0), **change)
+def test_what_is_said_is_true_of_who_says_it(says: Says, told: list[str]) -> None:
+    world = World(BY_CONTROLLER.with_values({"marker_watermark": "own"}))
 
-    assert world.says(world.leader.name, "r2", answer) == told
+    assert world.says(*says(world)) == told
 
 
 def test_an_answer_that_is_shared_is_of_each_request_s_offset() -> None:
@@ -198,18 +256,6 @@ def test_a_new_instance_ends_what_is_under_way() -> None:
     ]
 
 
-@pytest.mark.parametrize(("beyond", "told"), [(0, False), (-1, True)])
-def test_an_epoch_ends_above_its_batches(beyond: int, told: bool) -> None:
-    world = World(BY_CONTROLLER)
-    leader = world.leader
-    last = leader.replica.log.last_batch()
-    assert last is not None
-    parting = EpochEnd(last.epoch, last.last_offset + 1 + beyond)
-    answer = replace(records(leader, 0), answer=of.Answer.DIVERGING, diverging=parting)
-
-    assert bool(world.says(leader.name, "r2", answer)) == told
-
-
 CHECKED = of.ConsumerFetchRequest("c1", 5, last_epoch=1, checked_with=("r9", 0))
 
 
@@ -246,52 +292,6 @@ def test_a_consumer_past_the_end_of_its_epoch_is_sent_back() -> None:
     back = replace(answer, start=first.base_offset, diverging_epoch=0)
     assert world.says(leader.name, "c1", back) == []
     assert world.says(leader.name, "c1", replace(answer, start=5)) == ["c1 at 5 reads from"]
-
-
-@pytest.mark.parametrize(
-    ("report", "told"),
-    [
-        (of.RemovalReport(1, 0, 0), []),
-        (of.RemovalReport(2, 0, 0), ["disk of a report"]),
-        (of.RemovalReport(1, 0, 10**6), ["free of transactions below"]),
-    ],
-)
-def test_a_report_is_of_the_disk_of_now(report: of.RemovalReport, told: list[str]) -> None:
-    world = World(BY_CONTROLLER.with_values({"marker_watermark": "own"}))
-    response = of.RemovalBoundsResponse("r2", 1, report)
-
-    assert world.says("r2", "r1", response) == told
-
-
-def test_bounds_are_handed_out_as_they_were_accepted() -> None:
-    world = World(BY_CONTROLLER)
-    leader = world.leader
-    leader.replica.removal_bound = 7
-    request = of.RemovalBoundsRequest(leader.name, 1, of.RemovalBounds(7, 0))
-
-    assert world.says(leader.name, "r2", request) == []
-    fallen = replace(request, bounds=of.RemovalBounds(6, 0))
-    assert world.says(leader.name, "r2", fallen) == ["bounds that it hands out"]
-
-
-@pytest.mark.parametrize(
-    ("isr", "lives", "told"),
-    [
-        (("r1",), (2, 1, 1), []),
-        (("r1", "r2"), (1, 1, 1), []),
-        (("r1", "r2"), (1, 2, 1), ["life of r2", "r2 stays in sync"]),
-    ],
-)
-def test_who_comes_back_is_out_of_sync(
-    isr: tuple[str, ...], lives: tuple[int, ...], told: list[str]
-) -> None:
-    world = World(BY_CONTROLLER)
-    if lives[0] == 2:
-        world.cluster.nodes["r1"].incarnation = 2
-    names = ("r1", "r2", "r3")
-    state = of.PartitionState(100, 2, "r1", isr, names, (), None, names, lives)
-
-    assert world.says(CONTROLLER, "r1", of.LeaderAndIsrRequest(1, state)) == told
 
 
 def request_of(voter: Node, *, pre_vote: bool = False, behind: int = 0) -> of.VoteRequest:
