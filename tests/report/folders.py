@@ -50,7 +50,6 @@ def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, An
     return {
         "left": left,
         "right": right,
-        "other_weather": 0,
         "ended": sum(verdicts.values()),
         **more,
         **{

@@ -190,23 +190,6 @@ def test_a_plan_is_told_all_its_mistakes_at_once_and_what_each_was_meant_to_be(
     ]
 
 
-def test_a_plan_whose_format_is_misspelt_is_told_the_rest_of_its_mistakes_too(
-    tmp_path: Path,
-) -> None:
-    wrong = HEAD.replace("sweep/1", "sweeps/1").replace("count: 4", "count: 0")
-    with pytest.raises(BadInput) as caught:
-        loaded(tmp_path, "rule_sets: [{fix: nome}, {fix: empty, strategi: offset}]", head=wrong)
-
-    told = [line.removeprefix(f"{tmp_path}/plan.yaml:") for line in caught.value.args]
-    assert [line.split(": unknown")[0] for line in told] == [
-        "1: format",
-        "4: count: 0 is below the smallest allowed, 1",
-        "8: rule_sets[0].fix",
-        "8: rule_sets[1].fix",
-        "8: rule_sets[1].strategi",
-    ]
-
-
 NONE = "matrix: {fix: [none]}"
 TWENTY = ", ".join(map(str, range(1, 21)))
 MANY = [

@@ -87,7 +87,6 @@ def pair(one: list[Row], other: list[Row]) -> dict[str, Any]:
     more = {cost: [right[cost] - left[cost] for left, right in ended] for cost in COSTS}
     return {
         "ended": len(ended),
-        "other_weather": 0,
         "differences": {cost: sum(values) for cost, values in more.items()},
         "squares": {cost: sum(value**2 for value in values) for cost, values in more.items()},
         "differing": {cost: sum(map(bool, values)) for cost, values in more.items()},

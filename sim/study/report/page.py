@@ -29,7 +29,6 @@ def page_of(folder: SweepFolder, grids: Sequence[Grid]) -> str:
     parts = [
         f"# {markdown.text(written['title'])}",
         *map(markdown.text, headline(folder, verdict_of(first))),
-        *_warning(folder),
         grid_table(first, anchors_of(schedules)),
         _reading_of(folder, first),
         costs_of(folder, first),
@@ -62,17 +61,6 @@ def headline(folder: SweepFolder, sentences: Sequence[Sentence]) -> list[str]:
         for entry in one["rule_sets"]
     ]
     return [f"An invariant was violated in {', '.join(rates)}.", *not_green]
-
-
-def _warning(folder: SweepFolder) -> Iterator[str]:
-    """A note on pairs of runs that did not meet the same workload and faults."""
-    other = sum(pair["other_weather"] for one in folder.statistics for pair in one["pairs"])
-    if other:
-        pairs = wording.counted(other, "pair")
-        yield (
-            f"Workload or faults differ in {pairs} of runs: the paired comparison does not hold "
-            "for them."
-        )
 
 
 def _reading_of(folder: SweepFolder, grid: Grid) -> str:
@@ -215,28 +203,9 @@ def _about_the_sweep(folder: SweepFolder) -> Iterator[Section]:
     if notes := folder.plan["plan"].get("notes"):
         rows = zip(labels, map(markdown.text, notes), strict=False)
         yield "What each rule set promises", (markdown.table(("rule set", "promise"), rows),)
-    unjudged_runs = [
-        markdown.table((f"runs, by {measure}", *labels), seen, numbers=len(labels))
-        for measure in ("reason", "error")
-        if (seen := _seen(folder, measure))
-    ]
-    if unjudged_runs:
-        yield "Runs without a verdict", unjudged_runs
     made = (
         f"{folder.made_by}. The same plan, count and seed give the same runs. report.json has the "
         "plan, every rule and every number."
     )
     commands = markdown.block(folder.commands, language="console")
     yield "How this was made", (commands, markdown.text(made))
-
-
-def _seen(folder: SweepFolder, measure: str) -> list[tuple[str, ...]]:
-    """In how many runs each name of a measure was seen under each rule set, most runs first."""
-    runs: dict[str, list[int]] = {}
-    for one in folder.statistics:
-        for entry in one["rule_sets"]:
-            for name, seen in entry["counts"][measure].items():
-                found = runs.setdefault(name, [0] * len(one["rule_sets"]))
-                found[entry["index"]] += seen["runs"]
-    in_order = sorted(runs, key=lambda name: (-sum(runs[name]), name))
-    return [(markdown.text(name), *map(wording.count, runs[name])) for name in in_order]

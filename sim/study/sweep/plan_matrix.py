@@ -39,7 +39,6 @@ from sim.files.document import (
     listed,
     shown,
 )
-from sim.files.formats import EXPLORE_FORMAT, LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.limits import RULE_SETS
 from sim.files.models import validate
 from sim.plugins import require_plugins
@@ -111,7 +110,6 @@ def changed(generate: Mix, changes: Mapping[str, Any]) -> Mix:
 
 MATRIX, LABEL = "matrix", "label"
 M = TypeVar("M", bound=BaseModel)
-_FORMATS = (PLAN_FORMAT, EXPLORE_FORMAT, STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
 
 Values = dict[str, RuleValue]
 
@@ -147,27 +145,15 @@ def read_plan(document: Document, plan_format: str, model: type[M]) -> M:
         BadInput: With all that is wrong, in its order, a line each: `file:line: field: what is
             wrong, what is allowed`.
     """
+    check_format(document, (plan_format,))
     wrong = Complaints()
-    with wrong:
-        check_format(document, (plan_format,))
-    if wrong.lines and not _is_plan(document):
-        wrong.end()
-    reported = ["format"] if wrong.lines else []
     written_out, about = expanded(document, wrong)
     plan: M | None = None
     with wrong:
-        plan = validate(written_out, model, reported=[*reported, *about])
+        plan = validate(written_out, model, reported=about)
     wrong.end(document)
     assert plan is not None
     return plan
-
-
-def _is_plan(document: Document) -> bool:
-    """True for a document that has the fields of a plan, under whichever format."""
-    data = document.data
-    if not isinstance(data, dict) or data.get("format") in _FORMATS:
-        return False
-    return MATRIX in data or "rule_sets" in data
 
 
 def expanded(document: Document, wrong: Complaints) -> tuple[Document, list[str]]:

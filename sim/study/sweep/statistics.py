@@ -119,7 +119,6 @@ QUESTIONS: Final = {
     "pairs": f"""
         SELECT a.place, a.number, b.number,
             sum(CASE WHEN a.digest IS NOT NULL AND b.digest IS NOT NULL THEN 1 ELSE 0 END),
-            sum(CASE WHEN a.weather <> b.weather THEN 1 ELSE 0 END),
             {_costs()}
         FROM numbered AS a JOIN numbered AS b ON a.case_id = b.case_id AND a.number < b.number
         GROUP BY a.place, a.number, b.number""",
@@ -238,12 +237,11 @@ def _environment(labels: Sequence[str], answers: Mapping[str, Rows]) -> dict[str
 
 def _pair(pairs: Mapping[tuple[Any, ...], list[Any]], left: int, right: int) -> dict[str, Any]:
     """Two rule sets on the same cases."""
-    ended, weather, *costs = pairs.get((left, right), [0] * (2 + 3 * len(COSTS)))
+    ended, *costs = pairs.get((left, right), [0] * (1 + 3 * len(COSTS)))
     return {
         "left": left,
         "right": right,
         "ended": ended,
-        "other_weather": weather,
         "differences": dict(zip(COSTS, costs[::3], strict=True)),
         "squares": dict(zip(COSTS, costs[1::3], strict=True)),
         "differing": dict(zip(COSTS, costs[2::3], strict=True)),
