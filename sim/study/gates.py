@@ -28,7 +28,6 @@ from sim.check.checker import known_invariants
 from sim.check.families import FAMILIES
 from sim.errors import BadInput, did_you_mean
 from sim.files import markdown
-from sim.study.report.hazards import measure_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.reports import error_command
 from sim.study.sweep import wording
@@ -294,14 +293,14 @@ def _counted(
     """Counts what a gate limits, in each environment under each rule set that is judged."""
     gate = f"fail-on {name}" if limit is None else f"budget {name}={wording.share(limit)}"
     others = {ANY: ("verdict", "violated"), ABOUT: ("about", ANY)}
-    measure, key = others.get(name, (measure_of(name), name))
+    measure, key = others.get(name, ("family" if name in FAMILIES else "invariant", name))
     for one in folder.statistics:
         named = one["name"] if len(folder.statistics) > 1 else ""
         for entry in one["rule_sets"]:
             if gates.rule_sets and entry["label"] not in gates.rule_sets:
                 continue
             counts = entry["counts"]
-            judged = sum(counts["verdict"][one]["runs"] for one in ("holds", "violated"))
+            judged = entry["judged"]
             seen = counts[measure].get(key, {"runs": 0, "first_run": None})
             violated = min(seen["runs"], judged)
             yield GateFinding(

@@ -12,9 +12,9 @@ import pytest
 import sim
 from sim.cli.sweeps import save_causes
 from sim.errors import BadInput
-from sim.study.report.hazards import hazard_of
 from sim.study.sweep.columns import VIOLATION, runs_schema
 from sim.study.sweep.folder import read_sweep
+from sim.study.sweep.hazards import hazard_of
 from tests.api.conftest import PLAN, STORY
 from tests.commands import replog
 

@@ -6,12 +6,12 @@ from typing import Any
 from sim.check.counters import COSTS, COUNTERS
 from sim.protocol.rules.rules import Rules
 from sim.study.report.grid import grids_of
-from sim.study.report.hazards import NO_HAZARDS, Hazards, Met
 from sim.study.report.output import files_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.statistics import MEASURES, VERDICTS
 
 Verdicts = dict[str, int]
+TWICE = "offset given twice"
 
 
 def rule_set(index: int, fix: str, strategy: str = "offset") -> dict[str, Any]:
@@ -40,6 +40,7 @@ def entry(
             for measure, names in (named | {"verdict": everything}).items()
         },
         "ended": cases - everything["error"],
+        "judged": everything["holds"] + everything["violated"],
         "totals": dict.fromkeys(COUNTERS, 0) | (totals or {}),
         "targeted": 0,
     }
@@ -51,6 +52,8 @@ def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, An
         "left": left,
         "right": right,
         "ended": sum(verdicts.values()),
+        "only_left": {},
+        "only_right": {},
         **more,
         **{
             name: dict.fromkeys(COSTS, 0) | more.get(name, {})
@@ -66,7 +69,6 @@ def folder_of(
     *,
     path: Path = Path("a sweep"),
     plan: dict[str, Any] | None = None,
-    hazards: Hazards | None = None,
 ) -> SweepFolder:
     """A sweep whose cases are all `plain` ones."""
     cases = entries[0]["runs"]
@@ -81,7 +83,7 @@ def folder_of(
         "plan": {"title": "One <fix> & another", "source": "KIP-280"} | (plan or {}),
     }
     statistics = [{"name": "plain", "rule_sets": entries, "pairs": pairs}]
-    return SweepFolder(path, path.as_posix(), document, statistics, hazards or NO_HAZARDS)
+    return SweepFolder(path, path.as_posix(), document, statistics)
 
 
 def pages_of(folder: SweepFolder) -> dict[str, str]:
@@ -96,6 +98,7 @@ def _pairs_of_both_fixes() -> list[dict[str, Any]]:
             1,
             {"holds/holds": 876, "violated/holds": 120, "error/holds": 2, "holds/inconclusive": 2},
             ended=998,
+            only_left={TWICE: 120},
             differences={"bytes_retained": 99_800, "empty_batches": 499},
             squares={"bytes_retained": 99_800_00, "empty_batches": 499},
             differing={"bytes_retained": 998, "empty_batches": 499},
@@ -110,11 +113,14 @@ def _pairs_of_both_fixes() -> list[dict[str, Any]]:
                 "holds/violated": 3,
                 "error/holds": 2,
             },
+            only_left={TWICE: 116},
+            only_right={TWICE: 3},
         ),
         pair(
             1,
             2,
             {"holds/holds": 991, "holds/violated": 7, "inconclusive/holds": 2},
+            only_right={TWICE: 7},
         ),
     ]
 
@@ -129,7 +135,7 @@ def both_fixes(path: Path = Path("a sweep")) -> SweepFolder:
             {"holds": 878, "violated": 120, "error": 2},
             totals={"bytes_retained": 998_000, "stale_reads_last": 0},
             counts={
-                "invariant": {"no-offset-reuse": 120, "state-machine-safety": 80},
+                "hazard": {TWICE: 120},
                 "error": {"KeyError: 'k7'": 2},
                 "reached": {"tail-removed": 500},
             },
@@ -146,13 +152,8 @@ def both_fixes(path: Path = Path("a sweep")) -> SweepFolder:
             "leo_retention",
             {"holds": 993, "violated": 7},
             totals={"bytes_retained": 1_100_000, "stale_reads_last": 100},
-            counts={"invariant": {"no-offset-reuse": 7}},
+            counts={"hazard": {TWICE: 7}},
         ),
     ]
     rule_sets = [rule_set(index, fix) for index, fix in enumerate(fixes)]
-    twice = "offset given twice"
-    hazards = Hazards(
-        {(0, 0, twice): Met(120, 33), (0, 2, twice): Met(7, 14)},
-        {(0, 0, 1, twice): 120, (0, 0, 2, twice): 116, (0, 2, 0, twice): 3, (0, 2, 1, twice): 7},
-    )
-    return folder_of(rule_sets, entries, _pairs_of_both_fixes(), path=path, hazards=hazards)
+    return folder_of(rule_sets, entries, _pairs_of_both_fixes(), path=path)

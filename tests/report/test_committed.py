@@ -7,7 +7,7 @@ import pytest
 
 from sim.study.report.cells import cell_lines
 from sim.study.report.grid import RUNS, Grid, grids_of
-from sim.study.report.hazards import HAZARDS
+from sim.study.sweep.hazards import HAZARDS
 from tests.report.test_grid import planned
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,5 +1,6 @@
 """The grid: what plans of decisions name, and each cell from searches, runs and stories."""
 
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,10 @@ from sim.study.report.grid import (
     proven_plans,
     violated_in,
 )
-from sim.study.report.hazards import HAZARDS, hazard_of
 from sim.study.report.schedules import story_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import format_of, scenario_files
+from sim.study.sweep.hazards import HAZARDS, hazard_of
 from sim.study.sweep.plan import load_plan, number_runs
 from tests.report.folders import entry, folder_of, pair, rule_set
 
@@ -157,7 +158,8 @@ def test_a_plan_that_names_no_decision_is_about_its_rule_sets() -> None:
         )
     ]
     entries = [entry(index, one["label"], {"holds": 9}) for index, one in enumerate(rule_sets)]
-    out = folder_of(rule_sets, entries, [])
+    pairs = [pair(left, right, {}) for left, right in combinations(range(4), 2)]
+    out = folder_of(rule_sets, entries, pairs)
 
     (decision,) = decisions_of(out.plan)
     assert decision.alternatives == {"none": {"fix": "none"}, "empty_batch": {"fix": "empty_batch"}}

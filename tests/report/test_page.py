@@ -120,7 +120,7 @@ def test_the_json_has_the_verdict_and_every_number(out: Pages) -> None:
         ("none", 120, 998),
         ("leo_retention", 7, 1_000),
     ]
-    assert met[0]["evidence"] == "replog run 'a sweep' 33"
+    assert met[0]["evidence"] == "replog run 'a sweep' 4"
     assert met[0]["low"] == pytest.approx(0.1007, abs=1e-4)
 
 

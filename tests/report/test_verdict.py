@@ -6,7 +6,7 @@ import pytest
 
 from sim.study.report.claims import Claim, Sentence, contradictions, verdict_of
 from sim.study.report.grid import RUNS, SEARCH, STORY, Finding, Grid, ReportDecision, Unit
-from sim.study.report.hazards import HAZARDS
+from sim.study.sweep.hazards import HAZARDS
 
 TWICE, LOST, BACK = (
     "offset given twice",

@@ -1,7 +1,8 @@
 """Statistics are the same from DuckDB, from Spark, and from a slow loop over the rows."""
 
 import random
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from sim.check.counters import COSTS, COUNTERS
 from sim.check.families import READERS
 from sim.study.sweep.folder import read_sweep
+from sim.study.sweep.hazards import hazard_of
 from sim.study.sweep.runner import run_sweep
 from sim.study.sweep.statistics import JUDGED, MEASURES, VERDICTS, on_duckdb, statistics_of
 from sim.study.sweep.table import open_table
@@ -44,6 +46,7 @@ def violated(row: Row, about: Collection[str]) -> set[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
     for one in row["violations"]:
         found |= {("invariant", one["invariant"]), ("family", one["family"])}
+        found |= {("hazard", hazard_of(one["invariant"], one["family"]))}
         found |= {("about", "any")} if {one["invariant"], one["family"]} & {*about} else set()
     return found
 
@@ -71,6 +74,7 @@ def entry(rows: list[Row], about: Collection[str]) -> dict[str, Any]:
         "runs": len(rows),
         "counts": counts,
         "ended": len(ended),
+        "judged": sum(row["verdict"] in JUDGED for row in rows),
         "targeted": sum(row["hunted"] for row in rows),
         "totals": {name: sum(row[name] or 0 for row in rows) for name in COUNTERS},
         "shortest": [
@@ -81,12 +85,24 @@ def entry(rows: list[Row], about: Collection[str]) -> dict[str, Any]:
     }
 
 
+def met_alone(cases: Iterable[tuple[Row, Row]]) -> dict[str, int]:
+    """In how many cases, judged under both, the first alone met each hazard."""
+    met = [
+        [{name for measure, name in violated(row, ()) if measure == "hazard"} for row in two]
+        for two in cases
+        if {row["verdict"] for row in two} <= {*JUDGED}
+    ]
+    return Counter(name for first, second in met for name in first - second)
+
+
 def pair(one: list[Row], other: list[Row]) -> dict[str, Any]:
     cases = list(zip(one, other, strict=True))
     ended = [(left, right) for left, right in cases if left["digest"] and right["digest"]]
     more = {cost: [right[cost] - left[cost] for left, right in ended] for cost in COSTS}
     return {
         "ended": len(ended),
+        "only_left": met_alone(cases),
+        "only_right": met_alone(zip(other, one, strict=True)),
         "differences": {cost: sum(values) for cost, values in more.items()},
         "squares": {cost: sum(value**2 for value in values) for cost, values in more.items()},
         "differing": {cost: sum(map(bool, values)) for cost, values in more.items()},

@@ -9,8 +9,7 @@ from typing import Final
 from sim.diagnose.explain.case import listed
 from sim.files import markdown
 from sim.study.report.grid import RUNS, SEARCH, STORY, UNCLEAN, Finding, Grid
-from sim.study.report.hazards import NO_RUN_JUDGED, interval_text
-from sim.study.sweep import wording
+from sim.study.sweep import stats, wording
 
 NOT_SEARCHED: Final = "not searched"
 Anchors = Mapping[Finding, str]
@@ -163,6 +162,12 @@ def rates_table(grid: Grid) -> str:
 def _rate(found: Finding) -> str:
     """A count of runs with its interval, in as few words as a table has room for."""
     if not found.runs:
-        return "0" if found.judged else NO_RUN_JUDGED
+        return "0" if found.judged else "no run was judged"
     limits = interval_text(found.runs, found.judged).replace(" to ", "\u2013")
     return f"{wording.count(found.runs)} ({limits})"
+
+
+def interval_text(runs: int, judged: int) -> str:
+    """The exact two-sided 95 % interval of a rate; of none its upper end, as in below 0.37 %."""
+    limits = stats.clopper_pearson(runs, judged)
+    return wording.shares(limits) if runs else f"below {wording.share(limits.high)}"

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from sim.diagnose.explain.case import listed
 from sim.study.report.grid import RUNS, SEARCH, STORY, TARGETED, Grid, Unit
-from sim.study.report.hazards import PHRASES
 from sim.study.sweep import stats, wording
+from sim.study.sweep.hazards import PHRASES
 from sim.study.sweep.plan_matrix import PLAIN
 
 SURE: Final = 0.05

@@ -25,10 +25,10 @@ from sim.protocol.rules import Rules, rules_from
 from sim.protocol.rules.rules import shown
 from sim.simulate.run import conclusive, run_of
 from sim.study.matrix import judged
-from sim.study.report.hazards import HAZARDS, hazard_of, judged_runs
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import content_at
 from sim.study.sweep import stats
+from sim.study.sweep.hazards import HAZARDS, hazard_of
 from sim.study.sweep.plan_matrix import HUNTED
 
 Values = Mapping[str, Any]
@@ -365,27 +365,27 @@ def _met(
         for place, one in enumerate(folder.plan["rule_sets"])
         if (label := decision.alternative_of(one["rules"])) is not None
     ]
-    for environment, of in enumerate(folder.statistics):
+    for of in folder.statistics:
+        alone = {(one["left"], one["right"]): one["only_left"] for one in of["pairs"]}
+        alone |= {(one["right"], one["left"]): one["only_right"] for one in of["pairs"]}
         for hazard in [one.name for one in HAZARDS]:
             for place, label, beside in placed:
-                unit = Unit(RUNS, of["name"], beside)
-                met = folder.hazards.met.get((environment, place, hazard))
-                runs, first = met or (0, None)
-                entry = of["rule_sets"][place]
+                unit, entry = Unit(RUNS, of["name"], beside), of["rule_sets"][place]
+                met = entry["counts"]["hazard"].get(hazard)
                 yield Finding(
                     hazard,
                     label,
                     unit,
-                    broken=bool(runs),
-                    runs=runs,
-                    judged=judged_runs(entry),
+                    broken=met is not None,
+                    runs=0 if met is None else met["runs"],
+                    judged=entry["judged"],
                     rule_set=entry["label"],
-                    evidence="" if first is None else folder.replay_command(first),
+                    evidence="" if met is None else folder.replay_command(met["first_run"]),
                 )
                 for other, beside_it, same in placed:
                     if same == beside and other != place:
-                        alone = folder.hazards.alone.get((environment, place, other, hazard), 0)
-                        apart[unit, hazard, label, beside_it] = alone
+                        cases = alone[place, other].get(hazard, 0)
+                        apart[unit, hazard, label, beside_it] = cases
 
 
 def _shown(decision: ReportDecision) -> Iterator[Finding]:

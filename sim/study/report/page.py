@@ -8,14 +8,14 @@ from typing import Any
 from sim.check.coverage import SITUATIONS
 from sim.files import markdown
 from sim.protocol.rules.rules import shown
-from sim.study.report.cells import grid_table, rates_table
+from sim.study.report.cells import grid_table, interval_text, rates_table
 from sim.study.report.claims import Sentence, verdict_of
 from sim.study.report.costs import costs_of
 from sim.study.report.grid import RUNS, SEARCH, STORY, Grid, Unit, proven_plans, rules_searched
-from sim.study.report.hazards import HAZARDS, judged_runs, rate_text
 from sim.study.report.schedules import Schedule, anchors_of, schedules_in, schedules_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
+from sim.study.sweep.hazards import HAZARDS
 from sim.study.sweep.runner import unjudged
 
 Section = tuple[str, Iterable[str]]
@@ -55,12 +55,17 @@ def headline(folder: SweepFolder, sentences: Sequence[Sentence]) -> list[str]:
     if sentences:
         return [*(one.text for one in sentences), *not_green]
     rates = [
-        f"{rate_text(entry['counts']['verdict']['violated']['runs'], judged_runs(entry))}"
-        f" runs, {Unit(RUNS, one['name'])}"
+        f"{wording.count(runs)} of {wording.count(entry['judged'])} "
+        f"({interval_text(runs, entry['judged'])}) runs, {Unit(RUNS, one['name'])}"
         for one in folder.statistics
         for entry in one["rule_sets"]
+        if entry["judged"]
+        for runs in [entry["counts"]["verdict"]["violated"]["runs"]]
     ]
-    return [f"An invariant was violated in {', '.join(rates)}.", *not_green]
+    return [
+        f"An invariant was violated in {', '.join(rates) or 'no run: none was judged'}.",
+        *not_green,
+    ]
 
 
 def _reading_of(folder: SweepFolder, grid: Grid) -> str:

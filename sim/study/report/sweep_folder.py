@@ -9,7 +9,6 @@ from typing import Any
 from sim.errors import BadInput
 from sim.files.foreign import command_line, quoted
 from sim.plugins import as_options
-from sim.study.report.hazards import NO_HAZARDS, Hazards, hazards_met
 from sim.study.sweep.folder import clear_errors, describe, plan_file_in
 from sim.study.sweep.statistics import on_duckdb, statistics_of
 from sim.study.sweep.table import open_table
@@ -25,8 +24,6 @@ class SweepFolder:
     plan: dict[str, Any]
     statistics: list[dict[str, Any]]
     """The statistics of each environment (`sim.study.sweep.statistics`)."""
-    hazards: Hazards = NO_HAZARDS
-    """In how many runs each hazard was met, and on the same cases."""
 
     @property
     def made_by(self) -> str:
@@ -78,11 +75,11 @@ def read_folder(out: Path) -> SweepFolder:
     with clear_errors(out):
         made = plan_file_in(out)
     with on_duckdb(table.files) as ask:
-        found, hazards = statistics_of(table.sweep, ask), hazards_met(ask)
+        found = statistics_of(table.sweep, ask)
     plan = describe(table.sweep, plan_file=made.plan_file) | {
         name: getattr(made, name) for name in ("package_version", "revision", "plugins")
     }
-    return SweepFolder(out, _without_folders(out.as_posix()), plan, found, hazards)
+    return SweepFolder(out, _without_folders(out.as_posix()), plan, found)
 
 
 def _without_folders(name: str) -> str:

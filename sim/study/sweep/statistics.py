@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.errors import BadInput
+from sim.study.sweep.hazards import hazard_in_sql
 from sim.study.sweep.plan import Sweep
 
 if TYPE_CHECKING:
@@ -31,7 +32,16 @@ Ask = Callable[[str], Rows]
 JUDGED: Final = ("holds", "violated")
 """Verdicts that say something about the rules."""
 VERDICTS: Final = (*JUDGED, "inconclusive", "error")
-MEASURES: Final = ("verdict", "reason", "error", "reached", "invariant", "family", "about")
+MEASURES: Final = (
+    "verdict",
+    "reason",
+    "error",
+    "reached",
+    "invariant",
+    "family",
+    "hazard",
+    "about",
+)
 """Measures by which runs are counted."""
 NAMES_PER_MEASURE_MAX: Final = 100
 """The most frequent names kept per rule set and measure: error texts can differ in every run."""
@@ -66,6 +76,7 @@ VIEWS: Final = {
         FROM (
             SELECT {_RUN}, 'invariant' AS measure, invariant AS name FROM found WHERE judged
             UNION ALL SELECT {_RUN}, 'family', family FROM found WHERE judged
+            UNION ALL SELECT {_RUN}, 'hazard', {hazard_in_sql()} FROM found WHERE judged
             UNION ALL SELECT {_RUN}, 'about', 'any' FROM found
             WHERE judged AND (invariant IN ({{about}}) OR family IN ({{about}}))
         ) AS each""",
@@ -114,6 +125,7 @@ QUESTIONS: Final = {
         WHERE rank <= {NAMES_PER_MEASURE_MAX} ORDER BY runs DESC, name""",
     "sums": f"""
         SELECT place, number, count(*), count(digest),
+            {_sum("CASE WHEN judged THEN 1 ELSE 0 END")},
             {_sum("CASE WHEN hunted THEN 1 ELSE 0 END")}, {", ".join(map(_sum, COUNTERS))}
         FROM numbered GROUP BY place, number""",
     "pairs": f"""
@@ -122,6 +134,15 @@ QUESTIONS: Final = {
             {_costs()}
         FROM numbered AS a JOIN numbered AS b ON a.case_id = b.case_id AND a.number < b.number
         GROUP BY a.place, a.number, b.number""",
+    # Of each ordered pair: cases judged under both in which the first alone met a hazard.
+    "alone": """
+        SELECT e.place, e.number, j.number, e.name, count(*)
+        FROM violated AS e
+        JOIN numbered AS j ON j.case_id = e.case_id AND j.number <> e.number AND j.judged
+        LEFT JOIN violated AS o
+            ON o.run_id = j.run_id AND o.measure = e.measure AND o.name = e.name
+        WHERE e.measure = 'hazard' AND o.run_id IS NULL
+        GROUP BY e.place, e.number, j.number, e.name ORDER BY e.name""",
     "shortest": f"""
         SELECT place, number, {", ".join(SHORTEST_COLUMNS)}
         FROM (
@@ -170,10 +191,11 @@ def statistics_of(
 ) -> list[dict[str, Any]]:
     """Asks for the statistics of a sweep: those of each of its environments.
 
-    An entry of `rule_sets` has the number of `runs`, of those that `ended` and of those with
-    `targeted` faults, `totals` of counters, the `shortest` violating runs, and `counts` by measure
-    and name: how many runs, and the first one. A pair of rule sets is compared on the same cases; a
-    difference is right - left.
+    An entry of `rule_sets` has the number of `runs`, of those that `ended`, of those `judged` (they
+    held or violated something) and of those with `targeted` faults, `totals` of counters, the
+    `shortest` violating runs, and `counts` by measure and name: how many runs, and the first one.
+    A pair of rule sets is compared on the same cases: `only_left` counts the cases that met a
+    hazard under the left one alone; a difference is right - left.
 
     Args:
         sweep: The sweep.
@@ -209,7 +231,7 @@ def _environment(labels: Sequence[str], answers: Mapping[str, Rows]) -> dict[str
     sums = {number: values for number, *values in answers["sums"]}
     entries: list[dict[str, Any]] = []
     for index, label in enumerate(labels):
-        runs, ended, targeted, *totals = sums.get(index, [0] * (3 + len(COUNTERS)))
+        runs, ended, judged, targeted, *totals = sums.get(index, [0] * (4 + len(COUNTERS)))
         counts: dict[str, Any] = {measure: {} for measure in MEASURES}
         counts["verdict"] = {verdict: {"runs": 0, "first_run": None} for verdict in VERDICTS}
         entries.append(
@@ -218,6 +240,7 @@ def _environment(labels: Sequence[str], answers: Mapping[str, Rows]) -> dict[str
                 "label": label,
                 "runs": runs,
                 "ended": ended,
+                "judged": judged,
                 "targeted": targeted,
                 "totals": dict(zip(COUNTERS, totals, strict=True)),
                 "counts": counts,
@@ -231,16 +254,27 @@ def _environment(labels: Sequence[str], answers: Mapping[str, Rows]) -> dict[str
     for number, measure, name, count, first in [*answers["verdicts"], *answers["seen"]]:
         entries[number]["counts"][measure][name] = {"runs": count, "first_run": first}
     pairs = {(left, right): values for left, right, *values in answers["pairs"]}
-    in_order = combinations(range(len(labels)), 2)
-    return {"rule_sets": entries, "pairs": [_pair(pairs, *both) for both in in_order]}
-
-
-def _pair(pairs: Mapping[tuple[Any, ...], list[Any]], left: int, right: int) -> dict[str, Any]:
-    """Two rule sets on the same cases."""
-    ended, *costs = pairs.get((left, right), [0] * (1 + 3 * len(COSTS)))
+    alone: dict[tuple[int, int], dict[str, int]] = {}
+    for number, other, hazard, count in answers["alone"]:
+        alone.setdefault((number, other), {})[hazard] = count
     return {
-        "left": left,
-        "right": right,
+        "rule_sets": entries,
+        "pairs": [
+            {
+                "left": left,
+                "right": right,
+                "only_left": alone.get((left, right), {}),
+                "only_right": alone.get((right, left), {}),
+                **_costs_of(pairs.get((left, right), [0] * (1 + 3 * len(COSTS)))),
+            }
+            for left, right in combinations(range(len(labels)), 2)
+        ],
+    }
+
+
+def _costs_of(pair: Sequence[Any]) -> dict[str, Any]:
+    ended, *costs = pair
+    return {
         "ended": ended,
         "differences": dict(zip(COSTS, costs[::3], strict=True)),
         "squares": dict(zip(COSTS, costs[1::3], strict=True)),

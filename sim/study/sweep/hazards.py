@@ -1,0 +1,96 @@
+"""Hazards: the ways in which a log fails its users, each a row of a report's grid.
+
+The unit of rates is the run, never the violation.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from sim.check.families import (
+    DELETED_KEY_RETURNS,
+    LATE_WRITE,
+    LOG_DIVERGENCE,
+    NO_FAMILY,
+    READERS,
+    TRANSACTIONS,
+)
+
+
+class Hazard(NamedTuple):
+    """A way to fail users, with the violations that belong to it.
+
+    Attributes:
+        name: Title of its row.
+        phrase: How a sentence of the verdict names it.
+        family: Family whose other invariants belong to it, too; empty for none.
+        invariants: The invariants whose violations belong to it, of any family.
+    """
+
+    name: str
+    phrase: str
+    family: str = ""
+    invariants: tuple[str, ...] = ()
+
+
+HAZARDS: Final = (
+    Hazard(
+        "offset given twice",
+        "an offset given twice",
+        invariants=("no-offset-reuse", "record-offset-uniqueness", "offset-epoch-uniqueness"),
+    ),
+    Hazard(
+        "committed record lost",
+        "the loss of a committed record",
+        invariants=(
+            "committed-never-lost",
+            "committed-replicated",
+            "leader-completeness",
+            "acknowledged-kept",
+            "winner-retained",
+        ),
+    ),
+    Hazard(
+        "committed offset cut off",
+        "a committed offset cut off",
+        invariants=("no-truncation-below-hw", "hw-monotonic", "truncation-below-log-start"),
+    ),
+    Hazard("replicas diverge", "diverging replicas", LOG_DIVERGENCE),
+    Hazard(
+        "follower believed too far",
+        "a follower believed too far",
+        invariants=("follower-position-sound",),
+    ),
+    Hazard(
+        "log end lost",
+        "the loss of the log end",
+        invariants=("leo-convergence", "leo-preservation", "hole-justified"),
+    ),
+    Hazard("deleted key returns", "the return of a deleted key", DELETED_KEY_RETURNS),
+    Hazard("late write outlives its delete", "a late write outliving its delete", LATE_WRITE),
+    Hazard("transaction ends otherwise", "a transaction that ends otherwise", TRANSACTIONS),
+    Hazard("reader misses something", "a reader that misses something", READERS),
+    Hazard("another rule of the log broken", "another broken rule of the log", NO_FAMILY),
+)
+"""All of them, in the order of every grid; each violation belongs to one."""
+PHRASES: Final = {one.name: one.phrase for one in HAZARDS}
+"""Name of a hazard -> how a sentence names it."""
+
+
+def hazard_of(invariant: str, family: str) -> str:
+    """The name of the hazard that a violation belongs to, by its invariant and its family."""
+    named = (one.name for one in HAZARDS if invariant in one.invariants)
+    return next(
+        named, next((one.name for one in HAZARDS if family == one.family), HAZARDS[-1].name)
+    )
+
+
+def hazard_in_sql() -> str:
+    """`hazard_of` over the columns `invariant` and `family`."""
+    named = [
+        f"WHEN invariant IN ({', '.join(map(repr, one.invariants))}) THEN '{one.name}'"
+        for one in HAZARDS
+        if one.invariants
+    ]
+    named += [f"WHEN family = '{one.family}' THEN '{one.name}'" for one in HAZARDS if one.family]
+    return f"CASE {' '.join(named)} ELSE '{HAZARDS[-1].name}' END"
