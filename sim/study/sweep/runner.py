@@ -115,7 +115,6 @@ class SweepResult:
     """The result of a finished sweep."""
 
     out: Path
-    engine: EngineName
     cores: int
     runs_before: int
     """Number of runs that an interrupted sweep had finished (`resume`)."""
@@ -210,30 +209,32 @@ def run_sweep(
         work = Work(sweep, open_case, in_use())
         chosen = _engine(engine, work, out, stack, master=master, spark=spark)
         write_plan(out, sweep, plan_file=plan_file)
-        return _complete(chosen, engine, teller, started=started, blocks=partitions)
+        return _complete(chosen, teller, started=started, blocks=partitions)
 
 
 def _complete(
     engine: ProcessEngine | SparkEngine,
-    name: EngineName,
     teller: Teller,
     *,
     started: float,
     blocks: int | None,
 ) -> SweepResult:
-    """Simulates what a table lacks, and asks the whole table for its statistics."""
-    missing = mended(engine.out, teller.tell).missing
-    before = _simulate(engine, missing, teller, blocks=blocks)
+    """Simulates what a table lacks, and asks the whole table for its statistics.
+
+    Raises BadInput where cases are missing afterwards.
+    """
+    sweep = engine.work.sweep
+    before = _simulate(engine, mended(engine.out, teller.tell).missing, teller, blocks=blocks)
     seconds = time.perf_counter() - started
-    return SweepResult(
-        out=engine.out,
-        engine=name,
-        cores=engine.cores,
-        runs_before=before,
-        seconds=seconds,
-        sweep=engine.work.sweep,
-        statistics=_statistics(engine),
-    )
+    table = open_table(engine.out)
+    if table.missing:
+        raise BadInput(
+            f"{engine.out}/{RUNS}: {len(table.missing):,} of {sweep.count:,} cases are missing; do "
+            "all machines write to the same folder?"
+        )
+    with engine.asking(table.files) as ask:
+        statistics = statistics_of(sweep, ask, questions=BRIEF)
+    return SweepResult(engine.out, engine.cores, before, seconds, sweep, statistics)
 
 
 def _simulate(
@@ -259,18 +260,6 @@ def _simulate(
         teller.tell(f"interrupted: {kept}; the same command with --resume makes the others")
         raise
     return before
-
-
-def _statistics(engine: ProcessEngine | SparkEngine) -> list[dict[str, Any]]:
-    """The statistics of a complete table; raises BadInput for one with missing cases."""
-    table = open_table(engine.out)
-    if table.missing:
-        raise BadInput(
-            f"{engine.out}/{RUNS}: {len(table.missing):,} of {engine.work.sweep.count:,} cases are "
-            "missing; do all machines write to the same folder?"
-        )
-    with engine.asking(table.files) as ask:
-        return statistics_of(engine.work.sweep, ask, questions=BRIEF)
 
 
 def _check_options(engine: str, master: str | None, partitions: int | None) -> None:
