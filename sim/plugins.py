@@ -30,7 +30,6 @@ from sim.errors import BadInput
 from sim.files.plugin_calls import in_one_line
 from sim.protocol.compaction.extending import (
     REGISTERED,
-    Registered,
     forget,
     register_fix,
     register_strategy,
@@ -106,15 +105,19 @@ def forget_observers(since: int) -> None:
     del _OBSERVERS[since:]
 
 
-def load_plugins(modules: Iterable[str]) -> None:
-    """Imports modules, each once, also from the current folder.
+def load_plugins(modules: Iterable[str], *, folder: str | None = None) -> None:
+    """Imports modules, each once.
+
+    Args:
+        modules: Their names.
+        folder: A folder in which they may be found; None for the current one.
 
     Raises:
         BadInput: One cannot be imported, breaks the contract, or registers nothing.
     """
     for module in modules:
         if module not in (*_NAMED, *_INSTALLED):
-            _load(module, folder=str(Path.cwd()))
+            _load(module, folder=folder or str(Path.cwd()))
             _NAMED.append(module)
 
 
@@ -167,11 +170,6 @@ def _names_plugins(folder: str) -> bool:
     return any(GROUP.encode() in file.read_bytes() for file in chain.from_iterable(found))
 
 
-def named() -> tuple[str, ...]:
-    """The modules that were named, for a command that repeats this one."""
-    return tuple(_NAMED)
-
-
 def as_options(modules: Iterable[str] | None = None) -> list[str]:
     """`--plugin=MODULE` for each module, for a command that reproduces a run.
 
@@ -188,15 +186,7 @@ def in_use() -> Plugins:
 
 def load_in_worker(plugins: Plugins) -> None:
     """Loads the plugins of the leading process in a worker."""
-    for module in plugins.modules:
-        if module not in (*_NAMED, *_INSTALLED):
-            _load(module, folder=plugins.folder)
-            _NAMED.append(module)
-
-
-def registered_by(module: str) -> list[Registered]:
-    """Strategies, fixes and removals that a module, or one below it, registered."""
-    return [one for one in REGISTERED if f"{one.module}.".startswith(f"{module}.")]
+    load_plugins(plugins.modules, folder=plugins.folder)
 
 
 def _load(module: str, *, folder: str | None) -> None:
@@ -213,7 +203,10 @@ def _load(module: str, *, folder: str | None) -> None:
             raise BadInput(f"plugin {module}: {' '.join(str(error).split())}") from None
         raise BadInput(f"plugin {module}: cannot be imported: {in_one_line(error)}") from None
     grown = (len(REGISTERED), len(registered_invariants()), len(_OBSERVERS))
-    if grown == (before, laws, observing) and not (registered_by(module) or invariants_by(module)):
+    places = [one.module for one in REGISTERED]  # of a module that was imported before, too
+    places += [cls.__module__ for cls in registered_invariants().values()]
+    is_there = any(f"{place}.".startswith(f"{module}.") for place in places)
+    if grown == (before, laws, observing) and not is_there:
         raise BadInput(
             f"plugin {module}: registers nothing; allowed: register_strategy, register_fix, "
             "register_tombstone_removal, register_invariant, register_observer of sim.plugins"
@@ -246,9 +239,3 @@ def _make_findable(module: str, folder: str | None) -> None:
     if folder is not None and folder not in sys.path and find_spec(top) is None:
         sys.path.append(folder)
         _ADDED.append(folder)
-
-
-def invariants_by(module: str) -> list[str]:
-    """The invariants that a module, or a module below it, registered."""
-    found = registered_invariants().items()
-    return [name for name, cls in found if f"{cls.__module__}.".startswith(f"{module}.")]

@@ -64,16 +64,24 @@ def suite(
         junit: Also write JUnit XML to this file.
         markdown: Also append a page of Markdown to this file.
     """
+    from sim.study.suite import exit_code
+    from sim.study.suite.cases import select
+
     reports = _Reports(junit, markdown, failures, as_json)
     found = _found(paths, shipped, skip or (), reports)
-    chosen = _chosen(found, chosen_by, last_failed=last_failed)
+    chosen = found if chosen_by is None else select(found, chosen_by)
+    if last_failed:
+        chosen = _last_failed(chosen)
     began = datetime.now(UTC)
     results, interrupted = _run(
         chosen, jobs, strict=strict, stop_at_first=stop_at_first, show_rows=not as_json
     )
     same_ids = [*map(one_line, _same_ids(results))]
     reports.make(results, [*same_ids, *_not_run(found, chosen, len(results))], began=began)
-    return _status(results, interrupted=interrupted, same_ids=strict and same_ids != [])
+    if interrupted:
+        complain("interrupted")
+        return EXIT_INTERRUPTED
+    return exit_code(results) or int(strict and same_ids != [])
 
 
 class _Reports(NamedTuple):
@@ -136,25 +144,9 @@ def _found(
     return found
 
 
-def _chosen(found: Collected, chosen_by: str | None, *, last_failed: bool) -> Collected:
-    from sim.study.suite.cases import select
-
-    chosen = found if chosen_by is None else select(found, chosen_by)
-    return _last_failed(chosen) if last_failed else chosen
-
-
 def _as_row(result: CaseResult, saved: Mapping[Path, Path]) -> dict[str, Any]:
     failure = {"failure": str(saved[result.path])} if result.path in saved else {}
     return {"path": str(result.path), **result.as_json(), **failure}
-
-
-def _status(results: Sequence[CaseResult], *, interrupted: bool, same_ids: bool) -> int:
-    from sim.study.suite import exit_code
-
-    if interrupted:
-        complain("interrupted")
-        return EXIT_INTERRUPTED
-    return exit_code(results) or int(same_ids)
 
 
 def _run(

@@ -91,7 +91,7 @@ def test_a_plugin_that_fails_half_way_leaves_nothing_behind(
         plugins.load_plugins(["half_way"])
 
     assert "longest" not in STRATEGIES
-    assert "half_way" not in plugins.named()
+    assert "--plugin=half_way" not in plugins.as_options()
 
 
 def test_what_comes_with_replog_keeps_the_contracts() -> None:
