@@ -85,26 +85,10 @@ SHORT: Final = 2**15 - 1
 
 # Widths of fields in Kafka.
 
-NUMBER: Final = Limit(
-    "number", LONG, "of anything", "what else is given as a number has 64 bits, too", -LONG - 1
-)
-OFFSET: Final = Limit(
-    "offset", LONG, "offsets", "DefaultRecordBatch: the base offset is a signed 64-bit integer"
-)
-TIMESTAMP: Final = Limit(
-    "timestamp",
-    LONG,
-    "ms",
-    "DefaultRecordBatch: timestamps and delete horizons are signed 64-bit integers",
-    -LONG - 1,
-)
-VERSION: Final = Limit(
-    "version",
-    LONG,
-    "versions",
-    "KIP-280: a version header is read as a signed 64-bit integer",
-    -LONG - 1,
-)
+NUMBER: Final = Limit("number", LONG, "of anything", "a number has 64 bits", -LONG - 1)
+OFFSET: Final = Limit("offset", LONG, "offsets", "DefaultRecordBatch: 64 bits, signed")
+TIMESTAMP: Final = Limit("timestamp", LONG, "ms", "DefaultRecordBatch: 64 bits", -LONG - 1)
+VERSION: Final = Limit("version", LONG, "versions", "KIP-280: 64 bits in a header", -LONG - 1)
 SETTING: Final = Limit(
     "setting", LONG, "ms or bytes", "ConfigDef.Type.LONG: what is as good as no bound", -1
 )
@@ -115,77 +99,37 @@ INT_SETTING: Final = Limit(
     "ConfigDef.Type.INT: segment.bytes, max.message.bytes, index.interval.bytes, "
     "replica.fetch.max.bytes, min.insync.replicas, retries",
 )
-LEADER_EPOCH: Final = Limit(
-    "leader epoch",
-    INT,
-    "epochs",
-    "DefaultRecordBatch: partitionLeaderEpoch is a 32-bit integer",
-    -1,
-)
-PRODUCER_ID: Final = Limit(
-    "producer id", LONG, "ids", "KIP-98: producerId is a signed 64-bit integer", -LONG - 1
-)
-PRODUCER_EPOCH: Final = Limit(
-    "producer epoch", SHORT, "epochs", "KIP-98: producerEpoch is a 16-bit integer", -1
-)
+LEADER_EPOCH: Final = Limit("leader epoch", INT, "epochs", "DefaultRecordBatch: 32 bits", -1)
+PRODUCER_ID: Final = Limit("producer id", LONG, "ids", "KIP-98: 64 bits, signed", -LONG - 1)
+PRODUCER_EPOCH: Final = Limit("producer epoch", SHORT, "epochs", "KIP-98: 16 bits", -1)
 SEED: Final = Limit("seed", LONG, "seeds", "the seed columns of a sweep's tables have 64 bits")
 
 # Size of a simulated cluster, and duration of a run.
 
-REPLICAS: Final = Limit(
-    "replicas",
-    64,
-    "replicas",
-    "every two exchange messages and are compared; partitions have 3 to 7 in practice",
-)
-CONSUMERS: Final = Limit(
-    "consumers", 1_000, "consumers", "each builds a table of its own and is judged by it"
-)
-PRODUCERS: Final = Limit(
-    "producers", 100_000, "producers", "each has an id, an epoch and sequence numbers in every log"
-)
-KEYS: Final = Limit(
-    "keys", 1_000_000, "keys", "one offset map of 24 MB; reports have at most 40 in a run"
-)
-SENDS: Final = Limit(
-    "sends", 1_000_000, "records", "every record is followed through every log of a run"
-)
+REPLICAS: Final = Limit("replicas", 64, "replicas", "every two are compared; 3 to 7 in practice")
+CONSUMERS: Final = Limit("consumers", 1_000, "consumers", "each builds a table and is judged by it")
+PRODUCERS: Final = Limit("producers", 100_000, "producers", "each has a state in every log")
+KEYS: Final = Limit("keys", 1_000_000, "keys", "one offset map of 24 MB; reports have at most 40")
+SENDS: Final = Limit("sends", 1_000_000, "records", "each is followed through every log of a run")
 BATCH_RECORDS: Final = Limit(
     "records of a batch", 1_000_000, "records", "as many as a workload may have at all"
 )
 BATCH_OFFSETS: Final = Limit(
-    "offsets of a batch", INT, "offsets", "DefaultRecordBatch: lastOffsetDelta is a 32-bit integer"
+    "offsets of a batch", INT, "offsets", "DefaultRecordBatch: lastOffsetDelta has 32 bits"
 )
 CHANGES: Final = Limit(
     "changes of a trace", 1_000_000_000, "changes", "weeks of simulation; a million takes minutes"
 )
-TRANSACTIONS: Final = Limit(
-    "transaction",
-    1_000_000,
-    "transactions",
-    "each has a record, so there are not more of them than sends",
-)
+TRANSACTIONS: Final = Limit("transaction", 1_000_000, "transactions", "each has a record")
 FAULTS: Final = Limit("faults", 10_000, "faults", "random runs of reports have at most 40")
 PHASES: Final = Limit("phases", 10_000, "phases", "idle phases and pauses; runs have a few")
 ROUNDS: Final = Limit("last rounds", 10_000, "rounds", "each cleans every log of the cluster")
-DURATION: Final = Limit(
-    "duration", 10**12, "ms", "31 years of simulated time; months of real time when much happens"
-)
+DURATION: Final = Limit("duration", 10**12, "ms", "31 years of simulated time")
 LATENCY: Final = Limit("latency", 3_600_000, "ms", "an hour for one message is a partition")
-SKEW: Final = Limit(
-    "clock skew",
-    3_200_000_000_000,
-    "ms",
-    "100 years: a clock that fell back to 1970 is 56 years behind",
-    -3_200_000_000_000,
-)
+SKEW: Final = Limit("clock skew", 3_200 * 10**9, "ms", "100 years", -3_200 * 10**9)
 LOAD: Final = Limit("load time", 3_600_000_000, "µs", "an hour to load one record")
-EVENTS: Final = Limit(
-    "simulator events", 10**12, "events", "weeks of real time; wall time ends a run before"
-)
-WEIGHT: Final = Limit(
-    "weight", 1_000_000, "times as often", "weights of faults are compared; they add up to 16"
-)
+EVENTS: Final = Limit("simulator events", 10**12, "events", "wall time ends a run before")
+WEIGHT: Final = Limit("weight", 1_000_000, "times as often", "weights of faults add up to 16")
 
 # Stories and log files.
 
@@ -194,27 +138,19 @@ ADVANCE: Final = Limit("clock of a story", 10**17, "ms", "three million years, a
 
 # Sweeps and studies.
 
-CASES: Final = Limit(
-    "cases", 1_000_000_000, "cases", "months of a hundred cores; the largest plan had a million"
-)
+CASES: Final = Limit("cases", 1_000_000_000, "cases", "months of a hundred cores")
 RULE_SETS: Final = Limit("rule sets", 1_000, "rule sets", "they are compared in pairs")
 ENVIRONMENTS: Final = Limit(
     "environments", 1_000, "environments", "each has its own row of every table of a report"
 )
 CELLS: Final = Limit(
-    "cells", 100_000, "cells", "rule sets in each environment: counted one by one in memory"
+    "cells", 100_000, "cells", "rule sets in each environment are counted one by one"
 )
 RUN: Final = Limit("run", LONG, "runs", "the column run_id of a sweep's tables has 64 bits")
-PARTITIONS: Final = Limit(
-    "partitions of a sweep",
-    100_000,
-    "blocks",
-    "the cases of a sweep are cut into them; a task costs 50 ms",
-)
+PARTITIONS: Final = Limit("partitions of a sweep", 100_000, "blocks", "a task costs 50 ms")
 COMBINATIONS: Final = Limit(
     "combinations", 10_000, "combinations", "of rules, each run with every scenario of a matrix"
 )
-
 
 # Files of any kind.
 
@@ -227,12 +163,8 @@ TRACE_BYTES: Final = Limit(
 YAML_BYTES: Final = Limit(
     "size of a YAML file", 8 << 20, "characters", "stories have some thousand; JSON may have more"
 )
-LEVELS: Final = Limit(
-    "levels", 64, "levels", "lists and fields in one another; no format has more than ten"
-)
-VALUES: Final = Limit(
-    "values", 1_000_000, "values", "numbers, texts, lists and fields of one file: read in seconds"
-)
+LEVELS: Final = Limit("levels", 64, "levels", "of lists and fields; no format has more than ten")
+VALUES: Final = Limit("values", 1_000_000, "values", "of one YAML file: read in seconds")
 COMPLAINTS: Final = Limit("complaints", 100, "lines", "about one file; the others are counted")
 
 # The command line.
@@ -244,10 +176,8 @@ TRIES: Final = Limit("tries", 1_000, "futures", "each is a run, from each moment
 
 # Texts.
 
-NAME: Final = Limit(
-    "length of a name", 1_000, "characters", "of replicas, consumers, ids; Kafka's topics have 249"
-)
-TITLE: Final = Limit("length of a title", 10_000, "characters", "a title is one line of a report")
+NAME: Final = Limit("length of a name", 1_000, "characters", "Kafka's topics have 249")
+TITLE: Final = Limit("length of a title", 10_000, "characters", "one line of a report")
 TEXT: Final = Limit(
     "length of a text",
     1_048_588,
