@@ -244,7 +244,11 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
     if isinstance(source, int):
         if seed is not None:
             raise BadInput("load: seed: the scenario is drawn from a seed; give one of them")
-        return _drawn(source)
+        if not 0 <= source < SEED_LIMIT:
+            raise BadInput(f"seed {source}: a seed is between 0 and {SEED_LIMIT - 1}")
+        from sim.simulate.scenario.generate import Mix, generate
+
+        return drawn(generate(source, Mix()), Mix())
     if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
         return _loaded(_parsed(source), path=None, text=source, seed=seed)
     if isinstance(source, Mapping):
@@ -262,15 +266,6 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
 def drawn(content: TimedScenario, mix: Mix) -> Scenario:
     """A timed scenario that was drawn from a mix."""
     return Scenario(content, mix=mix)
-
-
-def _drawn(seed: int) -> Scenario:
-    from sim.simulate.scenario.generate import Mix, generate
-
-    if not 0 <= seed < SEED_LIMIT:
-        raise BadInput(f"seed {seed}: a seed is between 0 and {SEED_LIMIT - 1}")
-    mix = Mix()
-    return drawn(generate(seed, mix), mix)
 
 
 def _parsed(text: str) -> Document:

@@ -106,29 +106,15 @@ def mixes() -> Rows:
     from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, MIX_PURPOSES, Mix
 
     docs = attribute_docs(Mix)
-    rows: Rows = [
-        {
-            "field": "mix",
-            "unit": "name",
-            "means": docs["mix"]
-            + " "
-            + "; ".join(f"{k}: {v}" for k, v in MIX_PURPOSES.items())
-            + ".",
-            **{name: name for name in BUILT_IN_MIXES},
-        }
-    ]
+    purposes = "; ".join(f"{name}: {purpose}" for name, purpose in MIX_PURPOSES.items())
+    docs["mix"] += f" {purposes}."
+    rows = []
     for field in Mix.model_fields:
-        if field in ("mix", "weights"):
-            continue
-        values = {name: getattr(mix, field) for name, mix in BUILT_IN_MIXES.items()}
-        rows.append(
-            {
-                "field": field,
-                "unit": _unit(field, values["reference"]),
-                "means": docs[field],
-                **{name: _shown(value) for name, value in values.items()},
-            }
-        )
+        if field != "weights":
+            values = {name: getattr(mix, field) for name, mix in BUILT_IN_MIXES.items()}
+            shown_values = {name: _shown(value) for name, value in values.items()}
+            unit = "name" if field == "mix" else _unit(field, values["reference"])
+            rows.append({"field": field, "unit": unit, "means": docs[field], **shown_values})
     return rows
 
 
@@ -151,6 +137,18 @@ def ops() -> Rows:
     from sim.simulate.story.ops import OPS
     from sim.simulate.story.steps import COMMON
 
+    rows = []
+    for op, spec in OPS.items():
+        fields = spec.fields.items()
+        rows.append(
+            {
+                "op": op,
+                "fields": " ".join(name if one.required else f"[{name}]" for name, one in fields),
+                "means": spec.means,
+                "source": spec.source,
+                "field_meanings": {n: f"{one.means} ({one.kind.expected})" for n, one in fields},
+            }
+        )
     every = {
         "op": "(every step)",
         "fields": " ".join(f"[{name}]" for name in COMMON),
@@ -158,20 +156,7 @@ def ops() -> Rows:
         "source": "this project",
         "field_meanings": dict(COMMON),
     }
-    return [
-        {
-            "op": op,
-            "fields": " ".join(
-                name if one.required else f"[{name}]" for name, one in spec.fields.items()
-            ),
-            "means": spec.means,
-            "source": spec.source,
-            "field_meanings": {
-                name: f"{one.means} ({one.kind.expected})" for name, one in spec.fields.items()
-            },
-        }
-        for op, spec in OPS.items()
-    ] + [every]
+    return [*rows, every]
 
 
 def faults() -> Rows:

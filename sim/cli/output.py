@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sim.api.answers import Explanation
     from sim.check import Violation
-    from sim.simulate.run.value import Run, Settling
+    from sim.simulate.run.value import Run
 
 
 class EscapedStream:
@@ -261,26 +261,6 @@ def _print_list(rows: Cells) -> None:
                 text, max(width(), 40), subsequent_indent=" " * indent, break_long_words=False
             )
             print(*folded, sep="\n", end="\n" if folded else "")
-
-
-def print_counters(counters: Mapping[str, int]) -> None:
-    """Prints the counters that are not zero."""
-    shown = [f"{name} {value:,}" for name, value in counters.items() if value]
-    print("  " + (", ".join(shown) or "nothing happened"))
-
-
-def print_settling(settling: Settling) -> None:
-    """Prints how the counters changed while the run settled, and situations reached then."""
-    changed = [f"{name} {count:+,}" for name, count in settling.counters.items()]
-    seen = settling.reached
-    parts = [*changed, *([f"reached: {', '.join(seen)}"] if seen else [])]
-    print(f"  while settling, after {settling.from_ms:,} ms: {', '.join(parts) or 'nothing'}")
-
-
-def print_violations(violations: Iterable[Violation], when: Callable[[Violation], str]) -> None:
-    """Prints a sentence per violation, with the time at which it was found."""
-    for violation in violations:
-        tell(f"  {violation.invariant} ({when(violation)}): {violation.sentence}")
 
 
 def print_explanation(explanation: Explanation, violations: Iterable[Violation], run: Run) -> None:

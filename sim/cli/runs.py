@@ -24,11 +24,8 @@ from sim.cli.output import (
     EXIT_FAILED,
     EXIT_INCONCLUSIVE,
     explanation_in_json,
-    print_counters,
     print_explanation,
     print_json,
-    print_settling,
-    print_violations,
     tell,
 )
 from sim.errors import BadInput
@@ -162,7 +159,8 @@ def _print(
         return
     for line in head:
         tell(line)
-    print_violations(found.violations, found.when)
+    for violation in found.violations:
+        tell(f"  {violation.invariant} ({found.when(violation)}): {violation.sentence}")
     _show_detail(found)
     if reasons:
         print_explanation(reasons, found.violations, found)
@@ -182,11 +180,16 @@ def _show_detail(found: Simulated) -> None:
             f"log end {view.log_end_offset}]"
         )
     if found.unit == "ms":
-        print_counters(found.counters)
+        counted = [f"{name} {value:,}" for name, value in found.counters.items() if value]
+        print("  " + (", ".join(counted) or "nothing happened"))
         if found.reached:
             print("  reached: " + ", ".join(found.reached))
         if found.settling:
-            print_settling(found.settling)
+            changed = [f"{name} {count:+,}" for name, count in found.settling.counters.items()]
+            if found.settling.reached:
+                changed.append(f"reached: {', '.join(found.settling.reached)}")
+            after = f"while settling, after {found.settling.from_ms:,} ms"
+            print(f"  {after}: {', '.join(changed) or 'nothing'}")
         if found.outside:
             print(f"  outside the durability contract: {found.outside}")
         print(f"  seed {found.content.seed}, digest {found.digest}")
