@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from sim.errors import BadInput
     from sim.study.suite.cases import SuiteCase
     from sim.study.suite.result import CaseResult
 
@@ -141,9 +142,9 @@ class CollectedFile(pytest.File):
                 return
             case, tags = load_case(self.path), tags_of(self.path)
         except BadInput as error:
-            yield UnusableFile.from_parent(self, name=one_line(self.path.stem), why=error)
+            yield FileItem.from_parent(self, name=one_line(self.path.stem), case=error)
             return
-        yield ScenarioItem.from_parent(self, name=one_line(case.id), case=case, tags=tags)
+        yield FileItem.from_parent(self, name=one_line(case.id), case=case, tags=tags)
 
     def _is_evidence(self) -> bool:
         """True for a file in a folder that a command of Replog wrote and that was not named."""
@@ -158,30 +159,15 @@ class CollectedFile(pytest.File):
 
 
 class FileItem(pytest.Item):
-    """The item of a file; its failure is reported in Replog's own lines."""
+    """The test of a scenario file, which passes when the run ends as the file expects.
 
-    def repr_failure(
-        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
-    ) -> Any:  # what pytest's own method returns has a private type
-        """The failure in about ten lines; with a traceback only for a bug of Replog."""
-        from sim.errors import BadInput
-        from sim.files.foreign import one_line
+    A failure is reported in Replog's own lines.
+    """
 
-        if isinstance(excinfo.value, NotAsExpected):
-            return _as_named(self, "\n".join(map(one_line, excinfo.value.lines())))
-        if isinstance(excinfo.value, BadInput):
-            return _as_named(self, str(excinfo.value))
-        return super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """The file and the name of the item."""
-        return self.path, None, self.name
-
-
-class ScenarioItem(FileItem):
-    """The test of a scenario, which passes when the run ends as the file expects."""
-
-    def __init__(self, *, case: SuiteCase, tags: tuple[str, ...], **given: Any) -> None:
+    def __init__(
+        self, *, case: SuiteCase | BadInput, tags: tuple[str, ...] = (), **given: Any
+    ) -> None:
+        """Takes the case, or the mistake for which the file cannot be run."""
         super().__init__(**given)
         self.case = case
         self.extra_keyword_matches.update(tags)
@@ -193,8 +179,11 @@ class ScenarioItem(FileItem):
         """Runs the scenario.
 
         Raises:
+            BadInput: The mistake in the file.
             NotAsExpected: It did not end as the file expects.
         """
+        if isinstance(self.case, Exception):
+            raise self.case
         result = self.case.run()
         if self.config.getini(STRICT):
             result = result.strictly()
@@ -205,21 +194,29 @@ class ScenarioItem(FileItem):
             folder = self.config.getoption(FAILURES)
             raise NotAsExpected(result, None if folder is None else save_result(result, folder))
 
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:  # what pytest's own method returns has a private type
+        """The failure in about ten lines; with a traceback only for a bug of Replog."""
+        from sim.errors import BadInput
+        from sim.files.foreign import one_line
 
-class UnusableFile(FileItem):
-    """The failing test of a file that should be a scenario and cannot be run."""
+        if isinstance(excinfo.value, NotAsExpected):
+            return self._as_named("\n".join(map(one_line, excinfo.value.lines())))
+        if isinstance(excinfo.value, BadInput):
+            return self._as_named(str(excinfo.value))
+        return super().repr_failure(excinfo, style)
 
-    def __init__(self, *, why: BaseException, **given: Any) -> None:
-        super().__init__(**given)
-        self.why = why
+    def _as_named(self, text: str) -> str:
+        """A text in which the path of the file is relative to the folder pytest was started in."""
+        started_in = self.config.invocation_params.dir
+        if not self.path.is_relative_to(started_in):
+            return text
+        return text.replace(str(self.path), str(self.path.relative_to(started_in)))
 
-    def runtest(self) -> None:
-        """Fails with the mistake in the file.
-
-        Raises:
-            BadInput: The mistake.
-        """
-        raise self.why
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """The file and the name of the item."""
+        return self.path, None, self.name
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -234,14 +231,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("Replog: notes")
         for line in notes:
             terminalreporter.line(line)
-
-
-def _as_named(node: pytest.Item | pytest.File, text: str) -> str:
-    """A text in which the path of a node's file is relative to the folder pytest was started in."""
-    started_in = node.config.invocation_params.dir
-    if not node.path.is_relative_to(started_in):
-        return text
-    return text.replace(str(node.path), str(node.path.relative_to(started_in)))
 
 
 class NotAsExpected(Exception):
