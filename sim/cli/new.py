@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from sim.cli.arguments import Argument, Output
 from sim.cli.output import tell
@@ -15,29 +15,15 @@ from sim.files.shipped import origin
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-class Template(NamedTuple):
-    """A kind of file.
-
-    Attributes:
-        template: Name of the template.
-        next: The command that uses such a file.
-        has_schema: True where the JSON Schema covers it.
-    """
-
-    template: str
-    next: str
-    has_schema: bool = True
-
-
 KINDS = {
-    "story": Template("story.yaml", "replog run FILE"),
-    "scenario": Template("scenario.yaml", "replog run FILE"),
-    "log": Template("log.yaml", "replog clean FILE"),
-    "plan": Template("plan.yaml", "replog sweep FILE --out DIR"),
-    "explore": Template("explore.yaml", "replog explore FILE"),
-    "workflow": Template("workflow.yml", "git add FILE", has_schema=False),
+    "story": "replog run FILE",
+    "scenario": "replog run FILE",
+    "log": "replog clean FILE",
+    "plan": "replog sweep FILE --out DIR",
+    "explore": "replog explore FILE",
+    "workflow": "git add FILE",
 }
-"""Kinds of files by name."""
+"""Kinds of files by name, each with the command that uses such a file."""
 
 
 def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None) -> int:
@@ -52,12 +38,12 @@ def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None
     if kind not in KINDS:
         allowed = ", ".join(KINDS)
         raise BadInput(f"new {kind}: no such kind{did_you_mean(kind, KINDS)}; allowed: {allowed}")
-    made = KINDS[kind]
-    text = (TEMPLATES / made.template).read_text(encoding="utf-8")
+    (template,) = TEMPLATES.glob(f"{kind}.*")
+    text = template.read_text(encoding="utf-8")
     if kind == "workflow":
         text = _with_address(text)
-    if made.has_schema:
-        text = f"{_modeline(output or Path(made.template))}\n{text}"
+    else:
+        text = f"{_modeline(output or Path(template.name))}\n{text}"
     if output is None:
         print(text, end="")
         return 0
@@ -67,7 +53,7 @@ def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None
 
     output.parent.mkdir(parents=True, exist_ok=True)
     replace_text(output, text)
-    tell(f"{output}; next: {made.next.replace('FILE', quoted(output))}")
+    tell(f"{output}; next: {KINDS[kind].replace('FILE', quoted(output))}")
     return 0
 
 
