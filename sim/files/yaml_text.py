@@ -63,8 +63,9 @@ def parse_yaml(text: str, name: str) -> Document:
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise BadInput(f"{name}:{line}: half a character (a lone surrogate)") from None
-    data = None if root is None else _Reader(name).value(root, [])
-    return Document(name, data, partial(line_of, root))
+    if root is None:
+        return Document(name, None, lambda _: 1)
+    return Document(name, _Reader(name).value(root, []), partial(line_of, root))
 
 
 def _check_levels(text: str, name: str) -> None:
@@ -98,7 +99,7 @@ def line_of(root: yaml.Node | None, location: Location) -> int | None:
     """The line of the value at `location`: of its key, if it has one.
 
     Args:
-        root: The node of the document; None for an empty one.
+        root: The node of the document; None where the lines are not known.
         location: The way to a value; steps that are not there are left out.
     """
     if root is None:

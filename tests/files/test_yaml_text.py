@@ -17,6 +17,12 @@ def test_every_value_knows_its_line() -> None:
     assert document.line_of(("b", 1, "not there")) == 4
 
 
+def test_an_empty_file_is_null_in_its_first_line() -> None:
+    document = parse_yaml("# nothing\n", FILE)
+
+    assert (document.data, document.line_of(())) == (None, 1)
+
+
 @pytest.mark.parametrize("word", ["on", "No", "YES", "off", "True", "NULL"])
 def test_a_word_that_yaml_versions_read_differently_is_refused(word: str) -> None:
     with pytest.raises(BadInput, match=rf"^some.yaml:2: plain {word} is ambiguous"):
