@@ -13,6 +13,7 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, NoReturn
 
@@ -158,8 +159,13 @@ def parse_json(text: str, name: str) -> Document:
         BadInput: It is not JSON, has a field twice, NaN, or half a character; or it is nested too
             deeply.
     """
+
+    def refuse(word: str) -> NoReturn:
+        found = re.search(rf'(?<!["\w]){word}(?!["\w])', text)
+        raise json.JSONDecodeError(f"{word} is no number", text, found.start() if found else 0)
+
     try:
-        data = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+        data = json.loads(text, object_pairs_hook=_object, parse_constant=refuse)
         if _SURROGATE.search(text):
             json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -174,14 +180,17 @@ def parse_json(text: str, name: str) -> Document:
 
             check_given_once(places_in_json(text), name)
         raise BadInput(f"{name}: is not JSON: {error}") from None
-    places: list[Any] = []
+
+    @cache
+    def places() -> Any:  # when the first message needs them
+        from sim.files.yaml_text import places_in_json
+
+        return places_in_json(text)
 
     def find_line(location: Location) -> int | None:
-        from sim.files.yaml_text import line_of, places_in_json
+        from sim.files.yaml_text import line_of
 
-        if not places:  # when the first message needs them
-            places.append(places_in_json(text))
-        return line_of(places[0], location)
+        return line_of(places(), location)
 
     return Document(name, data, find_line)
 
@@ -191,10 +200,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise _GivenTwice("a field is given twice")
     return found
-
-
-def _constant(token: str) -> NoReturn:
-    raise ValueError(f"{token} is no number")
 
 
 def read_document(path: Path) -> Document:

@@ -86,7 +86,8 @@ def test_every_value_is_found_where_it_was_written(value: Any) -> None:
         ('{\n"a": 1,\n}', "some.json:3: is not JSON: "),
         ("[" * 100_000, "some.json: is nested too deeply"),
         ("[9" + "9" * 5_000 + "]", "some.json: is not JSON: Exceeds the limit (4300 digits)"),
-        ('["NaN",\r\nNaN]', "some.json: is not JSON: NaN is no number"),
+        ('["NaN",\r\nNaN]', "some.json:2: is not JSON: NaN is no number"),
+        ("[-Infinity]", "some.json:1: is not JSON: -Infinity is no number"),
         ("[1,\n\0]", "some.json:2: is not JSON: "),
         ('"\\"' * 9, "some.json:1: is not JSON: "),
         (
