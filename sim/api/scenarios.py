@@ -249,12 +249,10 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
         from sim.simulate.scenario.generate import Mix, generate
 
         return drawn(generate(source, Mix()), Mix())
-    if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
-        return _loaded(_parsed(source), path=None, text=source, seed=seed)
-    if isinstance(source, Mapping):
-        from sim.files.document import Document
-
-        return _loaded(Document(TEXT, dict(source)), path=None, text=None, seed=seed)
+    document = document_of(source, TEXT)
+    if document is not None:
+        text = source if isinstance(source, str) else None
+        return _loaded(document, path=None, text=text, seed=seed)
     from sim.files.reading import document_in, read_text
     from sim.files.shipped import shipped_path
 
@@ -268,25 +266,29 @@ def drawn(content: TimedScenario, mix: Mix) -> Scenario:
     return Scenario(content, mix=mix)
 
 
-def _parsed(text: str) -> Document:
-    if text.lstrip().startswith("{"):
-        from sim.files.reading import parse_json
+def document_of(given: object, name: str) -> Document | None:
+    """The document of a scenario or plan that is given as data or as text.
 
-        return parse_json(text, TEXT)
-    from sim.files.yaml_text import parse_yaml
+    Args:
+        given: A mapping; a text, JSON if it begins with `{`, else YAML, if it has several lines; or
+            a path.
+        name: Name in messages.
 
-    return parse_yaml(text, TEXT)
+    Returns:
+        None for the path of a file.
 
-
-def plan_document(given: str | Path | Mapping[str, Any]) -> Document | None:
-    """The document of a plan that is given as data or text; None for the path of a file."""
+    Raises:
+        BadInput: The text is neither YAML nor JSON.
+    """
     from sim.files.document import Document
+    from sim.files.reading import parse_json
     from sim.files.yaml_text import parse_yaml
 
     if isinstance(given, Mapping):
-        return Document("the plan", dict(given))
-    is_text = isinstance(given, str) and "\n" in given
-    return parse_yaml(str(given), "the plan") if is_text else None
+        return Document(name, dict(given))
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        return parse_json(given, name)
+    return parse_yaml(given, name) if isinstance(given, str) and "\n" in given else None
 
 
 def _loaded(

@@ -12,7 +12,7 @@ from weakref import finalize
 from sim.api.failures import Failures
 from sim.api.markup import grid
 from sim.api.runs import Run
-from sim.api.scenarios import Row, Scenario, drawn, load, plan_document
+from sim.api.scenarios import Row, Scenario, document_of, drawn, load
 from sim.api.tables import check_pandas, frame
 from sim.errors import BadInput
 from sim.plugins import load_plugins
@@ -356,7 +356,7 @@ def _plan(given: str | Path | Mapping[str, Any]) -> tuple[Plan, str | None]:
     from sim.files.shipped import shipped_path
     from sim.study.sweep.plan import load_plan, plan_in
 
-    document = plan_document(given)
+    document = document_of(given, "the plan")
     if document is not None:
         return plan_in(document), None
     path = shipped_path(str(given))
@@ -480,7 +480,7 @@ def explore(plan: str | Path | Mapping[str, Any], *, processes: int = 1) -> Expl
     from sim.study.explore.answers import explore as search
     from sim.study.explore.plan import load_plan, plan_in
 
-    document = plan_document(plan)
+    document = document_of(plan, "the plan")
     loaded = load_plan(Path(str(plan))) if document is None else plan_in(document)
     found = [answer for answers in search(loaded, processes=processes) for answer in answers]
     return Explored(loaded, tuple(found))
