@@ -10,7 +10,7 @@ from sim.diagnose.shrink.from_run import story_from_run
 from sim.diagnose.shrink.smallest import NO_STORY, ShrinkCase, smallest_example
 from sim.diagnose.shrink.stories import key_of
 from sim.diagnose.shrink.target import illegal_steps, target_of
-from sim.diagnose.shrink.writing import near_miss_file, story_text
+from sim.diagnose.shrink.writing import file_of, story_text
 from sim.diagnose.what_if.heals import near_miss_of, violated_by, with_rule
 from sim.files.yaml_text import parse_yaml
 from sim.simulate.run.stories import run_story
@@ -187,7 +187,7 @@ def test_a_story_is_read_back_and_only_what_matters_is_written(step: object) -> 
 
 
 def test_a_near_miss_that_violates_something_else_expects_that() -> None:
-    text = near_miss_file(LOST_TAIL, "committed-never-lost")
+    text = file_of(LOST_TAIL, "committed-never-lost")
     again = read(parse_yaml(text, "text").data)
 
     assert "no-offset-reuse" in again.expect.violated

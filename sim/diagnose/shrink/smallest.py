@@ -16,7 +16,7 @@ from sim.diagnose.explain.signature import Signature
 from sim.diagnose.shrink.engine import ShownTarget, ShrinkBudget
 from sim.diagnose.shrink.from_run import story_from_run, why_no_story
 from sim.diagnose.shrink.target import Target, target_of
-from sim.diagnose.shrink.writing import file_of, near_miss_file
+from sim.diagnose.shrink.writing import file_of, story_text
 from sim.diagnose.what_if.heals import NearMiss, near_miss_of
 from sim.files.foreign import file_name
 from sim.simulate.scenario.model import Scenario
@@ -160,7 +160,7 @@ class ShrinkCase:
             self.invariant,
             self.signature,
             best.violation.sentence,
-            self._text(best.violation.sentence),
+            file_of(self._titled(), self.invariant, best.violation.sentence),
             len(best.value.steps) if is_story else None,
             len(best.events),
             self._events_before,
@@ -204,7 +204,7 @@ class ShrinkCase:
         where = count if self.unit == "steps" else "the same scenario"
         kept = "" if near.heals_origin else f"; {self.value.id} itself violates it all the same"
         title = f"{near.change}: {self.invariant} holds in {where}{kept}"
-        return near_miss_file(self._named(near.value, title, "_near_miss"), self.invariant)
+        return file_of(self._named(near.value, title, "_near_miss"), self.invariant)
 
     def _named(self, value: V, title: str, behind: str = "") -> V:
         """Gives a story or scenario the id and the title of the result, and its source."""
@@ -213,16 +213,20 @@ class ShrinkCase:
         return replace(value, id=name + behind, title=title, source=source)
 
     def draft(self) -> str:
-        """Writes the file of the best so far, without a run: it expects only this invariant."""
-        return self._text("")
+        """Writes the file of the best so far; a story, without a run, expects this invariant."""
+        best, expected = self._titled(), [self.invariant]
+        if isinstance(best, Story):
+            return story_text(best, violated=expected, checked=expected)
+        return file_of(best, self.invariant)
 
-    def _text(self, sentence: str) -> str:
+    def _titled(self) -> Any:
+        """The best so far with its title."""
         title = str(self.signature)
         if self._command:
             steps = f"{self.invariant} broken in {self.left} steps"
             why = steps if self.unit == "steps" else title
             title = f"{why}, shrunk from {self.whole} of {self.value.id}"
-        return file_of(self._named(self.best.value, title), self.invariant, sentence)
+        return self._named(self.best.value, title)
 
 
 def smallest_example(

@@ -63,39 +63,23 @@ def story_text(
     return "\n".join(lines) + "\n"
 
 
-def file_of(value: Story | Scenario, invariant: str, sentence: str) -> str:
-    """Writes the file of a violation; it expects all that the value violates.
+def file_of(value: Story | Scenario, invariant: str, remark: str = "") -> str:
+    """Writes the file of a failure, or of its near miss; it expects all that the value violates.
 
     Args:
         value: A story or a scenario.
         invariant: Invariant to judge in any case.
-        sentence: Comment after the last step of a story; empty to expect only the invariant,
-            without a run.
+        remark: Comment after the last step of a story.
     """
     if isinstance(value, Scenario):
         run = judge_scenario(value, (*judging(value), invariant))
-        said = replace(value, expect=Expect(tuple(run.violated)))
-        return scenario_text(said)
-    if not sentence:
-        return story_text(value, violated=[invariant], checked=[invariant])
-    run_of = run_story(replace(value, expect=StoryExpect((invariant,))))
-    counted = {*story_invariants(liveness=False), invariant}
-    violated = [name for name in run_of.violated if name in counted]
-    return story_text(value, violated=violated, remark=sentence)
-
-
-def near_miss_file(value: Story | Scenario, invariant: str) -> str:
-    """Writes the file of a near miss; it expects all that the value violates.
-
-    A scenario violates nothing; a story under other rules may violate something else.
-    """
-    if isinstance(value, Scenario):
-        return scenario_text(replace(value, expect=Expect()))
-    by_default = story_invariants(liveness=False)
-    if invariant not in by_default:
-        return story_text(value, violated=[], checked=[invariant])
-    violated = run_story(replace(value, expect=StoryExpect(()))).violated
-    return story_text(value, violated=[name for name in violated if name in by_default])
+        return scenario_text(replace(value, expect=Expect(tuple(run.violated))))
+    judged = {*story_invariants(liveness=False), invariant}
+    found = run_story(replace(value, expect=StoryExpect((invariant,)))).violated
+    violated = [name for name in found if name in judged]
+    if invariant in story_invariants(liveness=False) or invariant in violated:
+        return story_text(value, violated=violated, remark=remark)
+    return story_text(value, violated=[], checked=[invariant])
 
 
 def _meant(step: Step, rules: Rules) -> Step:

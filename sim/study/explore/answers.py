@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from sim.bounds import Bounds, bounded
 from sim.check.certify import certify
-from sim.diagnose.shrink.writing import file_of, near_miss_file
+from sim.diagnose.shrink.writing import file_of
 from sim.diagnose.what_if.heals import near_miss_of, violated_by
 from sim.protocol.rules import Rules
 from sim.simulate.run import Run
@@ -254,7 +254,7 @@ def _witnesses(
             tuple(step.line for step in story.steps),
             sentence,
             file_of(story, invariant, sentence),
-            near_miss_file(other, invariant) if other is not None else "",
+            file_of(other, invariant) if other is not None else "",
             healed_by,
             disputed,
         )
