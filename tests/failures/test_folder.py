@@ -109,7 +109,7 @@ def test_what_cannot_be_written_whole_leaves_nothing(
     def no_space(*_: object, **_more: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sim.diagnose.failures.failure.write_trace", no_space)
+    monkeypatch.setattr("sim.diagnose.failures.failure.trace_lines", no_space)
     with pytest.raises(sim.BadInput, match="No space left on device"):
         sim.run(STORY).save(tmp_path / "failures")
     assert list((tmp_path / "failures").iterdir()) == []

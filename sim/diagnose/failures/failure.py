@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -20,7 +20,7 @@ from sim.files.foreign import LONGEST, LONGEST_BYTES, file_name, json_text, one_
 from sim.files.markdown import block, text
 from sim.protocol.rules.spec import RuleValue
 from sim.simulate.run import Run
-from sim.simulate.run.trace_file import write_trace
+from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.generate.mix import Mix
 
 if TYPE_CHECKING:
@@ -92,14 +92,6 @@ class _Failure:
         """Further rows of the table in `README.md`, as Markdown; empty ones are left out."""
         return {}
 
-    def write(self, folder: Path) -> None:
-        """Writes further files into its folder."""
-
-    @property
-    def not_as_expected(self) -> list[str]:
-        """Lines about the expectation, then about what was missed."""
-        return _expected_and_missed(self.expected, self.missed)
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunFailure(_Failure):
@@ -141,7 +133,7 @@ class RunFailure(_Failure):
     @cached_property
     def case(self) -> DrawnCase:
         """The run and its violation, folded once for the pictures and the explanation."""
-        return DrawnCase.of(self.run, self.violation, missed=self.not_as_expected)
+        return DrawnCase.of(self.run, self.violation, missed=not_as_expected(self.run))
 
     @cached_property
     def cause(self) -> str:
@@ -193,13 +185,8 @@ class RunFailure(_Failure):
             SCENARIO: self.scenario(folder),
             **self._pictures(),
             **self.shrunk(),
-            TRACE: "",
+            TRACE: b"".join(trace_lines(self.run, mix=self.mix)).decode(),
         }
-
-    def write(self, folder: Path) -> None:
-        """Writes the trace of the run."""
-        run = self.run
-        write_trace(folder / TRACE, run, mix=self.mix)
 
     def shown(self, texts: Mapping[str, str]) -> list[str]:
         """The parts of `README.md` that only runs have: pictures, explanation, smallest example."""
@@ -253,11 +240,8 @@ def _claimed(at: str, claims: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 def not_as_expected(run: Run) -> list[str]:
     """Lines about the expectation of a run's scenario, then about the differences."""
-    return _expected_and_missed(expectation(run.content.expect), missed(run))
-
-
-def _expected_and_missed(expected: str, missed: Iterable[str]) -> list[str]:
-    return [one_line(line, longest=LONGEST) for line in (f"expected: {expected}", *missed)]
+    lines = (f"expected: {expectation(run.content.expect)}", *missed(run))
+    return [one_line(line, longest=LONGEST) for line in lines]
 
 
 def missed(run: Run) -> tuple[str, ...]:

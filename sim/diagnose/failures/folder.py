@@ -96,7 +96,6 @@ def _write(folder: Path, failure: Failure) -> None:
     texts["README.md"] = readme(failure, texts)
     for name, content in texts.items():
         (folder / name).write_text(content, encoding="utf-8")
-    failure.write(folder)
 
 
 def readme(failure: Failure, texts: Mapping[str, str]) -> str:
