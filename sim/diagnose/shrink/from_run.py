@@ -12,7 +12,6 @@ brings or a quorum elects.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -106,7 +105,7 @@ _AT_ONCE = 3
 _MARKERS = {Control.COMMIT: "commit", Control.ABORT: "abort"}
 _SUFFIX: Final = {kind: re.sub("([A-Z])", r"_\1", name).lower() for kind, name in NAMES.items()}
 """Class of an event -> suffix of the methods of `Conversion` that take it."""
-_READING: Final = (on.Consumed, on.ConsumerReset, on.ReadingEnded)
+_READING: Final = (on.Consumed, on.ReadingEnded)
 
 
 _SAME: Final[dict[type, tuple[str, dict[str, str]]]] = {
@@ -150,7 +149,6 @@ class Conversion:
         self._reads = any(word in shown.violation.invariant for word in ("consumer", "read"))
         self._followed: set[tuple[str, str, int]] = set()
         self._amid_passes = _amid_passes(shown)
-        self._replaced: Counter[str] = Counter()
         self._commits: set[int] = set()
         if waits_for_joining(self.rules):
             for at, event in shown.events:
@@ -393,24 +391,9 @@ class Conversion:
         self.until(event.now_ms)
         end = held_at(replica, event.end)
         upto = end if end < replica.log.high_watermark else None
-        self._consume(event, replica, upto, "read_committed" if event.committed else None)
-
-    def _at_consumer_reset(self, event: on.ConsumerReset, replica: Replica) -> None:
-        """Moves a consumer's position by reading; if it does not move, a new consumer replaces it.
-
-        In a story a position moves only as KIP-320 has it; a new consumer starts anywhere.
-        """
-        seen = len(self.driver.events)
-        self._consume(event, replica, held_at(replica, event.position))
-        since = [each for _, each in self.driver.events[seen:]]
-        if not any(isinstance(each, on.ConsumerReset) for each in since):
-            self._replaced[event.consumer] += 1
-
-    def _consume(
-        self, event: Any, replica: Replica, upto: int | None, isolation: str | None = None
-    ) -> None:
-        name = event.consumer + "+" * self._replaced[event.consumer]
-        self.step("consume", consumer=name, replica=replica.name, upto=upto, isolation=isolation)
+        isolation = "read_committed" if event.committed else None
+        names = {"consumer": event.consumer, "replica": replica.name}
+        self.step("consume", **names, upto=upto, isolation=isolation)
 
 
 def _amid_passes(shown: ShownTarget[Scenario]) -> dict[tuple[int, str], str]:
