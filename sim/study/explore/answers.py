@@ -129,13 +129,6 @@ class SearchAnswer:
         """Number of moves of the longest schedule."""
         return len(self.levels) - 1
 
-    def sentence(self) -> str:
-        """The extent of the search in a sentence that can be quoted."""
-        said = f"{self.states:,} states, {self.transitions:,} transitions"
-        if self.exhausted:
-            return f"every schedule of this world: {said}, exhausted at depth {self.depth}"
-        return f"every schedule of up to {self.depth} moves: {said}, not exhausted"
-
 
 def explore(
     plan: SearchPlan,

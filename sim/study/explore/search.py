@@ -41,8 +41,7 @@ class Level(NamedTuple):
     transitions: int
 
 
-@dataclass
-class FirstBreak:
+class FirstBreak(NamedTuple):
     """The place in a search where an invariant breaks first.
 
     Attributes:
@@ -58,8 +57,7 @@ class FirstBreak:
     ends_with: str = ""
 
 
-@dataclass
-class Parents:
+class Parents(NamedTuple):
     """The first way to reach each state of a level.
 
     Attributes:
@@ -386,14 +384,8 @@ class Search:
             self.parents.append(NO_PARENTS)
             return
         self.rows = np.concatenate([rows for rows, _, _ in parts])
-        how = [parents for _, _, parents in parts]
-        self.parents.append(
-            Parents(
-                np.concatenate([one.rows for one in how]),
-                np.concatenate([one.moves for one in how]),
-                np.concatenate([one.orders for one in how]),
-            )
-        )
+        how = zip(*(parents for _, _, parents in parts), strict=True)
+        self.parents.append(Parents(*map(np.concatenate, how)))
 
     def _canonical(self, rows: Rows) -> tuple[Rows, Hashes, NDArray[np.int8]]:
         """States with canonical names of replicas, their hashes, and the order that was applied.
