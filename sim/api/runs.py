@@ -174,11 +174,11 @@ class Run:
             BadInput: The run violates nothing, or not that.
         """
         from sim.diagnose.explain import explanation
+        from sim.diagnose.explain.past import Past
 
         found, recorded = self.violation(invariant), self.recorded
-        return Explanation(
-            explanation(recorded.events, found, rules=recorded.rules, skews=recorded.skews)
-        )
+        past = Past(recorded.events, recorded.rules)
+        return Explanation(explanation(past, found, skews=recorded.skews))
 
     def causality(self, invariant: str | None = None) -> nx.DiGraph:
         """The events that led to a violation as a graph of networkx; needs the extra `report`.
@@ -281,9 +281,11 @@ class Run:
         Raises:
             BadInput: Nothing is violated.
         """
+        from sim.diagnose.explain.past import Past
         from sim.diagnose.explain.signature import signature_of
 
-        return signature_of(self.recorded.events, self.violation(), self.recorded.rules).cause
+        past = Past(self.recorded.events, self.recorded.rules)
+        return signature_of(past, self.violation()).cause
 
     def causes(self) -> pd.DataFrame:
         """The causes of all its violations, a row each: `cause`, `invariants`, `violations`.

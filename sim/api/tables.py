@@ -196,12 +196,16 @@ def _keys_of(event: Event) -> Sequence[str]:
 
 def violations_table(recorded: Run, time: str) -> pd.DataFrame:
     """Makes the table of `VIOLATIONS`; `time` as in `events_table`."""
-    from sim.diagnose.explain.signature import all_since
+    from sim.diagnose.explain.past import Past
+    from sim.diagnose.explain.signature import so_since
 
-    since = all_since(recorded.events, recorded.violations, recorded.rules)
+    past = Past(recorded.events, recorded.rules)
     rows = [
-        (one.at, one.invariant, one.family, one.replica, one.offset, one.key, one.sentence, began)
-        for one, began in zip(recorded.violations, since, strict=True)
+        (
+            *(one.at, one.invariant, one.family, one.replica, one.offset, one.key, one.sentence),
+            so_since(past, one),
+        )
+        for one in recorded.violations
     ]
     return frame(rows, {time: "int64", **_kinds(VIOLATIONS)})
 
@@ -318,11 +322,13 @@ def no_return_table(
 
 def causes_table(run: Run) -> pd.DataFrame:
     """Makes the table of `Run.causes`."""
+    from sim.diagnose.explain.past import Past
     from sim.diagnose.explain.signature import signature_of
 
     named: dict[str, list[str]] = {}
+    past = Past(run.events, run.rules)
     for found in run.violations:
-        cause = signature_of(run.events, found, run.rules).cause
+        cause = signature_of(past, found).cause
         named.setdefault(cause, []).append(found.invariant)
     rows = [(cause, " ".join(dict.fromkeys(names)), len(names)) for cause, names in named.items()]
     return frame(rows, {"cause": "string", "invariants": "string", "violations": "int64"})

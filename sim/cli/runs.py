@@ -197,13 +197,13 @@ def _show_detail(found: Simulated) -> None:
 
 def _with_since(found: Simulated) -> dict[str, Any]:
     """A run as JSON; each violation also has the time since which it holds."""
-    from sim.diagnose.explain.signature import all_since
+    from sim.diagnose.explain.past import Past
+    from sim.diagnose.explain.signature import so_since
 
-    document = found.as_json()
+    document, past = found.as_json(), Past(found.events, found.rules)
     for name, violations in (("violations", found.violations), ("not_judged", found.not_judged)):
-        since = all_since(found.events, violations, found.rules)
-        rows = zip(document[name], since, strict=True)
-        document[name] = [row | {"since": began} for row, began in rows]
+        rows = zip(document[name], violations, strict=True)
+        document[name] = [row | {"since": so_since(past, one)} for row, one in rows]
     return document
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from sim.bounds import Inconclusive
 from sim.diagnose.explain.mechanisms import MECHANISMS, deciding_rules
+from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.signature import Signature, first_signatures, signature_of
 from sim.errors import BadInput
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
@@ -155,7 +156,7 @@ def _entries(content: Story | Scenario, path: Path) -> Iterator[_Entry]:
     steps = len(content.steps) if isinstance(content, Story) else None
     values, shown = run.rules.as_dict(), KnownCase(path, content.title, steps)
     size = steps or len(run.events)
-    for place, found in first_signatures(run.events, run.violations, run.rules).items():
+    for place, found in first_signatures(Past(run.events, run.rules), run.violations).items():
         rank = (not _is_named(path, found.mechanism), place > 0, size, path.as_posix())
         deciding = deciding_rules(found.mechanism)
         yield _Entry(found, values, deciding, rank, shown)
@@ -317,7 +318,7 @@ def _known(known: TrackRecord, out: Path, row: Row) -> KnownCase | None:
     with suppress(Inconclusive):
         run = conclusive(run_of(scenario_of_run(out, row["run_id"])))
         for first in run.violations[:1]:
-            found = signature_of(run.events, first, run.rules)
+            found = signature_of(Past(run.events, run.rules), first)
             return known.story_of(found, run.rules) if found.cause == row["cause"] else None
     return None
 

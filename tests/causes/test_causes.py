@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.cli.studies import causes as causes_command
+from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.signature import first_signatures, so_since
 from sim.errors import BadInput
 from sim.files.formats import STORY_FORMAT
@@ -77,7 +78,7 @@ def test_the_tables_say_since_when(folder: Path) -> None:
     run = run_scenario(scenario_of_run(folder, run_id), keep_events=True)
     events = run.events
     rules = promise_of(scenario_of_run(folder, run_id)).rules
-    again = [so_since(events, run.violations[place], rules) for place in last.position]
+    again = [so_since(Past(events, rules), run.violations[place]) for place in last.position]
     assert last.since_ms.tolist() == again
 
 
@@ -109,7 +110,7 @@ def test_a_story_under_rules_that_decide_otherwise_is_not_what_happened(
     known, run = TrackRecord(tmp_path), run_story(load_story(path))
     rules = run.rules
 
-    for found in first_signatures(run.events, run.violations, rules).values():
+    for found in first_signatures(Past(run.events, rules), run.violations).values():
         assert known.story_of(found, rules)
         assert known.story_of(found, rules.with_values({rule: other})) is None
 
@@ -120,7 +121,7 @@ def test_a_lost_marker_is_known_by_a_story_that_loses_one_that_says_the_same(
 ) -> None:
     stories = {path.stem[:6]: path for path in (SCENARIOS / "transactions").glob("txn_0[12]*")}
     run = run_story(load_story(stories[lost[:6]]))
-    found = first_signatures(run.events, run.violations, run.rules).values()
+    found = first_signatures(Past(run.events, run.rules), run.violations).values()
 
     for name, path in stories.items():
         (tmp_path / name).mkdir()
@@ -137,7 +138,7 @@ def test_every_story_that_violates_something_is_known_for_what_it_shows() -> Non
         if story is not None and story.expect.violated:
             shown += 1
             run = run_story(story)
-            for found in first_signatures(run.events, run.violations, story.rules).values():
+            for found in first_signatures(Past(run.events, story.rules), run.violations).values():
                 assert known.story_of(found, story.rules), path
     assert shown > 100
 

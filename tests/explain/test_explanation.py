@@ -11,6 +11,7 @@ from sim.check.checker import known_invariants
 from sim.check.registry import INVARIANTS
 from sim.diagnose.explain import ExplanationText, explanation
 from sim.diagnose.explain import mechanisms as of
+from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.questions import QUESTIONS
 from sim.protocol.events import (
     Acknowledged,
@@ -97,14 +98,14 @@ def told(story: str, invariant: str) -> ExplanationText:
     loaded = load_story(path)
     run = run_story(loaded)
     found = next(each for each in run.violations if each.invariant == invariant)
-    return explanation(run.events, found, rules=loaded.rules)
+    return explanation(Past(run.events, loaded.rules), found)
 
 
 def timed(scenario: Scenario, invariant: str) -> ExplanationText:
     """The explanation of a violated invariant of a run in simulated time."""
     run = run_scenario(scenario, keep_events=True)
     found = next(each for each in run.violations if each.invariant == invariant)
-    return explanation(run.events, found, rules=scenario.rules, skews=scenario.clock_skews)
+    return explanation(Past(run.events, scenario.rules), found, skews=scenario.clock_skews)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,7 @@ def test_an_invariant_of_a_plugin_is_explained_by_what_took_the_record() -> None
     run = run_story(story)
     foreign = Violation("no-such-invariant", run.events[-1][0], "r1", 1, "K", "It is gone.")
 
-    found = explanation(run.events, foreign, rules=story.rules)
+    found = explanation(Past(run.events, story.rules), foreign)
 
     assert found.decided_by.startswith("r1 removed the tombstone K=null@1 at step 13")
 

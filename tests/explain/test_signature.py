@@ -10,6 +10,7 @@ import pytest
 from sim.check import Violation
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.mechanisms import MECHANISMS
+from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.signature import FOUND_AT, Signature, signature_of
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.events import (
@@ -37,7 +38,7 @@ def in_file(name: str) -> Iterator[Signature]:
     """Of every violation of a scenario file, named by the first words of its name."""
     (path,) = SCENARIOS.rglob(f"{name}*")
     run = conclusive(run_of(content_at(path)))
-    return (signature_of(run.events, one, run.rules) for one in run.violations)
+    return (signature_of(Past(run.events, run.rules), one) for one in run.violations)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_the_marker_that_is_missing_tells_apart_what_reads_the_same() -> None:
 def made(invariant: str, replica: str, offset: int, *events: Event) -> Signature:
     """The signature of a violation of an invariant that the last of these events shows."""
     found = Violation(invariant, len(events), replica, offset, "K", f"{replica} broke it")
-    return signature_of(list(enumerate(events, 1)), found, RULES)
+    return signature_of(Past(list(enumerate(events, 1)), RULES), found)
 
 
 def written(*replicas: str) -> list[Event]:
@@ -128,7 +129,7 @@ def test_every_mechanism_has_an_example_and_a_near_one() -> None:
         each for path in timed if path.stem.endswith(shown_in_time) for each in in_file(path.stem)
     ]
     cut = cut_holder()
-    found += [signature_of(cut.events, each, cut.rules) for each in cut.violations]
+    found += [signature_of(Past(cut.events, cut.rules), each) for each in cut.violations]
     found += [why for _, why, _ in told()]
     for mechanism in MADE:
         found.append(of_made(mechanism))
@@ -176,7 +177,7 @@ def test_what_stories_of_a_few_steps_come_from(
 ) -> None:
     replicas = [f"r{each + 1}" for each in range(3 if "r3" in steps else 2)]
     run = run_steps(steps, replicas=replicas, isr=isr)
-    found = {str(signature_of(run.events, each, run.rules)) for each in run.violations}
+    found = {str(signature_of(Past(run.events, run.rules), each)) for each in run.violations}
 
     assert text in found
 
@@ -192,6 +193,6 @@ def test_a_reader_that_was_there_before_the_removal_did_not_miss_it_by_changing(
         replicas=["r1", "r2"],
         rules={"tombstone_removal": "immediate"},
     )
-    (found,) = [signature_of(run.events, each, run.rules) for each in run.violations]
+    (found,) = [signature_of(Past(run.events, run.rules), each) for each in run.violations]
 
     assert (of.OTHER_REPLICA in found.mechanism) is (not before)

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from sim.diagnose.explain import ExplanationText, explanation
+from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.signature import Signature, signature_of
 from sim.files.formats import STORY_FORMAT
 from sim.simulate.run.stories import run_story
@@ -33,8 +34,8 @@ def told() -> list[tuple[str, Signature, ExplanationText]]:
             run = run_story(load_story(path))
             firsts = {(one.invariant, one.family): one for one in reversed(run.violations)}
             for one in firsts.values():
-                why = signature_of(run.events, one, run.rules)
-                told_of = explanation(run.events, one, rules=run.rules)
+                why = signature_of(Past(run.events, run.rules), one)
+                told_of = explanation(Past(run.events, run.rules), one)
                 found.append((run.id, why, told_of))
     return found
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.signature import signature_of
 from sim.diagnose.shrink.engine import ShrinkBudget
 from sim.diagnose.shrink.from_run import story_from_run
@@ -107,8 +108,8 @@ def test_a_random_run_becomes_a_story_of_a_few_lawful_steps(name: str) -> None:
     assert example.steps == len(story.steps) <= steps
     assert example.events == len(run.events) <= 30
     assert example.events_before > 500
-    signature = signature_of(in_run.events, in_run.violation, scenario.rules)
-    assert signature_of(run.events, same, story.rules) == example.signature == signature
+    signature = signature_of(Past(in_run.events, scenario.rules), in_run.violation)
+    assert signature_of(Past(run.events, story.rules), same) == example.signature == signature
     assert story.title == str(signature)
     assert illegal_steps(run.events, story.rules) <= illegal_steps(in_run.events, scenario.rules)
 

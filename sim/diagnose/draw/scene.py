@@ -86,7 +86,7 @@ class DrawnCase:
         """The explanation of a violation; computed once."""
         known = self._explanations
         if violation not in known:
-            known[violation] = explanation(self.events, violation, skews=self.skews, past=self.logs)
+            known[violation] = explanation(self.logs, violation, skews=self.skews)
         return known[violation]
 
     @property

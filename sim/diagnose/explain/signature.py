@@ -8,7 +8,7 @@ events and in its smallest example alike. The mechanisms are those that the deci
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from sim.check import Violation
@@ -16,16 +16,15 @@ from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE, TRANSACTIONS
 from sim.check.violation import RecordSeen
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.case import Case, judged_at, mechanisms_of
-from sim.diagnose.explain.past import Past, Recorded
+from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.questions import deciding
 from sim.protocol import events as on
-from sim.protocol.rules import Rules
 
 AT_REST = (on.Quiesced, on.RoundsEnded, on.TombstoneProbed)
 """Events at which the state of the cluster at rest is judged."""
 
 
-def so_since(events: Recorded, violation: Violation, rules: Rules, past: Past | None = None) -> int:
+def so_since(past: Past, violation: Violation) -> int:
     """The time from which a violation held: ms, or a step.
 
     A violation that is judged at rest held since the last event that changed what it is about: the
@@ -33,23 +32,15 @@ def so_since(events: Recorded, violation: Violation, rules: Rules, past: Past | 
     violations are judged when they happen.
 
     Args:
-        events: (time, event) of the run or story, in order.
+        past: The run or story.
         violation: The violation.
-        rules: Rules that the run is judged by.
-        past: The past of the run, if it was folded before.
     """
     if violation.began is not None:
         return violation.began
-    if not isinstance(events[judged_at(events, violation)][1], AT_REST):
+    if not isinstance(past.event(judged_at(past.events, violation)), AT_REST):
         return violation.at
-    case = Case(past or Past(events, rules), violation)
-    return events[max(_changes(case), default=case.judged)][0]
-
-
-def all_since(events: Recorded, violations: Iterable[Violation], rules: Rules) -> list[int]:
-    """The times of `so_since` for several violations of a run."""
-    past = Past(events, rules)
-    return [so_since(events, violation, rules, past) for violation in violations]
+    case = Case(past, violation)
+    return past.events[max(_changes(case), default=case.judged)][0]
 
 
 def _changes(case: Case) -> list[int]:
@@ -116,18 +107,14 @@ class Signature(NamedTuple):
         return f"{self.invariant}: {'; '.join(self.mechanism)}"
 
 
-def signature_of(
-    events: Recorded, violation: Violation, rules: Rules, past: Past | None = None
-) -> Signature:
+def signature_of(past: Past, violation: Violation) -> Signature:
     """The signature of a violation.
 
     Args:
-        events: (time, event) of the run or story, in order; those after the violation are ignored.
+        past: The run or story; events after the violation are ignored.
         violation: The violation.
-        rules: Rules that the run is judged by.
-        past: The past of the run, if it was folded before.
     """
-    case = Case(past or Past(events, rules), violation)
+    case = Case(past, violation)
     mechanism = mechanisms_of(deciding(case))
     if not mechanism:
         words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(case.shown_by).__name__).lower()
@@ -139,27 +126,14 @@ def signature_of(
     return Signature(violation.invariant, family, mechanism, marker)
 
 
-def first_signatures(
-    events: Recorded,
-    violations: Sequence[Violation],
-    rules: Rules,
-    past: Past | None = None,
-) -> dict[int, Signature]:
-    """The signatures of the first violation of each invariant and family.
+def first_signatures(past: Past, violations: Sequence[Violation]) -> dict[int, Signature]:
+    """The signatures of the first violation of each invariant and family, by its index.
 
     Args:
-        events: (time, event) of the run, in order.
+        past: The run.
         violations: Violations in order of detection.
-        rules: Rules that the run is judged by.
-        past: The past of the run, if it was folded before.
-
-    Returns:
-        Index of a violation -> its signature.
     """
     firsts: dict[tuple[str, str], int] = {}
     for place, found in enumerate(violations):
         firsts.setdefault((found.invariant, found.family), place)
-    past = past or Past(events, rules)
-    return {
-        place: signature_of(events, violations[place], rules, past) for place in firsts.values()
-    }
+    return {place: signature_of(past, violations[place]) for place in firsts.values()}

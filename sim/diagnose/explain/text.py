@@ -12,7 +12,7 @@ from sim.check import Violation
 from sim.check.facts import EMPTY, ReplicaView
 from sim.diagnose.explain.case import Case, Fact, listed
 from sim.diagnose.explain.causality import causal_cone
-from sim.diagnose.explain.past import Past, Recorded
+from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.questions import deciding
 from sim.diagnose.explain.removed import span
 from sim.diagnose.explain.signature import so_since
@@ -93,24 +93,17 @@ class ExplanationText:
 
 
 def explanation(
-    events: Recorded,
-    violation: Violation,
-    *,
-    rules: Rules | None = None,
-    skews: Mapping[str, int] | None = None,
-    past: Past | None = None,
+    past: Past, violation: Violation, *, skews: Mapping[str, int] | None = None
 ) -> ExplanationText:
     """Explains a violation.
 
     Args:
-        events: (time, event) as a run or a story records them.
+        past: The run or story.
         violation: The violation.
-        rules: Rules that the run was judged by; None for the defaults.
         skews: Replica -> how far its clock is ahead of simulated time in ms; None for a story,
             whose times are steps.
-        past: The past of the run, if it was folded before; then its rules count.
     """
-    case = Case(past or Past(events, rules), violation, skews)
+    case = Case(past, violation, skews)
     cone = causal_cone(case, violation)
     once: dict[tuple[str, int | None], Fact] = {}
     for fact in deciding(case):  # two questions may have found the same fact
@@ -124,7 +117,7 @@ def explanation(
         tuple(map(_shown, chain(case, cone))),
         tuple(cone),
         case.judged,
-        so_since(events, violation, case.rules, past=case),
+        so_since(case, violation),
     )
 
 

@@ -140,8 +140,7 @@ class RunFailure(_Failure):
         """The signature of the violation as text; empty without one."""
         if self.violation is None:
             return ""
-        run = self.run
-        return str(signature_of(run.events, self.violation, run.rules, self.case.logs))
+        return str(signature_of(self.case.logs, self.violation))
 
     @cached_property
     def explanation(self) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from sim.check import Checker, Violation
 from sim.check.checker import known_invariants, story_invariants
 from sim.check.facts import ReplicaView
-from sim.diagnose.explain.past import Recorded
+from sim.diagnose.explain.past import Past, Recorded
 from sim.diagnose.explain.signature import Signature, signature_of
 from sim.diagnose.shrink.engine import Reducer, ShownTarget, ShrinkKind
 from sim.diagnose.shrink.scenarios import SCENARIOS
@@ -206,7 +206,7 @@ class Target(Generic[V]):
                 if violation.invariant == self.invariant:
                     past = _past(events, violation)
                     same = elections <= self.allowed and self.signature == signature_of(
-                        past, violation, rules
+                        Past(past, rules), violation
                     )
                     if same and (not self.from_run or illegal_steps(past, rules) <= self.allowed):
                         return ShownTarget(value, violation, past)
@@ -285,6 +285,6 @@ def target_of(
     past = _past(events, violation)
     allowed = illegal_steps(past, rules) & {*ELECTIONS} if isinstance(value, Story) else ()
     target: Target[V] = Target(
-        violation.invariant, signature_of(past, violation, rules), frozenset(allowed)
+        violation.invariant, signature_of(Past(past, rules), violation), frozenset(allowed)
     )
     return target, ShownTarget(_up_to(value, violation), violation, past), len(events)

@@ -61,15 +61,12 @@ def run_with_causes(scenario: Scenario) -> Run:
     run = run_scenario(scenario, keep_events=True, counts_settling=False)
     if not run.violations:
         return run
-    events, rules = run.events, run.rules
-    past = Past(events, rules)
-    signatures = first_signatures(events, run.violations, rules, past)
+    past = Past(run.events, run.rules)
+    signatures = first_signatures(past, run.violations)
     return replace(
         run,
         causes={place: found.cause for place, found in signatures.items()},
-        since={
-            place: so_since(events, found, rules, past) for place, found in reported(run.violations)
-        },
+        since={place: so_since(past, found) for place, found in reported(run.violations)},
     )
 
 
