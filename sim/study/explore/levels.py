@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import astuple
 from hashlib import blake2b
 from itertools import zip_longest
 from pathlib import Path
@@ -143,7 +142,7 @@ class KeptLevels:
     def write(self, search: Search) -> None:
         """Adds the level that a search has just finished."""
         result, how = search.result, search.parents[-1]
-        found = [[*key, astuple(one)] for key, one in result.found.items()]
+        found = [[*key, tuple(one)] for key, one in result.found.items()]
         kept = json.dumps({"level": result.levels[-1], "found": found})
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{len(result.levels) - 1:03}.npz"
