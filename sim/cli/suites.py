@@ -19,9 +19,6 @@ from sim.files.limits import JOBS
 if TYPE_CHECKING:
     from sim.study.suite import CaseResult, Collected
 
-SAME_SHOWN = 5
-"""Number of ids that several files have, and of files for each, that are printed."""
-
 
 def suite(
     paths: Annotated[list[Path], Argument(metavar="paths...")],
@@ -211,13 +208,9 @@ def _same_ids(results: Iterable[CaseResult]) -> Iterator[str]:
     files: dict[str, list[str]] = {}
     for result in results:
         files.setdefault(result.id, []).append(str(result.path))
-    shared = [(name, paths) for name, paths in files.items() if len(paths) > 1]
-    for name, paths in shared[:SAME_SHOWN]:
-        left = len(paths) - SAME_SHOWN
-        named = ", ".join(paths[:SAME_SHOWN]) + (f" and {left:,} more" if left > 0 else "")
-        yield f"the same id in {len(paths)} files, {name}: {named}"
-    if len(shared) > SAME_SHOWN:
-        yield f"{len(shared) - SAME_SHOWN:,} more ids are in several files"
+    for name, paths in files.items():
+        if len(paths) > 1:
+            yield f"the same id in {len(paths)} files, {name}: {', '.join(paths)}"
 
 
 def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
