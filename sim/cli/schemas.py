@@ -294,13 +294,22 @@ def plan_schema() -> Schema:
     schema = Plan.model_json_schema(schema_generator=Described)
     decision = schema["$defs"]["Decision"]
     decision["properties"]["alternatives"]["additionalProperties"] = _RULES
-    schema["$defs"] = {"Mix": _mix(), "Weights": _weights(), "Decision": decision}
+    mix: Schema = Mix.model_json_schema(schema_generator=Described)["properties"]
+    mix["mix"] = described({"enum": list(BUILT_IN_MIXES)}, mix["mix"]["description"])
+    mix["weights"] = {"$ref": "#/$defs/Weights"}
+    weights: Schema = Weights.model_json_schema(schema_generator=Described)["properties"]
+    schema["$defs"] = {
+        "Mix": described(strict(mix), "Ranges and chances from which scenarios are drawn."),
+        "Weights": described(strict(weights), " ".join((Weights.__doc__ or "").split())),
+        "Decision": decision,
+    }
     discover()
     fields = schema["properties"]
     known = {"anyOf": [{"enum": [*FAMILIES, *sorted(INVARIANTS)]}, {"type": "string"}]}
     fields["about"]["items"] = known
     fields["generate"] = {"anyOf": [{"enum": list(BUILT_IN_MIXES)}, {"$ref": "#/$defs/Mix"}]}
-    fields["environments"]["additionalProperties"] = _environment()
+    differing = {name: {"$ref": f"#/$defs/Mix/properties/{name}"} for name in mix if name != "mix"}
+    fields["environments"]["additionalProperties"] = strict(differing)
     required = [name for name in schema["required"] if name != "rule_sets"]
     return {
         **_with_matrix(schema, "Replog sweep plan"),
@@ -351,25 +360,6 @@ def _matrix_fields(rules: Schema) -> dict[str, Schema]:
             "description": "The label of each combination: `{strategy}: {fix}`.",
         },
     }
-
-
-def _mix() -> Schema:
-    schema = Mix.model_json_schema(schema_generator=Described)
-    fields: dict[str, Any] = schema["properties"]
-    fields["mix"] = described({"enum": list(BUILT_IN_MIXES)}, fields["mix"]["description"])
-    fields["weights"] = {"$ref": "#/$defs/Weights"}
-    return described(strict(fields), "Ranges and chances from which scenarios are drawn.")
-
-
-def _weights() -> Schema:
-    fields: dict[str, Any] = Weights.model_json_schema(schema_generator=Described)["properties"]
-    return described(strict(fields), " ".join((Weights.__doc__ or "").split()))
-
-
-def _environment() -> Schema:
-    """Differences from `generate`: any field of a mix except its name."""
-    names = (name for name in Mix.model_fields if name != "mix")
-    return strict({name: {"$ref": f"#/$defs/Mix/properties/{name}"} for name in names})
 
 
 SCHEMAS: Mapping[str, Callable[[], Schema]] = {
