@@ -1,13 +1,14 @@
-"""Reading a trace of real changes from a Parquet file, change by change.
+"""Reading a trace of real changes from a Parquet or CSV file, change by change.
 
-Columns: `key`, `value` (null = tombstone), `timestamp_ms`; optional `version` (a whole number) and
-`headers` (a map, or a list of structs of a name and a value). Further columns are not read. Memory
-does not grow with the file.
+Columns: `key`, `value` (null = tombstone; in CSV an empty field without quotes), `timestamp_ms`;
+optional `version` (a whole number) and `headers` (a map, or a list of structs of a name and a
+value; in CSV a JSON object). Further columns are not read. Memory does not grow with the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,21 +48,19 @@ def read_changes(path: Path) -> Iterator[TraceChange]:
     """The changes in a file, in order, which is opened when the first one is asked for.
 
     Raises:
-        BadInput: The file cannot be read, is no Parquet file, lacks a needed column, or has one of
-            a wrong type; or a value cannot be used: with its row, from 1.
+        BadInput: The file cannot be read, is neither Parquet nor CSV, lacks a needed column, or has
+            one of a wrong type; or a value cannot be used: with its row, from 1.
     """
     head_of(path, 1)
     check_extra("reading a trace needs", "trace", "pyarrow")
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     kinds = dict.fromkeys(("key", "value"), pa.string())
     kinds |= dict.fromkeys(("timestamp_ms", "version"), pa.int64())
     done = 0
     try:
-        file = pq.ParquetFile(path)
-        names = _chosen(path, file.schema_arrow.names)
-        for batch in file.iter_batches(_ROWS_PER_BATCH, columns=names):
+        names, batches = _csv(path) if path.suffix == ".csv" else _parquet(path)
+        for batch in batches:
             columns = [
                 batch.column(name).cast(kinds[name]) if name in kinds else batch.column(name)
                 for name in names
@@ -71,6 +70,32 @@ def read_changes(path: Path) -> Iterator[TraceChange]:
                 yield _change(dict(zip(names, row, strict=True)), f"{path}: row {done}")
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadInput(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+
+
+def _parquet(path: Path) -> tuple[list[str], Iterable[Any]]:
+    """The columns of a Parquet file that are read, and its rows in batches of Arrow."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    names = _chosen(path, file.schema_arrow.names)
+    return names, file.iter_batches(_ROWS_PER_BATCH, columns=names)
+
+
+def _csv(path: Path) -> tuple[list[str], Iterable[Any]]:
+    """The same of a CSV file, as texts: Arrow would guess other types from the first rows."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    with csv.open_csv(path) as probe:
+        names = _chosen(path, probe.schema.names)
+    as_text = csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        include_columns=names,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    return names, csv.open_csv(path, convert_options=as_text)
 
 
 def _chosen(path: Path, names: list[str]) -> list[str]:
@@ -94,7 +119,9 @@ def _change(row: dict[str, Any], where: str) -> TraceChange:
         if problem is not None:
             raise BadInput(f"{where}: {name}: {problem}")
     try:
-        headers = tuple(map(_header, row.pop("headers", None) or ()))
+        given = row.pop("headers", None) or ()
+        pairs = json.loads(given, object_pairs_hook=tuple) if isinstance(given, str) else given
+        headers = tuple(map(_header, pairs))
     except (TypeError, ValueError):
         raise BadInput(f"{where}: headers: are no names with texts or bytes") from None
     return TraceChange(**row, headers=headers)

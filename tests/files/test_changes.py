@@ -1,4 +1,4 @@
-"""Traces are read from Parquet; a value that cannot be used is reported with its row."""
+"""Traces are read from Parquet and CSV; a value that cannot be used is reported with its row."""
 
 from pathlib import Path
 from random import Random
@@ -46,6 +46,45 @@ def test_headers_keep_their_order_and_may_repeat(tmp_path: Path, headers: pa.Arr
     file = parquet(tmp_path, key=["a", "b"], value=["v", "w"], timestamp_ms=[5, 6], headers=headers)
 
     assert [c.headers for c in read_changes(file)] == [(("h", b"1"), ("h", b"2")), ()]
+
+
+def test_an_empty_field_of_a_csv_file_is_a_tombstone_and_a_quoted_one_is_not(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(
+        "timestamp_ms,key,value,other,version,headers\n"
+        '5,a,,1,12,"{""h"": ""x"", ""h"": ""y""}"\n'
+        '-6,007,"",x,,\n'
+    )
+
+    assert list(read_changes(file)) == [
+        TraceChange("a", None, 5, 12, (("h", b"x"), ("h", b"y"))),
+        TraceChange("007", "", -6),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("", "cannot be read: Empty CSV file"),
+        ("key,time\na,1\n", "no column value, timestamp_ms"),
+        ("key,value,timestamp_ms\na,b,x\n", "cannot be read: Failed to parse string: 'x'"),
+        ("key,value,timestamp_ms\na,b\n", "cannot be read: CSV parse error"),
+        ("key,value,timestamp_ms,headers\na,b,1,{\n", "row 1: headers: are no names"),
+    ],
+)
+def test_csv_that_cannot_be_used_is_reported_in_one_line(
+    tmp_path: Path, rows: str, said: str
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(rows)
+
+    with pytest.raises(BadInput) as refused:
+        list(read_changes(file))
+
+    assert str(refused.value).startswith(f"{file}: {said}")
+    assert "\n" not in str(refused.value)
 
 
 def test_a_file_of_many_batches_is_read_in_order(tmp_path: Path) -> None:

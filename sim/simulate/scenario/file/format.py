@@ -129,7 +129,7 @@ class TraceWorkload(Part):
     """Real changes from a file (`sim.files.changes`)."""
 
     trace: Name
-    """Parquet file, relative to the scenario file."""
+    """Parquet or CSV file, relative to the scenario file."""
     batch_records: BatchRecords = 100
     """Number of changes in a batch."""
     interval_ms: Period = 5
