@@ -218,10 +218,9 @@ def with_known_strategy(
 
 def unread(settings: TopicSettings | BrokerSettings) -> list[str]:
     """Kafka's names of those given settings that timed scenarios ignore."""
-    idle = as_printed.OF_TOPICS if isinstance(settings, TopicSettings) else as_printed.OF_BROKERS
-    names = (alias_of(settings, name) for name in type(settings).model_fields)
-    given = {alias_of(settings, name) for name in settings.model_fields_set}
-    return [name for name in names if name in given and name in idle]
+    idle = (*as_printed.OF_TOPICS, *as_printed.OF_BROKERS, "log.cleaner.enable")
+    given = [name for name in type(settings).model_fields if name in settings.model_fields_set]
+    return [name for name in (alias_of(settings, one) for one in given) if name in idle]
 
 
 def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str | int]:
@@ -260,18 +259,16 @@ def lags_at_odds(
     least, most = known.min_compaction_lag_ms, known.max_compaction_lag_ms
     if most is None or most >= least:
         return None
-    section = {
-        name: "topic" if name in topic.model_fields_set else "broker"
+    highest, lowest = [
+        ("topic", alias_of(topic, name))
+        if name in topic.model_fields_set
+        else ("broker", alias_of(broker, name))
         for name in ("max_compaction_lag_ms", "min_compaction_lag_ms")
-    }
-    known_as = {"topic": TopicSettings.model_fields, "broker": BrokerSettings.model_fields}
-    names = {name: known_as[of][name].alias or name for name, of in section.items()}
-    highest, lowest = section
-    if section[highest] == "broker" and section[lowest] == "topic":
-        text = f"{least} is above broker.{names[highest]}, {most}"
-        return ("topic", names[lowest]), text
-    beside = "" if section[highest] == section[lowest] else "broker."
-    return (section[highest], names[highest]), f"{most} is below {beside}{names[lowest]}, {least}"
+    ]
+    if highest[0] == "broker" and lowest[0] == "topic":
+        return lowest, f"{least} is above broker.{highest[1]}, {most}"
+    beside = "" if highest[0] == lowest[0] else "broker."
+    return highest, f"{most} is below {beside}{lowest[1]}, {least}"
 
 
 def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
