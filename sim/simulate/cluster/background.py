@@ -154,18 +154,22 @@ class BackgroundTasks:
         limit = 0
         if rules.cleaner.tombstone_removal == "leo_gated":
             limit = min(r.log.log_end_offset for r in broker.context.replicas.values())
-        capacity, buffer = None, self._topic.dedupe_buffer_bytes
-        if not rescan and buffer is not None:  # fewer keys where map entries hold versions
-            strategy = self._cleaner.policy.strategy
-            capacity = max(1, map_capacity(buffer, self._topic.dedupe_load_factor, strategy))
         return self._cleaner.run(
             broker.replica,
             upper_bound=upper_bound,
             now_ms=broker.now_ms,
             rescan=rescan,
-            map_capacity=capacity,
+            map_capacity=None if rescan else self._map_capacity(),
             max_message_bytes=self._topic.max_message_bytes,
             removal_limit=limit,
             legacy_horizon_ms=legacy_horizon_ms(broker.replica, rules=rules),
             crash_during=crash_during,
         )
+
+    def _map_capacity(self) -> int | None:
+        """Most keys of one pass, fewer where map entries hold versions; None without a limit."""
+        topic = self._topic
+        if topic.dedupe_buffer_bytes is None:
+            return None
+        size, load = topic.dedupe_buffer_bytes, topic.dedupe_load_factor
+        return max(1, map_capacity(size, load, self._cleaner.policy.strategy))
