@@ -68,7 +68,7 @@ class Faults:
             node.background.paused = 0
             node.crashes.clear()
             node.membership.reconnected()
-            self.bring_back(node)
+            node.restart()
         self.context.emit_all(self._going_on)
 
     def goes_on(self, fault: Fault, node: Node) -> bool:
@@ -77,11 +77,11 @@ class Faults:
 
     def target_of(self, fault: Fault) -> Node | None:
         """The replica that a fault is aimed at, up or down; None where no replica fits."""
+        leader = self.cluster.elections.leading()
         if fault.target == "leader":
-            return self.cluster.elections.leading()
+            return leader
         if fault.target != "follower":
             return self.cluster.nodes.get(fault.target)
-        leader = self.cluster.elections.leading()
         followers = [
             node
             for name, node in sorted(self.cluster.nodes.items())
@@ -101,8 +101,3 @@ class Faults:
             self._processes.start(self._last(fault, node, life))
 
         node.crashes["install" if moment == "install" else "pass"] = PlannedCrash(moment, happen)
-
-    def bring_back(self, node: Node) -> None:
-        """Restarts a replica that is down."""
-        if not node.replica.up:
-            node.restart()

@@ -217,7 +217,9 @@ class Node(Broker):
         self.replica.up = False
 
     def restart(self) -> None:
-        """Restarts with what is on disk."""
+        """Restarts with what is on disk, unless the replica is up."""
+        if self.replica.up:
+            return
         self.heard_ms = self.context.now_ms
         self.context.emit_all(recover(self.replica, rules=self.rules))
         self.fetcher.acknowledged = self.replica.log.log_end_offset

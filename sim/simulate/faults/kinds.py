@@ -96,7 +96,7 @@ class Crash(Fault):
         node.crash(lost_batches=lost, power_loss=self.power_loss, old=old)
         faults.cluster.elections.crashed(node)
         yield
-        faults.bring_back(node)
+        node.restart()
 
     def _unflushed(self, faults: Faults, node: Node) -> int:
         """Number of the last `lose_batches` that are neither committed nor acknowledged."""
@@ -139,7 +139,7 @@ class Wipe(Fault):
             node.wipe()
             elections.wiped(node)
             node.replica.up = False
-        faults.bring_back(node)
+        node.restart()
 
 
 @dataclass(frozen=True, slots=True)
