@@ -171,6 +171,7 @@ OPENED_ELSEWHERE = {
     "files/shipped.py": "what pip wrote about this installation",
     "plugins.py": "what installed packages say of themselves",
     "pytest_plugin.py": "the beginning of a file, of which nearly all are other people's",
+    "study/report/output.py": "a page and a style of our own",
     "study/explore/levels.py": "a level that the search itself wrote; a damaged one is told",
 }
 

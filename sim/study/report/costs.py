@@ -1,4 +1,4 @@
-"""What the alternatives of a decision cost: the counters in which one of them differs."""
+"""Costs of the alternatives of a decision: the counters in which one of them differs."""
 
 from __future__ import annotations
 
