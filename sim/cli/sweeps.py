@@ -116,7 +116,7 @@ def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
         print_json({"out": str(folder), **verdict.as_document(), **unfinished})
     show_verdict(verdict, options, as_json=as_json)
     if missing.first_run is not None:
-        complain(not_green(missing, runs=verdict.folder.plan["runs"], out=folder))
+        complain(not_green(missing, runs=verdict.folder.sweep.runs, out=folder))
     return status_of(verdict, missing)
 
 
@@ -283,7 +283,8 @@ def report(
 
     found = read_folder(folder)
     if alternative is not None:
-        folder = add_alternative(found, decision_of(found.plan, decision), alternative, teller=tell)
+        chosen = decision_of(found.sweep, decision)
+        folder = add_alternative(found, chosen, alternative, teller=tell)
         found, decision = read_folder(folder), None
     grids = grids_of(found, decision)
     if quote_in is not None:

@@ -272,14 +272,14 @@ class Verdict(NamedTuple):
 
 def judge(folder: SweepFolder, gates: Gates) -> Verdict:
     """Judges a finished sweep by gates. Raises BadInput as `Gates.check`."""
-    labels = [one["label"] for one in folder.plan["rule_sets"]]
+    labels = [one.label for one in folder.sweep.rule_sets]
     seen = {
         name
         for one in folder.statistics
         for entry in one["rule_sets"]
         for name in entry["counts"]["invariant"]
     }
-    gates.check(labels, folder.plan["plan"]["about"], seen)
+    gates.check(labels, folder.sweep.plan.about, seen)
     strict = ((name, None) for name in gates.fail_on)
     counted = [one for gate in (*strict, *gates.budgets) for one in _counted(folder, gates, *gate)]
     adjusted = iter(holm([one.p for one in counted if one.p is not None]))

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from sim.check.families import FAMILIES
 from sim.study.report.sweep_folder import SweepFolder
-from tests.report.folders import entry
+from sim.study.sweep.plan import Plan, number_runs
+from tests.report.folders import MADE, entry
 
 
 def folder(
@@ -14,7 +14,6 @@ def folder(
     *,
     cases: int,
     environments: tuple[str, ...] = ("plain",),
-    generate: Mapping[str, Any] | None = None,
     about: tuple[str, ...] = (),
     unjudged: int = 0,
 ) -> SweepFolder:
@@ -28,17 +27,23 @@ def folder(
         counts = {"family": families, "invariant": laws}
         found = entry(index, label, verdicts | {"inconclusive": unjudged}, counts=counts)
         entries.append(found)
-    plan = {
-        "runs": cases * len(environments) * len(rule_sets),
-        "plan": {"about": list(about)},
-        "environments": [
-            {"name": name, "generate": dict(generate or {"mix": "reference"})}
-            for name in environments
-        ],
-        "rule_sets": [
-            {"index": index, "label": label, "rules": {"fix": label}}
-            for index, label in enumerate(rule_sets)
-        ],
-    }
+    sweep = number_runs(
+        Plan.model_validate(
+            {
+                "format": "replog-sweep/1",
+                "title": "planted",
+                "source": "none",
+                "count": cases * len(environments),
+                "seed": 1,
+                "about": [*about],
+                "generate": {"mix": "reference"},
+                "environments": {
+                    name: {"tail_hunts": at / 9} for at, name in enumerate(environments)
+                },
+                "rule_sets": [{"delete_retention_ms": at} for at in range(1, len(rule_sets) + 1)],
+                "labels": [*rule_sets],
+            }
+        )
+    )
     statistics = [{"name": name, "rule_sets": entries} for name in environments]
-    return SweepFolder(Path("nowhere"), "nowhere", plan, statistics)
+    return SweepFolder(Path("nowhere"), "nowhere", sweep, MADE, statistics)

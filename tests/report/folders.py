@@ -3,20 +3,18 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from sim.check.counters import COSTS, COUNTERS
-from sim.protocol.rules.rules import Rules
 from sim.study.report.grid import grids_of
 from sim.study.report.output import files_of
 from sim.study.report.sweep_folder import SweepFolder
+from sim.study.sweep.folder import PlanFile
+from sim.study.sweep.plan import Plan, number_runs
 from sim.study.sweep.statistics import MEASURES, VERDICTS
 
 Verdicts = dict[str, int]
 TWICE = "offset given twice"
-
-
-def rule_set(index: int, fix: str, strategy: str = "offset") -> dict[str, Any]:
-    rules = Rules().with_values({"fix": fix, "strategy": strategy})
-    return {"index": index, "label": fix, "swept": {"fix": fix}, "rules": rules.as_dict()}
 
 
 def entry(
@@ -62,28 +60,32 @@ def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, An
     }
 
 
+MADE = PlanFile(package_version="1.2.3", count=0, seed=0, plan={})
+
+
 def folder_of(
     rule_sets: list[dict[str, Any]],
     entries: list[dict[str, Any]],
     pairs: list[Any],
     *,
     path: Path = Path("a sweep"),
-    plan: dict[str, Any] | None = None,
+    **plan: Any,
 ) -> SweepFolder:
     """A sweep whose cases are all `plain` ones."""
-    cases = entries[0]["runs"]
-    document = {
-        "package_version": "1.2.3",
-        "plan_file": "scenarios/sweeps/a plan.yaml",
-        "count": cases,
+    written = {
+        "format": "replog-sweep/1",
+        "title": "One <fix> & another",
+        "source": "KIP-280",
+        "count": entries[0]["runs"],
         "seed": 280,
-        "runs": cases * len(entries),
-        "environments": [{"name": "plain"}],
+        "generate": {"mix": "reference", "tail_hunts": 0.0},
+        "rules": {"strategy": "offset"},
         "rule_sets": rule_sets,
-        "plan": {"title": "One <fix> & another", "source": "KIP-280"} | (plan or {}),
     }
+    sweep = number_runs(Plan.model_validate(written | plan))
+    made = msgspec.structs.replace(MADE, plan_file="scenarios/sweeps/a plan.yaml")
     statistics = [{"name": "plain", "rule_sets": entries, "pairs": pairs}]
-    return SweepFolder(path, path.as_posix(), document, statistics)
+    return SweepFolder(path, path.as_posix(), sweep, made, statistics)
 
 
 def pages_of(folder: SweepFolder) -> dict[str, str]:
@@ -125,7 +127,7 @@ def _pairs_of_both_fixes() -> list[dict[str, Any]]:
     ]
 
 
-def both_fixes(path: Path = Path("a sweep")) -> SweepFolder:
+def both_fixes(**plan: Any) -> SweepFolder:
     """1,000 cases: no fix violates in 120, one fix in 7, the other never."""
     fixes = ["none", "empty_batch", "leo_retention"]
     entries = [
@@ -155,5 +157,5 @@ def both_fixes(path: Path = Path("a sweep")) -> SweepFolder:
             counts={"hazard": {TWICE: 7}},
         ),
     ]
-    rule_sets = [rule_set(index, fix) for index, fix in enumerate(fixes)]
-    return folder_of(rule_sets, entries, _pairs_of_both_fixes(), path=path)
+    rule_sets = [{"fix": fix} for fix in fixes]
+    return folder_of(rule_sets, entries, _pairs_of_both_fixes(), **plan)

@@ -19,7 +19,7 @@ def test_a_further_fix_is_searched_run_and_put_into_the_grid(tmp_path: Path) -> 
     plan = load_plan(ROOT / "scenarios/sweeps/demo.yaml")
     run_sweep(plan, out=tmp_path / "swept", count=2, engine="process")
     folder = read_folder(tmp_path / "swept")
-    fixes = decision_of(folder.plan, "fixes")
+    fixes = decision_of(folder.sweep, "fixes")
     small = ReportDecision(fixes.name, fixes.alternatives, ["majority"], STORIES)
     said: list[str] = []
 
@@ -43,7 +43,7 @@ def test_a_value_that_the_rule_does_not_have_is_refused(tmp_path: Path) -> None:
     folder = read_folder(tmp_path / "swept")
 
     with pytest.raises(BadInput, match="--alternative"):
-        add_alternative(folder, decision_of(folder.plan, None), "gap_fetches")
+        add_alternative(folder, decision_of(folder.sweep, None), "gap_fetches")
     several = ReportDecision("", {"a": {"fix": "none", "strategy": "offset"}})
     with pytest.raises(BadInput, match="about fix, strategy, not one rule"):
         add_alternative(folder, several, "gap_fetch")

@@ -28,7 +28,7 @@ from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import format_of, scenario_files
 from sim.study.sweep.hazards import HAZARDS, hazard_of
 from sim.study.sweep.plan import load_plan, number_runs
-from tests.report.folders import entry, folder_of, pair, rule_set
+from tests.report.folders import MADE, entry, folder_of, pair
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))
@@ -40,18 +40,10 @@ LIKE_ANOTHER = ("kip280_13_retained_loser_stays_with_a_dirty_map",)
 def planned(path: Path) -> SweepFolder:
     """A sweep of a plan in which nothing was violated."""
     sweep = number_runs(load_plan(path))
-    rule_sets = [
-        {"index": one.index, "label": one.label, "swept": one.values, "rules": one.rules.as_dict()}
-        for one in sweep.rule_sets
-    ]
     entries = [entry(one.index, one.label, {"holds": 9}) for one in sweep.rule_sets]
-    pairs = [
-        pair(left, right, {"holds/holds": 9})
-        for right in range(len(entries))
-        for left in range(right)
-    ]
-    plan = sweep.plan.model_dump(mode="json")
-    return folder_of(rule_sets, entries, pairs, plan=plan)
+    pairs = [pair(left, right, {}) for left, right in combinations(range(len(entries)), 2)]
+    statistics = [{"name": "plain", "rule_sets": entries, "pairs": pairs}]
+    return SweepFolder(Path("a sweep"), "a sweep", sweep, MADE, statistics)
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
@@ -90,7 +82,7 @@ def test_the_fixes_are_compared_in_every_kind_of_story_that_tells_them_apart(
         ]
         for path in stories
     }
-    named = [ends.get(name) for name in decisions_of(fixes.plan)[0].stories]
+    named = [ends.get(name) for name in decisions_of(fixes.sweep)[0].stories]
 
     assert [
         name for name, (leo, empty) in ends.items() if leo != empty and [leo, empty] not in named
@@ -139,7 +131,7 @@ def test_every_schedule_that_is_proven_breaks_what_it_says() -> None:
 def test_a_decision_that_names_what_is_not_there_is_refused(fixes: SweepFolder) -> None:
     with pytest.raises(BadInput, match=r"decision fixs: no such decision \(did you mean 'fixes'"):
         grids_of(fixes, "fixs")
-    (decision, *_) = decisions_of(fixes.plan)
+    (decision, *_) = decisions_of(fixes.sweep)
     for other, message in (
         ({"searches": ["two_replica"]}, "two_replica: no search"),
         ({"stories": ["finding_999_nothing"]}, "finding_999_nothing: no shipped story"),
@@ -151,17 +143,15 @@ def test_a_decision_that_names_what_is_not_there_is_refused(fixes: SweepFolder) 
 
 def test_a_plan_that_names_no_decision_is_about_its_rule_sets() -> None:
     rule_sets = [
-        rule_set(index, fix, strategy)
-        | {"label": f"{strategy}: {fix}", "swept": {"fix": fix, "strategy": strategy}}
-        for index, (strategy, fix) in enumerate(
-            (strategy, fix) for strategy in ("header", "offset") for fix in ("none", "empty_batch")
-        )
+        {"fix": fix, "strategy": strategy}
+        for strategy in ("header", "offset")
+        for fix in ("none", "empty_batch")
     ]
-    entries = [entry(index, one["label"], {"holds": 9}) for index, one in enumerate(rule_sets)]
+    entries = [entry(index, f"{index}", {"holds": 9}) for index in range(4)]
     pairs = [pair(left, right, {}) for left, right in combinations(range(4), 2)]
     out = folder_of(rule_sets, entries, pairs)
 
-    (decision,) = decisions_of(out.plan)
+    (decision,) = decisions_of(out.sweep)
     assert decision.alternatives == {"none": {"fix": "none"}, "empty_batch": {"fix": "empty_batch"}}
     grid = grid_of(out, decision)
     assert {str(one) for one in grid.units} == {"plain, header", "plain, offset"}

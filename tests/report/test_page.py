@@ -11,7 +11,7 @@ from html import unescape
 import pytest
 
 from sim.check.coverage import SITUATIONS
-from tests.report.folders import both_fixes, entry, folder_of, pages_of, rule_set
+from tests.report.folders import both_fixes, entry, folder_of, pages_of
 
 Pages = dict[str, str]
 
@@ -134,8 +134,7 @@ def test_situations_that_no_run_reached_and_hazards_that_nothing_met_are_named(o
 
 
 def test_what_a_plan_notes_is_said(out: Pages) -> None:
-    folder = both_fixes()
-    folder.plan["plan"]["notes"] = ["keeps nothing", "keeps a header", "keeps a record"]
+    folder = both_fixes(notes=["keeps nothing", "keeps a header", "keeps a record"])
     pages = pages_of(folder)
 
     for name in PAGES:
@@ -144,7 +143,7 @@ def test_what_a_plan_notes_is_said(out: Pages) -> None:
 
 
 def test_one_rule_set_without_any_violation_makes_a_page_too() -> None:
-    folder = folder_of([rule_set(0, "none")], [entry(0, "none", {"holds": 5})], [])
+    folder = folder_of([{"fix": "none"}], [entry(0, "none", {"holds": 5})], [])
 
     text = pages_of(folder)["report.html"].replace("\u00a0", " ")
 

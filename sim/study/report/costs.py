@@ -99,10 +99,10 @@ Places = Mapping[str, Mapping[str, int]]
 
 def _places(folder: SweepFolder, grid: Grid) -> Places:
     found: dict[str, dict[str, int]] = {}
-    for place, one in enumerate(folder.plan["rule_sets"]):
-        label = grid.decision.alternative_of(one["rules"])
+    for one in folder.sweep.rule_sets:
+        label = grid.decision.alternative_of(one.rules.as_dict())
         if label is not None:
-            found.setdefault(grid.decision.beside(one["swept"]), {})[label] = place
+            found.setdefault(grid.decision.beside(one.values), {})[label] = one.index
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -59,11 +58,11 @@ def add_alternative(
     run_sweep(
         _with_value(folder, decision, rule, value),
         out=out,
-        count=folder.plan["count"],
-        seed=folder.plan["seed"],
+        count=folder.sweep.count,
+        seed=folder.sweep.seed,
         engine="process",
         resume=out.exists(),
-        plan_file=folder.plan["plan_file"],
+        plan_file=folder.made.plan_file,
     )
     known = proven_plans(out)
     for name in decision.searches:
@@ -77,10 +76,13 @@ def add_alternative(
 
 def _with_value(folder: SweepFolder, decision: ReportDecision, rule: str, value: str) -> Plan:
     """The plan of a sweep with one more rule set for each of the first alternative."""
-    written: dict[str, Any] = json.loads(json.dumps(folder.plan["plan"]))
+    written: dict[str, Any] = folder.sweep.plan.model_dump(mode="json")
     label, *_ = decision.alternatives
-    numbered = list(enumerate(folder.plan["rule_sets"]))
-    places = [at for at, one in numbered if decision.alternative_of(one["rules"]) == label]
+    places = [
+        one.index
+        for one in folder.sweep.rule_sets
+        if decision.alternative_of(one.rules.as_dict()) == label
+    ]
     written["rule_sets"] += [{**written["rule_sets"][at], rule: value} for at in places]
     if written["labels"]:
         written["labels"] += [_renamed(written["labels"][at], label, value) for at in places]

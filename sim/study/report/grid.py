@@ -29,6 +29,7 @@ from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import content_at
 from sim.study.sweep import stats
 from sim.study.sweep.hazards import HAZARDS, hazard_of
+from sim.study.sweep.plan import Sweep
 from sim.study.sweep.plan_matrix import HUNTED
 
 Values = Mapping[str, Any]
@@ -66,45 +67,33 @@ class ReportDecision:
         return ", ".join(shown(values[name]) for name in names)
 
 
-def decisions_of(plan: Values) -> tuple[ReportDecision, ...]:
-    """The decisions that the plan of a sweep names, or else the one that its rule sets are about.
-
-    Args:
-        plan: The content of `plan.json`.
-    """
-    written, rule_sets = plan["plan"], plan["rule_sets"]
-    base = rules_from(written.get("rules", {}))
-    by_label = {one["label"]: one["rules"] for one in rule_sets}
-    named = written.get("decisions", {})
-    if not named:
+def decisions_of(sweep: Sweep) -> tuple[ReportDecision, ...]:
+    """The decisions that a plan names, or else the one that its rule sets are about."""
+    by_label: dict[str, Values] = {one.label: one.rules.as_dict() for one in sweep.rule_sets}
+    if not sweep.plan.decisions:
         alternatives = _differing(by_label)
-        swept = [one["swept"] for one in rule_sets]
-        rule = next((name for name in swept[0] if name != PRESET), None)
+        swept = [one.values for one in sweep.rule_sets]
+        rule = next((name for name in sweep.swept if name != PRESET), None)
         if rule is not None and _is_whole(swept, rule):
             alternatives = {shown(one[rule]): {rule: one[rule]} for one in swept}
         return (ReportDecision("", alternatives),)
-    return tuple(
-        ReportDecision(
-            name,
-            _differing(
-                {label: rules_from(own, base=base).as_dict() for label, own in alternatives.items()}
-                or by_label
-            ),
-            one["searches"],
-            one["stories"],
-        )
-        for name, one in named.items()
-        for alternatives in [one["alternatives"]]
-    )
+    base = rules_from(sweep.plan.rules)
+    found = []
+    for name, one in sweep.plan.decisions.items():
+        named = {
+            label: rules_from(own, base=base).as_dict() for label, own in one.alternatives.items()
+        }
+        found.append(ReportDecision(name, _differing(named or by_label), one.searches, one.stories))
+    return tuple(found)
 
 
-def decision_of(plan: Values, name: str | None) -> ReportDecision:
+def decision_of(sweep: Sweep, name: str | None) -> ReportDecision:
     """The decision of a name, or the first one.
 
     Raises:
         BadInput: There is none of that name.
     """
-    decisions = decisions_of(plan)
+    decisions = decisions_of(sweep)
     found = next((one for one in decisions if name in (None, one.name)), None)
     if found is None:
         known = [one.name for one in decisions if one.name]
@@ -278,7 +267,7 @@ def grids_of(folder: SweepFolder, name: str | None = None) -> tuple[Grid, ...]:
     Raises:
         BadInput: There is no such decision, or one names a search or a story that is not there.
     """
-    named = decisions_of(folder.plan) if name is None else [decision_of(folder.plan, name)]
+    named = decisions_of(folder.sweep) if name is None else [decision_of(folder.sweep, name)]
     return tuple(grid_of(folder, decision) for decision in named)
 
 
@@ -361,9 +350,9 @@ def _met(
     folder: SweepFolder, decision: ReportDecision, apart: dict[tuple[Unit, str, str, str], int]
 ) -> Iterator[Finding]:
     placed = [
-        (place, label, decision.beside(one["swept"]))
-        for place, one in enumerate(folder.plan["rule_sets"])
-        if (label := decision.alternative_of(one["rules"])) is not None
+        (one.index, label, decision.beside(one.values))
+        for one in folder.sweep.rule_sets
+        if (label := decision.alternative_of(one.rules.as_dict())) is not None
     ]
     for of in folder.statistics:
         alone = {(one["left"], one["right"]): one["only_left"] for one in of["pairs"]}

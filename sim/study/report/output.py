@@ -21,6 +21,7 @@ from sim.study.report.grid import Grid
 from sim.study.report.page import headline, page_of
 from sim.study.report.schedules import pictures_of, schedules_of
 from sim.study.report.sweep_folder import SweepFolder
+from sim.study.sweep.folder import describe
 
 REPORT_FORMAT: Final = "replog-report/4"
 TEMPLATES: Final = Path(__file__).with_name("templates")
@@ -77,13 +78,17 @@ def files_of(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, str]:
     return {
         "report.json": json_text(document_of(folder, grids), indent=2) + "\n",
         "report.md": page,
-        "report.html": as_html(page, title=folder.plan["plan"]["title"], pictures=pictures),
+        "report.html": as_html(page, title=folder.sweep.plan.title, pictures=pictures),
     }
 
 
 def document_of(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, Any]:
     """The content of `report.json`: each decision with its sentences and findings, every count."""
     return {
+        **describe(folder.sweep, plan_file=folder.made.plan_file),
+        "package_version": folder.made.package_version,
+        "revision": folder.made.revision,
+        "plugins": folder.made.plugins,
         "format": REPORT_FORMAT,
         "headline": headline(folder, verdict_of(grids[0])),
         "verdict": [
@@ -100,7 +105,6 @@ def document_of(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, Any]:
         ],
         "statistics": folder.statistics,
         "commands": folder.commands,
-        **folder.plan,
     }
 
 
@@ -113,7 +117,7 @@ def quoted(folder: SweepFolder, sentences: Sequence[str], page: Path) -> str:
     Raises:
         BadInput: There is no such file or place.
     """
-    mark = f"<!-- verdict of {Path(folder.plan['plan_file'] or '').name} -->"
+    mark = f"<!-- verdict of {Path(folder.made.plan_file or '').name} -->"
     text = read_text(page)
     place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
     if place.search(text) is None:

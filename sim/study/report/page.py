@@ -24,15 +24,15 @@ Section = tuple[str, Iterable[str]]
 
 def page_of(folder: SweepFolder, grids: Sequence[Grid]) -> str:
     """The page; the grid of the first decision is on top, of the others there are the sentences."""
-    written, first = folder.plan["plan"], grids[0]
+    plan, first = folder.sweep.plan, grids[0]
     schedules = schedules_of(folder, first)
     parts = [
-        f"# {markdown.text(written['title'])}",
+        f"# {markdown.text(plan.title)}",
         *map(markdown.text, headline(folder, verdict_of(first))),
         grid_table(first, anchors_of(schedules)),
         _reading_of(folder, first),
         costs_of(folder, first),
-        f"Source: {markdown.text(written['source'])}.",
+        f"Source: {markdown.text(plan.source)}.",
     ]
     sections = (
         *_evidence(folder, first, schedules),
@@ -50,7 +50,7 @@ def headline(folder: SweepFolder, sentences: Sequence[Sentence]) -> list[str]:
     Where one alternative leaves no sentences, how often an invariant was violated in each
     environment.
     """
-    missing = unjudged(folder.statistics).in_words(folder.plan["runs"])
+    missing = unjudged(folder.statistics).in_words(folder.sweep.runs)
     not_green = [f"{missing.capitalize()}."] if missing else []
     if sentences:
         return [*(one.text for one in sentences), *not_green]
@@ -160,7 +160,7 @@ def _unlike(folder: SweepFolder, grid: Grid, plan: Mapping[str, Any]) -> list[st
     """The rules that no plan names and that differ between the search and the runs."""
     decided = {rule for values in grid.decision.alternatives.values() for rule in values}
     named = {*plan["named"], *decided}
-    runs = folder.plan["rule_sets"][0]["rules"]
+    runs = folder.sweep.rule_sets[0].rules.as_dict()
     searched = next(iter(rules_searched(plan).values()))
     return [rule for rule, value in searched.items() if rule not in named and runs[rule] != value]
 
@@ -204,8 +204,8 @@ def _in_short(folder: SweepFolder, grid: Grid) -> Section:
 
 
 def _about_the_sweep(folder: SweepFolder) -> Iterator[Section]:
-    labels = [markdown.text(one["label"]) for one in folder.plan["rule_sets"]]
-    if notes := folder.plan["plan"].get("notes"):
+    labels = [markdown.text(one.label) for one in folder.sweep.rule_sets]
+    if notes := folder.sweep.plan.notes:
         rows = zip(labels, map(markdown.text, notes), strict=False)
         yield "What each rule set promises", (markdown.table(("rule set", "promise"), rows),)
     made = (

@@ -9,9 +9,11 @@ from typing import Any
 from sim.errors import BadInput
 from sim.files.foreign import command_line, quoted
 from sim.plugins import as_options
-from sim.study.sweep.folder import clear_errors, describe, plan_file_in
+from sim.study.sweep.folder import PlanFile, clear_errors, plan_file_in
+from sim.study.sweep.plan import Sweep
 from sim.study.sweep.statistics import on_duckdb, statistics_of
 from sim.study.sweep.table import open_table
+from sim.version import Made
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +23,22 @@ class SweepFolder:
     path: Path
     name: str
     """As the user gave it, and of an absolute path its last part: where it is, commands work."""
-    plan: dict[str, Any]
+    sweep: Sweep
+    made: PlanFile
+    """The content of its `plan.json`: version, plugins and plan file that it was made with."""
     statistics: list[dict[str, Any]]
     """The statistics of each environment (`sim.study.sweep.statistics`)."""
 
     @property
     def made_by(self) -> str:
         """The version of Replog that made the sweep, with its revision if that is known."""
-        revision = f" ({self.plan['revision']})" if self.plan.get("revision") else ""
-        return f"Replog {self.plan['package_version']}{revision}"
+        return str(Made(self.made.package_version, self.made.revision))
 
     @property
     def sweep_command(self) -> str:
         """The command that makes the sweep."""
-        file = quoted(_without_folders(self.plan["plan_file"] or "PLAN"))
-        drawn = f"--count {self.plan['count']} --seed {self.plan['seed']}"
+        file = quoted(_without_folders(self.made.plan_file or "PLAN"))
+        drawn = f"--count {self.sweep.count} --seed {self.sweep.seed}"
         return f"replog sweep {file} {drawn} --out {self._named()}"
 
     @property
@@ -55,7 +58,7 @@ class SweepFolder:
 
     def _named(self, *more: str) -> str:
         """The folder, and the plugins that the sweep was made with."""
-        return command_line([self.name, *more, *as_options(self.plan.get("plugins", ()))])
+        return command_line([self.name, *more, *as_options(self.made.plugins)])
 
 
 def read_folder(out: Path) -> SweepFolder:
@@ -76,10 +79,7 @@ def read_folder(out: Path) -> SweepFolder:
         made = plan_file_in(out)
     with on_duckdb(table.files) as ask:
         found = statistics_of(table.sweep, ask)
-    plan = describe(table.sweep, plan_file=made.plan_file) | {
-        name: getattr(made, name) for name in ("package_version", "revision", "plugins")
-    }
-    return SweepFolder(out, _without_folders(out.as_posix()), plan, found)
+    return SweepFolder(out, _without_folders(out.as_posix()), table.sweep, made, found)
 
 
 def _without_folders(name: str) -> str:
