@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -447,7 +446,6 @@ def _captions(step: list[str] | None) -> dict[int, str]:
 def _strip(drawn: Timeline, *, columns: int) -> str:
     from sim.diagnose.draw import strip
 
-    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    text = strip(drawn.as_case(), columns, ascii_only=not encoding.startswith("utf"))
+    text = strip(drawn.as_case(), columns)
     about = drawn.violation
     return text if about is None else f"{about.invariant}: {about.sentence}\n{text}"

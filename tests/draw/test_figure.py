@@ -302,5 +302,4 @@ def test_keys_can_neither_break_the_lines_nor_move_the_cursor() -> None:
 
 
 def test_what_there_is_least_of() -> None:
-    assert strip(case(LOST_TAIL), ascii_only=True).isascii()
     assert strip(DrawnCase([])).split() == ["offset"]

@@ -20,7 +20,6 @@ from sim.diagnose.explain.case import listed
 NARROWEST = 40
 _COLUMN_MAX = 14
 _NAME_MAX = 16
-_ASCII = str.maketrans({"…": "~", "╌": "-", "▲": "^", "·": ".", "▕": "|", "⎡": "[", "»": ">"})
 _ASIDE = re.compile(r"^(not copied from [^:]*|wiped|dropped): | \(.*")
 """Parts of a reason that a legend leaves out: the first log it applies to, and the snapshot."""
 _LEGEND = {
@@ -34,7 +33,7 @@ _LEGEND = {
 }
 
 
-def strip(case: DrawnCase, width: int = 100, *, ascii_only: bool = False) -> str:
+def strip(case: DrawnCase, width: int = 100) -> str:
     """Draws the logs of all replicas at a violation as a text of about a dozen lines.
 
     There is a column per offset: `A=d v1` is a record with the version that decides, `del A` a
@@ -47,13 +46,9 @@ def strip(case: DrawnCase, width: int = 100, *, ascii_only: bool = False) -> str
     Args:
         case: The run, and the violation to point at.
         width: Columns of a line; 40 at least.
-        ascii_only: True for terminals that show only ASCII.
     """
     lines = _Strip(Scene(case), max(width, NARROWEST)).lines()
-    text = "\n".join(line.rstrip() for line in lines)
-    if ascii_only:
-        text = text.translate(_ASCII).encode("ascii", "backslashreplace").decode()
-    return text
+    return "\n".join(line.rstrip() for line in lines)
 
 
 class _Strip:
