@@ -34,22 +34,17 @@ GivenSettings = Annotated[
     Path | None,
     Argument(
         metavar="FILE",
-        flags=("--settings",),
-        help="Of a partition: settings of its topic, as kafka-configs --describe prints them, a "
-        "server.properties, or JSON. Without it Kafka's defaults.",
+        help="Of a partition: settings of its topic, as kafka-configs or kafka-topics --describe "
+        "prints them, a server.properties, or JSON. Without it Kafka's defaults.",
     ),
 ]
 Now = Annotated[
     int | None,
-    Argument(IntRange(0, LONG), "MS", ("--now-ms",), help="Of a partition: the time, or now."),
+    Argument(IntRange(0, LONG), "MS", help="Of a partition: the time (default: now)."),
 ]
 Preset = Annotated[
     str | None,
-    Argument(
-        metavar="NAME",
-        flags=("--preset",),
-        help="Of a partition: the release whose rules count, as --rule preset=NAME.",
-    ),
+    Argument(metavar="NAME", help="Of a partition: the release whose rules count."),
 ]
 Written = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
 _TIME: Final = re.compile(r"\b1[0-9]{12}\b(?: ms)?")

@@ -296,6 +296,23 @@ def test_segments_that_a_cleaner_merges_meanwhile_are_reported(tmp_path: Path) -
     assert sim.open_partition(folder, now_ms=0).contents().records == 6
 
 
+def test_a_line_within_a_value_of_a_dump_is_no_end_of_it(tmp_path: Path) -> None:
+    """The first byte is no UTF-8, and has three in the text: a size counts up to the line end."""
+    fields = "isTransactional: false isControl: false position: 0 CreateTime: 1 size: 80 magic: 2"
+    ids = "baseSequence: -1 producerId: -1 producerEpoch: -1 partitionLeaderEpoch: 0"
+    path = tmp_path / "dump"
+    path.write_text(
+        "Dumping /t-0/00000000000000000000.log\n"
+        f"baseOffset: 0 lastOffset: 0 count: 1 {ids} {fields} compresscodec: none isvalid: true\n"
+        "| offset: 0 CreateTime: 1 keySize: 1 valueSize: 5 sequence: -1 headerKeys: [] key: k "
+        "payload: \ufffdab\nc\n"
+    )
+
+    ((_, stored),) = partition_of_dump(path).batches(Detail.WHOLE)
+
+    assert stored.batch.records[0].value == "\ufffdab\nc"
+
+
 def test_a_damaged_dump_is_refused_in_a_line(recorded: Path, tmp_path: Path) -> None:
     """Lines are lost, doubled and cut, digits and names changed."""
     draws, path = random.Random(5), tmp_path / "dump"

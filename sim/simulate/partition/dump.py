@@ -29,6 +29,7 @@ _FILE: Final = re.compile(rb"^Dumping (.*?)(\d{20})\.(\w+)$", re.MULTILINE)
 _LINE_START: Final = re.compile(
     rb"\n(?:\| offset: |baseOffset: |offset: |Dumping |Found |Non-consecutive )|\n?\Z"
 )
+_VALUE: Final = re.compile(rb" payload: ")
 _FIELD: Final = re.compile(r"(\w+): (OptionalLong\[\d+\]|[\w.-]+)")
 _RECORD: Final = re.compile(
     rb"\| offset: (\d+) .*?(?:CreateTime|Log\w+|NoTimestampType): (-?\d+) .*?"
@@ -166,13 +167,13 @@ class Dump:
         offset, time_ms, key_size, value_size = map(int, found.groups()[:4])
         self._at = found.end()
         self.hides_headers |= bool(found[5])
-        key = self._text(b" key: ", key_size, b" payload: " if value_size >= 0 else b"\n")
-        value = self._text(b" payload: ", value_size, b"\n")
+        key = self._text(b" key: ", key_size, _LINE_START if value_size < 0 else _VALUE)
+        value = self._text(b" payload: ", value_size, _LINE_START)
         self._at += 1
         flagged = None if magic < MAGIC else value is None
         return Record(offset, key, value, time_ms, (), flagged, uid=offset + 1)
 
-    def _text(self, label: bytes, size: int, follows: bytes) -> str | None:
+    def _text(self, label: bytes, size: int, follows: re.Pattern[bytes]) -> str | None:
         """A key or a value of `size` bytes behind its label; -1 = it is null, and has none."""
         if size < 0:
             return None
@@ -181,11 +182,10 @@ class Dump:
             self._fail(f"no {label.decode().strip(' :')} of a record; {_ADVICE}")
         start = self._at + len(label)
         end = start + size
-        if not content.startswith(follows, end) and end < len(content):
+        if follows.match(content, end) is None and end < len(content):
             self.guessed = True
-            past = content.find(follows, start) if follows != b"\n" else -1
-            ends = _LINE_START.search(content, start)
-            end = past if past >= 0 else len(content) if ends is None else ends.start()
+            ends = follows.search(content, start)
+            end = len(content) if ends is None else ends.start()
         self._at = end
         return text_of(content[start:end])
 
