@@ -7,10 +7,9 @@ is reported under its name by the simulated cluster, the scenario or an invarian
 from __future__ import annotations
 
 from collections import Counter as Multiset
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sim.check.checker import Checker
 from sim.check.facts import EMPTY, ReplicaView
@@ -213,6 +212,13 @@ COSTS: dict[str, str] = {
 """The counters of what rules cost, with their names in reports."""
 
 
+_AMOUNTS: Final = {
+    kind: [(name, one.amount) for name, one in COUNTER.items() if one.event is kind]
+    for kind in [one.event for one in COUNTER.values() if one.event is not None]
+}
+"""The counters that add up events of a class, each with the amount of one event."""
+
+
 class RunCounters:
     """Counts the events of a run; other counters are computed from the history at the end.
 
@@ -233,11 +239,7 @@ class RunCounters:
         self._ends: dict[str, int] = {}
         self._refills: dict[str, int] = {}
         self._delays = RemovalDelays(checker.history, until_ms=faults_end_ms)
-        amounts: defaultdict[type, list[tuple[str, Callable[[Any], int]]]] = defaultdict(list)
-        for name, one in COUNTER.items():
-            if one.event is not None:
-                amounts[one.event].append((name, one.amount))
-        checker.listen({kind: partial(self._add, added) for kind, added in amounts.items()})
+        checker.listen({kind: partial(self._add, added) for kind, added in _AMOUNTS.items()})
         checker.listen(handlers_of(self))
         checker.listen(handlers_of(self._delays))
 

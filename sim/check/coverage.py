@@ -124,7 +124,7 @@ class Coverage:
 
     def on_position_recorded(self, event: PositionRecorded) -> None:
         """Notes a position above the end of the follower's log."""
-        if event.position > self._history.replicas[event.follower].log_end_offset:
+        if event.position > len(self._history.replicas[event.follower].slots):
             self._names.add("tail-missing-at-fetch")
 
     def on_config_changed(self, event: ConfigChanged) -> None:

@@ -136,18 +136,17 @@ class Consumer:
 
     def _ask(self, broker: str, delay_ms: int) -> Event:
         """Sends a fetch that leaves in `delay_ms`; pause and latency are one event."""
-        spec = self._spec
+        spec, leaves_ms = self._spec, self._context.now_ms + delay_ms
         self._number += 1
         asks_end = spec.until is not None and self._goal is None
         request = self._request(
-            max_wait_ms=0 if asks_end else self._wait_from(self._context.now_ms + delay_ms),
+            max_wait_ms=0 if asks_end else self._wait_from(leaves_ms),
             leader_only=spec.replica is None,
             max_batches=spec.max_batches,
         )
         self._context.network.send(self.name, broker, request, delay_ms)
-        patience_ms = delay_ms + self._timeout_ms
-        self._deadline_ms = self._context.now_ms + patience_ms
-        self._answer = self._patience.answer_within(patience_ms)
+        self._deadline_ms = leaves_ms + self._timeout_ms
+        self._answer = self._patience.answer_within(delay_ms + self._timeout_ms)
         return self._answer
 
     def _request(
