@@ -12,7 +12,7 @@ from typing import Final
 from sim.protocol.compaction.copying import Copier
 from sim.protocol.compaction.failures import PassFailed
 from sim.protocol.compaction.offset_map import build_map
-from sim.protocol.compaction.plan import Cleaning, CleaningPass, OffsetMap
+from sim.protocol.compaction.plan import Cleaning, CleaningPass
 from sim.protocol.log import Segment
 
 MAX_OFFSET_RANGE: Final = 2**31 - 1
@@ -26,12 +26,16 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
     arguments are left untouched. A pass into whose map nothing can enter changes nothing. One that
     cannot go on says why in `failure`, and what it did before.
     """
+    nothing = Cleaning([], 0, plan.first_dirty_offset)
+    if plan.first_dirty_offset >= plan.upper_bound and not (plan.rescan or plan.given_map):
+        return nothing
     try:
-        reach = plan.given_map or _map_of(segments, plan)
+        reach = plan.given_map or build_map(segments, plan)
     except PassFailed as failure:
-        return Cleaning([], 0, plan.first_dirty_offset, failure=failure)
+        nothing.failure = failure
+        return nothing
     if reach.latest_offset < 0:
-        return Cleaning([], 0, plan.first_dirty_offset)
+        return nothing
     end = min(reach.latest_offset + 1, plan.upper_bound)
     covered = [segment for segment in segments if segment.base_offset < end]
     copier = Copier(segments, len(covered), plan, reach)
@@ -54,12 +58,6 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
         finished += len(group)
     copier.note_unended()
     return result
-
-
-def _map_of(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
-    if plan.first_dirty_offset >= plan.upper_bound and not plan.rescan:
-        return OffsetMap({}, 0, -1)
-    return build_map(segments, plan)
 
 
 def groups_of(

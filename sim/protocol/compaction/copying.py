@@ -72,11 +72,7 @@ class Copier:
         self.winners = reach.winners
         self.mapped_from = reach.mapped_from
         self.latest_offset = reach.latest_offset
-        last: Batch | None = None
-        for segment in reversed(segments):
-            if segment.batches:
-                last = segment.batches[-1]
-                break
+        last = next((one.batches[-1] for one in reversed(segments) if one.batches), None)
         kept = policy.fix.keeps(Tail(last, plan.upper_bound, plan.high_watermark))
         protected = kept.record_offset
         if protected is not None and protected >= plan.upper_bound:
@@ -86,28 +82,23 @@ class Copier:
         self.result = Cleaning([], replaced, max(reach.latest_offset + 1, 0), protected)
         self.result.winners = reach.winners
         self.result.unended |= reach.unended
+        covered = segments[:replaced]
         self.watch: TransactionWatch | None = None
-        for segment in segments[:replaced]:
-            if segment.transactional:
-                self.watch = TransactionWatch(writes_index=True)
-                break
-        self.last_abort = _NO_OFFSET
-        if policy.last_abort_only:
-            self.last_abort = self._last_abort(segments[:replaced])
+        if any(segment.transactional for segment in covered):
+            self.watch = TransactionWatch(writes_index=True)
+        self.last_abort = self._last_abort(covered) if policy.last_abort_only else _NO_OFFSET
         self.markers_by_segment = (
             policy.markers_like_tombstones and policy.removal.name == "last_modified"
         )
         self.notes_calls = policy.indexes_calls and policy.index_interval_bytes is not None
         self.buffer_bytes = grown(BUFFER_BYTES, reach.largest_batch_bytes)
         self.superseded = self.result.removed["superseded"]
-        self.last_records = plan.last_records
         self.explains = plan.explains
         self.values_stay = (
             policy.is_tombstone is null_value
             and policy.unmapped_version is None
             and not plan.explains
         )
-        self.converts_old = policy.converts_old
         self.asked: dict[int, Circumstances] = {}
         self.last_modified_ms: int | None = None
         self.source = 0
@@ -179,12 +170,12 @@ class Copier:
                 kept = self._copy_data(batch, last_offset)
             left = kept.records
             if left:
-                if self.converts_old and isinstance(kept, OldBatch):
+                if self.policy.converts_old and isinstance(kept, OldBatch):
                     kept = self._noted(converted(kept, left), batch)
                 result.messages_written += len(left)
                 out.append(kept)
             elif last_offset == self.kept_end or (
-                self.last_records and self._is_a_producers_last(batch)
+                self.plan.last_records and self._is_a_producers_last(batch)
             ):
                 if isinstance(batch, OldBatch):
                     raise NoEmptyOldBatch(batch.base_offset, batch.magic)
@@ -303,7 +294,7 @@ class Copier:
 
     def _is_a_producers_last(self, batch: Batch) -> bool:
         """Recognises the last batch of an active producer, which stays, empty if necessary."""
-        last = self.last_records.get(batch.producer_id)
+        last = self.plan.last_records.get(batch.producer_id)
         if last is None:
             return False
         offset = last.offset
@@ -386,7 +377,7 @@ class Copier:
     def _stamped_if_due(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
         """The batch with those of its records that stay, a tombstone among them."""
         if isinstance(batch, OldBatch):
-            if not self.converts_old:
+            if not self.policy.converts_old:
                 return batch if records is batch.records else self._rebuilt(batch, records)
             batch = converted(batch, records)
             records = batch.records
