@@ -28,7 +28,7 @@ def test_every_rule_is_described_once_with_its_default_first() -> None:
 def test_rules_are_compared_in_ways_that_the_types_check() -> None:
     """With a value written there, or by `in` with a named tuple whose type lists the values."""
     open_ended = {"strategy_header", "min_isr", "delete_retention_ms", "start_offset_lag_ms"}
-    groups = set(Rules._fields)
+    groups = set(Rules.__struct_fields__)
     compared = unchecked = 0
     for path in (ROOT / "sim").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
