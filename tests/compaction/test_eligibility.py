@@ -1,14 +1,13 @@
 """Is it time to clean, and up to where: each inequality on both sides (KIP-58, KIP-354)."""
 
-from typing import Any
-
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sim.protocol.compaction.eligibility import (
     CleanLimit,
     EligibilityConfig,
     FirstDirty,
-    bound_of,
     eligibility,
     first_dirty,
     select,
@@ -28,124 +27,64 @@ def log(*sizes: int, times: tuple[int, ...] = (), active: int = 0) -> list[Segme
     return made
 
 
-OVERDUE: dict[str, Any] = {"min_cleanable_dirty_ratio": 1.0, "max_compaction_lag_ms": 100}
-RATIO: dict[str, Any] = {}
-
-
-@pytest.mark.parametrize(
-    ("segments", "config", "dirty", "stable", "now", "eligible"),
-    [
-        # The dirty ratio has to be above the minimum of 0.5; the active segment does not count.
-        (log(50, 50), RATIO, 10, 999, 10, False),
-        (log(50, 51), RATIO, 10, 999, 10, True),
-        (log(51, 50), RATIO, 10, 999, 10, False),
-        (log(100, active=10_000), RATIO, 10, 999, 10, False),
-        (log(), RATIO, 0, 9, 0, False),
-        # The first timestamp is 10, the maximum lag 100.
-        (log(100, 1), OVERDUE, 10, 999, 110, False),
-        (log(100, 1), OVERDUE, 10, 999, 111, True),
-        # Overdue, but nothing of it is cleanable.
-        (log(100, 1), OVERDUE, 10, 20, 1_000, True),
-        (log(100, 1), OVERDUE, 10, 19, 1_000, False),
-    ],
+@settings(max_examples=300)
+@given(
+    closed=st.lists(
+        st.sampled_from([(s, t) for s in (0, 50, 51) for t in (-1, 0, 1, 10, 500)]), max_size=3
+    ),
+    active=st.sampled_from([0, 10_000]),
+    dirty=st.sampled_from([0, 5, 10, 25]),
+    stable=st.sampled_from([9, 10, 19, 99, 99]),
+    config=st.builds(
+        EligibilityConfig,
+        min_cleanable_dirty_ratio=st.sampled_from([0.0, 0.5, 1.0]),
+        min_compaction_lag_ms=st.sampled_from([0, 100]),
+        max_compaction_lag_ms=st.sampled_from([None, 100]),
+    ),
+    now_ms=st.sampled_from([109, 110, 111, 150, 600, 601]),
 )
-def test_a_log_is_cleaned_by_its_dirty_ratio_or_because_it_is_overdue(
-    segments: list[Segment],
-    config: dict[str, Any],
+def test_when_a_log_is_cleaned_and_up_to_where_by_the_words_of_kip_58_and_kip_354(
+    closed: list[tuple[int, int]],
+    active: int,
     dirty: int,
     stable: int,
-    now: int,
-    eligible: bool,
+    config: EligibilityConfig,
+    now_ms: int,
 ) -> None:
-    found = eligibility(
-        segments,
-        EligibilityConfig(**config),
-        first_dirty_offset=dirty,
-        stable_offset=stable,
-        now_ms=now,
+    """A segment without timestamps is as old as its file, of 50 ms, where its age counts."""
+    sizes, times = [size for size, _ in closed], tuple(at_ms for _, at_ms in closed)
+    bases = [10 * number for number in range(len(closed) + 1)]
+    made = log(*sizes, times=times, active=active)
+    found = eligibility(made, config, first_dirty_offset=dirty, stable_offset=stable, now_ms=now_ms)
+
+    to_clean = [number for number, _ in enumerate(closed) if bases[number + 1] > dirty]
+    written = {n: times[n] if sizes[n] and times[n] >= 0 else 50 for n in to_clean}
+    lag_ms, longest_ms = config.min_compaction_lag_ms, config.max_compaction_lag_ms
+    young = [bases[n] for n, at_ms in written.items() if lag_ms and at_ms > now_ms - lag_ms]
+    lowest, _, limit = min(
+        (bases[-1], 0, CleanLimit.ACTIVE_SEGMENT),
+        (min(young, default=99), 1, CleanLimit.MIN_LAG),
+        (stable, 2, CleanLimit.STABLE_OFFSET),
     )
-
-    assert found.eligible is eligible
-
-
-@pytest.mark.parametrize(
-    ("segments", "dirty", "clean_bytes", "cleanable_bytes", "ratio"),
-    [
-        (log(), 0, 0, 0, None),
-        (log(100, 100), 5, 100, 200, 2 / 3),  # the segment that holds it counts on both sides
-        (log(100, active=30), 12, 130, 0, 0.0),
-    ],
-)
-def test_the_bytes_on_both_sides_of_the_first_dirty_offset(
-    segments: list[Segment],
-    dirty: int,
-    clean_bytes: int,
-    cleanable_bytes: int,
-    ratio: float | None,
-) -> None:
-    found = eligibility(
-        segments, EligibilityConfig(), first_dirty_offset=dirty, stable_offset=999, now_ms=10
+    offset = max(lowest, dirty)
+    ends = max(base for base in bases if base <= offset)
+    assert found.bound == (offset, ends, limit, lowest)
+    cleanable = sum(sizes[n] for n in to_clean if bases[n] < ends)
+    clean = sum(size for base, size in zip(bases, [*sizes, active], strict=True) if base < dirty)
+    first_ms = [times[n] for n in to_clean if sizes[n] and times[n] > 0]
+    delay_ms = 0
+    if longest_ms is not None and first_ms:
+        delay_ms = max(0, now_ms - min(first_ms) - longest_ms)
+    ratio = cleanable / (clean + cleanable) if clean + cleanable else None
+    assert (found.clean_bytes, found.cleanable_bytes, found.dirty_ratio) == (
+        clean,
+        cleanable,
+        ratio,
     )
-
-    assert (found.clean_bytes, found.cleanable_bytes) == (clean_bytes, cleanable_bytes)
-    assert found.dirty_ratio == ratio
-
-
-@pytest.mark.parametrize(
-    ("times", "dirty", "lag_ms", "delay_ms"),
-    [
-        ((0,), 0, 100, 0),
-        ((1,), 0, 100, 899),  # only timestamps above zero count
-        ((1,), 0, None, 0),
-        ((1, 900), 10, 100, 0),  # a segment that ends at the first dirty offset is clean
-        ((1, 900), 9, 100, 899),
-    ],
-)
-def test_a_log_waits_since_the_first_timestamp_of_its_oldest_dirty_segment(
-    times: tuple[int, ...], dirty: int, lag_ms: int | None, delay_ms: int
-) -> None:
-    found = eligibility(
-        log(*[10] * len(times), times=times),
-        EligibilityConfig(max_compaction_lag_ms=lag_ms),
-        first_dirty_offset=dirty,
-        stable_offset=20,
-        now_ms=1_000,
-    )
-
     assert found.compaction_delay_ms == delay_ms
-
-
-@pytest.mark.parametrize(
-    ("segments", "at", "expected"),
-    [
-        # The stable offset is rounded down to a segment.
-        (log(1, 1), {"stable_offset": 9}, 0),
-        (log(1, 1), {"stable_offset": 10}, 10),
-        (log(1, 1), {"stable_offset": 19}, 10),
-        (log(1, 1), {}, 20),
-        # The active segment is never cleaned.
-        (log(1, active=1), {}, 10),
-        # The timestamp, 10, is above now - 100 until now is 110.
-        (log(1, 1), {"min_compaction_lag_ms": 100, "now_ms": 109}, 0),
-        (log(1, 1), {"min_compaction_lag_ms": 100, "now_ms": 110}, 20),
-        # Everything after a young segment waits with it, unless that one is clean.
-        (log(1, 1, 1, times=(0, 500, 0)), {"min_compaction_lag_ms": 100, "now_ms": 599}, 10),
-        (log(1, 1, 1, times=(0, 500, 0)), {"min_compaction_lag_ms": 100, "now_ms": 600}, 30),
-        (log(1, 1, times=(500, 0)), {"min_compaction_lag_ms": 100, "first_dirty_offset": 9}, 0),
-        (
-            log(1, 1, times=(500, 0)),
-            {"min_compaction_lag_ms": 100, "first_dirty_offset": 10, "now_ms": 500},
-            20,
-        ),
-        # Without timestamps the modification time, 50, counts.
-        (log(1, times=(-1,)), {"min_compaction_lag_ms": 100, "now_ms": 149}, 0),
-        (log(1, times=(-1,)), {"min_compaction_lag_ms": 100, "now_ms": 150}, 10),
-    ],
-)
-def test_where_a_pass_ends(segments: list[Segment], at: dict[str, int], expected: int) -> None:
-    plain = {"first_dirty_offset": 0, "stable_offset": 999, "min_compaction_lag_ms": 0, "now_ms": 0}
-
-    assert bound_of(segments, **{**plain, **at}).effective == expected
+    assert found.overdue == (delay_ms > 0 and cleanable > 0)
+    dirty_enough = ratio is not None and ratio > config.min_cleanable_dirty_ratio
+    assert found.eligible == (found.overdue or dirty_enough)
 
 
 @pytest.mark.parametrize(
@@ -159,39 +98,6 @@ def test_a_checkpoint_outside_the_log_is_reset_to_the_log_start(
     found = first_dirty(checkpoint, log_start_offset=10, log_end_offset=20)
 
     assert found == FirstDirty(offset, force_update=force_update)
-
-
-@pytest.mark.parametrize(
-    ("dirty", "stable", "lag", "limit", "limited_to", "offset", "effective"),
-    [
-        (0, 20, 0, CleanLimit.ACTIVE_SEGMENT, 20, 20, 20),
-        (0, 19, 0, CleanLimit.STABLE_OFFSET, 19, 19, 10),
-        (0, 99, 100, CleanLimit.MIN_LAG, 10, 10, 10),
-        (0, 9, 100, CleanLimit.STABLE_OFFSET, 9, 9, 0),
-        (0, 10, 100, CleanLimit.MIN_LAG, 10, 10, 10),
-        # Never below the first dirty one; rounded down to a segment it may be.
-        (15, 5, 0, CleanLimit.STABLE_OFFSET, 5, 15, 10),
-    ],
-)
-def test_the_lowest_limit_binds(
-    dirty: int,
-    stable: int,
-    lag: int,
-    limit: CleanLimit,
-    limited_to: int,
-    offset: int,
-    effective: int,
-) -> None:
-    found = bound_of(
-        log(1, 1, times=(0, 500)),
-        first_dirty_offset=dirty,
-        stable_offset=stable,
-        min_compaction_lag_ms=lag,
-        now_ms=500,
-    )
-
-    assert (found.limit, found.limited_to) == (limit, limited_to)
-    assert (found.offset, found.effective) == (offset, effective)
 
 
 def test_the_highest_ratio_is_selected_also_over_a_log_that_is_overdue() -> None:
