@@ -115,12 +115,11 @@ def choices() -> Iterator[Rules]:
                 yield kraft(pre_vote=pre_vote, check_quorum=check_quorum, successors=rule)
 
 
-@pytest.mark.parametrize("mix", ["kraft", "storm"])
-def test_no_way_to_elect_breaks_one_of_raft_s_five_properties(mix: str) -> None:
+def test_no_way_to_elect_breaks_one_of_raft_s_five_properties() -> None:
     elections = dict.fromkeys((False, True), 0)
     for rules in choices():
         for seed in range(3):
-            run = run_scenario(generate(seed, BUILT_IN_MIXES[mix]).with_rules(rules))
+            run = run_scenario(generate(seed, BUILT_IN_MIXES["storm"]).with_rules(rules))
             assert not RAFT & set(run.violated), (seed, rules)
             assert run.verdict != "inconclusive", (seed, rules)
             elections[rules.election.pre_vote] += run.counters["elections"]

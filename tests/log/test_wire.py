@@ -1,7 +1,7 @@
 """Sizes and timestamps of batches are what Kafka's format 2 makes of them (KIP-98, KIP-534)."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -49,6 +49,7 @@ def batches(draw: st.DrawFn) -> Batch:
     )
 
 
+@settings(max_examples=40)
 @given(batches(), st.data())
 def test_a_batch_has_the_size_of_its_bytes_and_reads_back_rebuilt_or_not(
     batch: Batch, data: st.DataObject
