@@ -10,6 +10,7 @@ from sim.protocol.log import Log, LogConfig, Record, data_batch
 from sim.protocol.log.segment import Call
 from sim.protocol.replication import Replica, follower, leader
 from sim.protocol.replication.cleaning import Cleaner
+from sim.protocol.replication.follower import fetch_request
 from sim.protocol.replication.messages import Answer
 from sim.protocol.replication.replica import restart
 from sim.protocol.replication.truncation import start_following
@@ -23,6 +24,7 @@ def test_a_follower_copies_batches_as_they_are() -> None:
     events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events
 
     assert events[0] == Copied("r2", "r1", 0, response.batches, 2)
+    assert fetch_request(fetcher).offset == fetcher.log.acknowledged_end == 2
     assert all(a is b for a, b in zip(source.log.batches(), fetcher.log.batches(), strict=True))
 
 
