@@ -11,7 +11,6 @@ from tests.zoo.planted import (
     DEFECTS,
     NEWEST,
     OF_CHECKS,
-    OF_LOGS,
     UNDETECTED,
     Planted,
     Undetected,
@@ -37,14 +36,13 @@ MADE = (
 NEW = (
     "The newest series was written from the list of modules, without knowledge of what detects"
     " anything. Before anybody looked at what became of it, 51 of its 80 were detected. The laws"
-    " that detect the others were written afterwards: the next unseen series is the measure of"
-    " them."
+    " that detect the others were written afterwards, and tried alone: the next unseen series is the"
+    " measure of them."
 )
 MISSED = (
     "No random run showed these, though one might: the situation that shows it did not occur, or no"
     " invariant minds the effect (`touched` in `zoo.json` counts the runs that differed)."
 )
-SOON = "Defects that were shown within the first runs, without the group kafka logs."
 NOT_DETECTED = (
     "Neither random runs nor the suite nor tests of the package notice these. "
     + "; ".join(f"*{name}*: {what}" for name, what in CLASSES.items())
@@ -60,10 +58,6 @@ class _Tried(NamedTuple):
     defect: Planted
     result: Result
 
-    @property
-    def series(self) -> str:
-        return "newest series" if self.defect.series == NEWEST else "earlier series"
-
 
 def page(results: Results) -> str:
     """The whole page."""
@@ -76,8 +70,6 @@ def _page(tried: Sequence[_Tried]) -> Iterator[str]:
     yield MADE.format(versions=_versions(tried))
     yield from ("", "## By group", "", NEW, "")
     yield from _groups(tried)
-    yield from ("", "## After how many runs", "", SOON, "")
-    yield from _soon([one for one in tried if one.defect.group != OF_LOGS])
     missed = [one.defect for one in tried if one.result.tries and not one.result.run]
     yield from ("", "## What random runs miss", "", MISSED, "")
     yield from _names("group", missed, lambda one: _words(one.group))
@@ -117,8 +109,10 @@ def _versions(tried: Sequence[_Tried]) -> str:
 def _groups(tried: Sequence[_Tried]) -> Iterator[str]:
     rows: dict[str, list[_Tried]] = {}
     for one in tried:
-        checks = ", checks" * (one.defect.series == NEWEST and one.defect.group == OF_CHECKS)
-        names = [_words(one.defect.group), f"**{one.series}{checks}**", "**all**"]
+        series = "earlier series"
+        if one.defect.series == NEWEST:
+            series = "newest series" + ", checks" * (one.defect.group == OF_CHECKS)
+        names = [_words(one.defect.group), f"**{series}**", "**all**"]
         for name in names:
             rows.setdefault(name, []).append(one)
     ordered = sorted(rows, key=lambda name: (name.startswith("**"), name == "**all**", name))
@@ -144,27 +138,6 @@ def _counts(results: Sequence[Result]) -> tuple[object, ...]:
 
 def _share(found: int, of: int) -> str:
     return f"{found} of {of} ({found / of:.0%})" if of else "none"
-
-
-def _soon(tried: Sequence[_Tried]) -> Iterator[str]:
-    """The number of defects of each series that were shown within 10, 30, … runs."""
-    drawn = [one for one in tried if one.result.tries]
-    names = ("newest series", "earlier series")
-    rows = [
-        (
-            runs,
-            *(
-                _shown_by(runs, [one.result for one in drawn if one.series == name])
-                for name in names
-            ),
-        )
-        for runs in (10, 30, 100, 300)
-    ]
-    yield from _table(("runs", *names), *rows)
-
-
-def _shown_by(runs: int, results: Sequence[Result]) -> str:
-    return _share(sum(bool(one.run) and one.tries <= runs for one in results), len(results))
 
 
 def _words(group: str) -> str:
