@@ -36,8 +36,8 @@ MADE = (
 NEW = (
     "The newest series was written from the list of modules, without knowledge of what detects"
     " anything. Before anybody looked at what became of it, 51 of its 80 were detected. The laws"
-    " that detect the others were written afterwards, and tried alone: the next unseen series is the"
-    " measure of them."
+    " that detect the others were written afterwards, and tried alone: the next unseen series is"
+    " the measure of them."
 )
 MISSED = (
     "No random run showed these, though one might: the situation that shows it did not occur, or no"
