@@ -1,6 +1,7 @@
 """The index of aborted transactions: who is found, who stays in it (KAFKA-13727)."""
 
-import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sim.protocol.compaction.transactions import (
     AbortedRanges,
@@ -9,7 +10,8 @@ from sim.protocol.compaction.transactions import (
     aborted_in,
     transactions_in,
 )
-from sim.protocol.log import AbortedTransaction, Control, Segment
+from sim.protocol.log import AbortedTransaction, Control, Log, Segment
+from tests.compaction.histories import logs
 from tests.compaction.logs import (
     batch,
     batches_of,
@@ -37,23 +39,12 @@ LONG = AbortedTransaction(7, 1, 6, 7)
 SHORT = AbortedTransaction(8, 3, 4, 1)
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "found"),
-    [
-        (0, 1, []),
-        (0, 2, [LONG]),
-        (2, 3, [LONG]),
-        (2, 4, [SHORT, LONG]),
-        (4, 5, [SHORT, LONG]),
-        (5, 6, [LONG]),
-        (6, 7, [LONG]),
-        (7, 9, []),
-    ],
-)
-def test_the_index_is_asked_for_what_touches_a_range(
-    start: int, end: int, found: list[AbortedTransaction]
-) -> None:
-    assert aborted_in(spread(), start, end) == found
+@given(logs(), st.integers(0, 30), st.integers(0, 30))
+def test_the_index_is_asked_for_what_touches_a_range(log: Log, start: int, end: int) -> None:
+    """As if every aborted transaction of the log were looked at."""
+    touching = [t for t in log.aborted_ever if t.last_offset >= start and t.first_offset < end]
+
+    assert aborted_in(log.segments, start, end) == touching
 
 
 def test_later_segments_are_asked_until_nothing_older_was_open() -> None:
