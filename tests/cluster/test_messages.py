@@ -1,6 +1,7 @@
 """Replicas, clients and the controller know each other by name, and talk by values."""
 
 import gc
+from collections import Counter
 from collections.abc import Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from sim.protocol.events import Consumed, Truncated
 from sim.protocol.log import Log
 from sim.protocol.replication.follower import fetch_request, receive_fetch
+from sim.protocol.replication.joining import is_caught_up
 from sim.protocol.replication.leader import answer_fetch
 from sim.protocol.replication.messages import (
     ConsumerFetchRequest,
@@ -87,6 +89,38 @@ def test_a_message_is_a_value(preset: str, monkeypatch: pytest.MonkeyPatch) -> N
     for message in kinds.values():
         for held in within(message):
             assert not isinstance(held, (*PARTIES, FunctionType, MethodType, BuiltinFunctionType))
+
+
+@pytest.mark.parametrize("rules", [{"commit": "isr"}, {"commit": "majority"}])
+def test_where_nothing_is_lost_every_numbered_request_is_answered_once(
+    rules: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the last one of a kind, which may be open when the run ends."""
+    asked, answered = Counter[tuple[str, str, int]](), Counter[tuple[str, str, int]]()
+    for _, source, target, message in sent(scenario(rules=Rules.of(**rules)), monkeypatch):
+        kind = type(message).__name__
+        if hasattr(message, "correlation_id") and kind.endswith("Request"):
+            asked[source, kind.removesuffix("Request"), message.correlation_id] += 1
+        elif hasattr(message, "correlation_id"):
+            answered[target, kind.removesuffix("Response"), message.correlation_id] += 1
+    left = Counter((who, kind) for who, kind, _ in asked - answered)
+
+    assert len(asked) > 100
+    assert answered - asked == Counter()
+    assert {*left.values()} <= {1}
+
+
+def test_a_new_leader_takes_those_in_sync_for_caught_up() -> None:
+    """Until they have had `replica.lag.time.max.ms` to fetch from it (Partition.makeLeader)."""
+    leader = Cluster(scenario(), lambda _at, _event: None).nodes["r1"]
+    leader.membership = IsrMembership(leader)
+    leader.lead(1, isr=("r1", "r2"), replicas=("r1", "r2", "r3"))
+    leader.replica.log.append(batch(0), now_ms=0)
+    caught_up = [
+        is_caught_up(leader.replica, name, now_ms=400, lag_max_ms=400) for name in ("r2", "r3")
+    ]
+
+    assert caught_up == [True, False]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

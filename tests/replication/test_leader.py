@@ -134,6 +134,7 @@ def test_joining_needs_the_high_watermark_and_the_epoch_s_start(
 
     events = leader.expand_isr(source, "r2", rules=rules)
     assert (events == [IsrChanged("r1", ("r1", "r3", "r2"), "r2")]) is joins
+    assert joins is (leader.expand_isr(source, "r2", rules=rules) == [] != events)
 
 
 def test_a_smaller_in_sync_set_may_commit_at_once() -> None:
