@@ -28,26 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sim.protocol.events import (
-    Cleaned,
-    CleaningFailed,
-    Event,
-    FaultEnded,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    LeaderResigned,
-    LogEmptied,
-    Quiesced,
-    RemovalBoundMoved,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SnapshotInstalled,
-    SnapshotTaken,
-    UncleanElection,
-)
+from sim.protocol import events as on
 from sim.protocol.log import Log
 from sim.protocol.log.segment import OffsetIndex
 from sim.protocol.replication.messages import PartitionState
@@ -89,23 +70,23 @@ class Decisions:
         self._compacted: dict[tuple[str, int], int] = {}
         self._markers_below = 0
         self.handlers: dict[type, Callable[[Any], None]] = {
-            ReplicaCrashed: self._crashed,
-            ReplicaRestarted: self._restarted,
-            ReplicaWiped: self._wiped,
-            ReplicaRemoved: self._removed,
-            LogEmptied: self._wiped,
-            LeaderElected: self._elected,
-            LeaderResigned: self._resigned,
-            FaultEnded: self._look_at_leaders,
-            Quiesced: self._look_at_leaders,
-            UncleanElection: self._elected_uncleanly,
-            HighWatermarkMoved: self._committed,
-            IsrChanged: self._joined,
-            SnapshotInstalled: self._installed,
-            SnapshotTaken: self._taken,
-            RemovalBoundMoved: self._bound_moved,
-            CleaningFailed: self._pass_failed,
-            Cleaned: self._cleaned,
+            on.ReplicaCrashed: self._crashed,
+            on.ReplicaRestarted: self._restarted,
+            on.ReplicaWiped: self._wiped,
+            on.ReplicaRemoved: self._removed,
+            on.LogEmptied: self._wiped,
+            on.LeaderElected: self._elected,
+            on.LeaderResigned: self._resigned,
+            on.FaultEnded: self._look_at_leaders,
+            on.Quiesced: self._look_at_leaders,
+            on.UncleanElection: self._elected_uncleanly,
+            on.HighWatermarkMoved: self._committed,
+            on.IsrChanged: self._joined,
+            on.SnapshotInstalled: self._installed,
+            on.SnapshotTaken: self._taken,
+            on.RemovalBoundMoved: self._bound_moved,
+            on.CleaningFailed: self._pass_failed,
+            on.Cleaned: self._cleaned,
         }
 
     def _failed(self, replica: str, what: str, found: object, expected: object) -> None:
@@ -113,7 +94,7 @@ class Decisions:
 
     # What is on disk.
 
-    def _crashed(self, event: ReplicaCrashed) -> None:
+    def _crashed(self, event: on.ReplicaCrashed) -> None:
         name, node = event.replica, self._nodes[event.replica]
         seen = self._witness.seen[name]
         seen.last_number = node.fetcher.number
@@ -121,11 +102,11 @@ class Decisions:
         self._disks[name] = on_disk(node.replica, self._rules)
         self._failed_passes.discard(name)
 
-    def _wiped(self, event: ReplicaWiped | LogEmptied) -> None:
+    def _wiped(self, event: on.ReplicaWiped | on.LogEmptied) -> None:
         self._disks.pop(event.replica, None)
         self._failed_passes.discard(event.replica)
 
-    def _restarted(self, event: ReplicaRestarted) -> None:
+    def _restarted(self, event: on.ReplicaRestarted) -> None:
         name, node = event.replica, self._nodes[event.replica]
         replica = node.replica
         self._led_ms[name] = self._now_ms(name)
@@ -158,7 +139,7 @@ class Decisions:
                 if position is not None or waits is not None:
                     self._failed(node.name, f"counts on a lost disk of {name}", position, "nothing")
 
-    def _installed(self, event: SnapshotInstalled) -> None:
+    def _installed(self, event: on.SnapshotInstalled) -> None:
         replica, end, epoch = self._nodes[event.replica].replica, event.end_offset, event.epoch
         log = replica.log
         found: dict[str, tuple[object, object]] = {
@@ -175,7 +156,7 @@ class Decisions:
             if known != expected:
                 self._failed(event.replica, f"{what} after an install", known, expected)
 
-    def _taken(self, event: SnapshotTaken) -> None:
+    def _taken(self, event: on.SnapshotTaken) -> None:
         """No transaction reaches across the end of a snapshot: its data would be missing."""
         if self._nodes[event.replica].loader.loading:
             what = f"takes a snapshot below {event.end_offset}"
@@ -197,10 +178,10 @@ class Decisions:
     def _now_ms(self, name: str) -> int:
         return self._nodes[name].context.now_ms
 
-    def _elected_uncleanly(self, event: UncleanElection) -> None:
+    def _elected_uncleanly(self, event: on.UncleanElection) -> None:
         self._unclean.add(event.epoch)
 
-    def _elected(self, event: LeaderElected) -> None:
+    def _elected(self, event: on.LeaderElected) -> None:
         name, epoch = event.replica, event.epoch
         self._led_ms[name] = self._now_ms(name)
         self._witness.seen[name].leads_in(epoch)
@@ -213,15 +194,15 @@ class Decisions:
         if len(event.voters) - len(against) <= len(event.voters) // 2:
             self._failed(name, f"elected in epoch {epoch}", f"not by {against}", "a majority")
 
-    def _removed(self, _event: ReplicaRemoved) -> None:
+    def _removed(self, _event: on.ReplicaRemoved) -> None:
         """Another majority is asked for from now on: leaders may wait for it as at the start."""
         for name, node in self._nodes.items():
             self._led_ms[name] = node.context.now_ms
 
-    def _resigned(self, event: LeaderResigned) -> None:
+    def _resigned(self, event: on.LeaderResigned) -> None:
         self._check_quorum(self._nodes[event.replica], event.epoch)
 
-    def _look_at_leaders(self, _event: Event) -> None:
+    def _look_at_leaders(self, _event: on.Event) -> None:
         for node in self._nodes.values():
             if node.leader is not None and node.replica.up:
                 self._check_quorum(node, node.leader.epoch)
@@ -302,7 +283,7 @@ class Decisions:
 
     # What is committed, and by whom.
 
-    def _joined(self, event: IsrChanged) -> None:
+    def _joined(self, event: on.IsrChanged) -> None:
         node, name = self._nodes[event.replica], event.joined
         member, leader = node.membership, node.leader
         if name is None or not isinstance(member, IsrMembership) or leader is None:
@@ -314,7 +295,7 @@ class Decisions:
         if not heard:
             self._failed(node.name, f"{name} joins", f"life {life}", "one that is not fenced")
 
-    def _committed(self, event: HighWatermarkMoved) -> None:
+    def _committed(self, event: on.HighWatermarkMoved) -> None:
         node = self._nodes[event.replica]
         log, mark = node.replica.log, event.high_watermark
         if not log.log_start_offset <= mark <= log.log_end_offset:
@@ -345,7 +326,7 @@ class Decisions:
                     found = f"below {event.high_watermark} without {name}, which is about to join"
                     self._failed(node.name, "commits", found, f"its position {position}")
 
-    def _bound_moved(self, event: RemovalBoundMoved) -> None:
+    def _bound_moved(self, event: on.RemovalBoundMoved) -> None:
         self._judge_compacted(event)
         bound = event.marker_offset
         if self._rules.cleaner.marker_watermark != "own" or bound <= self._markers_below:
@@ -360,7 +341,7 @@ class Decisions:
                     self._failed(event.replica, f"markers go below {bound}", found, "nothing")
                     return
 
-    def _judge_compacted(self, event: RemovalBoundMoved) -> None:
+    def _judge_compacted(self, event: on.RemovalBoundMoved) -> None:
         """What was reported of a disk that is lost says nothing of the new one."""
         bound = event.offset
         self._note_compacted(event.replica)
@@ -381,11 +362,11 @@ class Decisions:
         disk, compacted = (name, replica.disk), replica.cleanly_compacted_offset
         self._compacted[disk] = max(compacted, self._compacted.get(disk, 0))
 
-    def _pass_failed(self, event: CleaningFailed) -> None:
+    def _pass_failed(self, event: on.CleaningFailed) -> None:
         self._cleaned(event)
         self._failed_passes.add(event.replica)
 
-    def _cleaned(self, event: Cleaned | CleaningFailed) -> None:
+    def _cleaned(self, event: on.Cleaned | on.CleaningFailed) -> None:
         self._note_compacted(event.replica)
         if event.replica in self._failed_passes:
             self._failed(event.replica, "cleans", "after a pass that failed", "a restart before")

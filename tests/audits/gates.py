@@ -9,15 +9,7 @@
 
 from __future__ import annotations
 
-from sim.protocol.events import (
-    Event,
-    HighWatermarkMoved,
-    PrefixDeleted,
-    ReplicaAdded,
-    ReplicaRemoved,
-    ReplicaWiped,
-    SnapshotDeleted,
-)
+from sim.protocol import events as on
 from sim.protocol.events.cluster import REBUILT
 from sim.protocol.rules import RULES
 from sim.simulate.cluster.cluster import Cluster
@@ -38,26 +30,26 @@ class Gates(Answers):
         self._committed = 0
         self._disks: dict[str, int] = {}
 
-    def after(self, event: Event) -> None:
+    def after(self, event: on.Event) -> None:
         """Judges what is gone."""
-        if isinstance(event, HighWatermarkMoved):
+        if isinstance(event, on.HighWatermarkMoved):
             if event.leading:
                 self._committed = max(self._committed, event.high_watermark)
-        elif isinstance(event, PrefixDeleted):
+        elif isinstance(event, on.PrefixDeleted):
             self._prefix(event)
-        elif isinstance(event, SnapshotDeleted):
+        elif isinstance(event, on.SnapshotDeleted):
             replica = self.nodes[event.replica].replica
             start, end = replica.log.log_start_offset, event.end_offset
             if end >= start or not replica.snapshots:
                 self.wrong(event.replica, f"deletes the snapshot at {end}", f"from {start}", "kept")
-        elif isinstance(event, ReplicaRemoved):
+        elif isinstance(event, on.ReplicaRemoved):
             self._voter(event.replica)
-        elif isinstance(event, ReplicaWiped):
+        elif isinstance(event, on.ReplicaWiped):
             self._disk(event)
-        elif isinstance(event, ReplicaAdded):
+        elif isinstance(event, on.ReplicaAdded):
             self._settings(self.nodes[event.replica])
 
-    def _disk(self, event: ReplicaWiped) -> None:
+    def _disk(self, event: on.ReplicaWiped) -> None:
         name, disk = event.replica, self.nodes[event.replica].replica.disk
         if disk <= self._disks.get(name, 1):
             self.wrong(name, "number of a new disk", disk, "a higher one than before")
@@ -80,7 +72,7 @@ class Gates(Answers):
         found = {name: node.rules.as_dict()[name] for name in expected}
         self.wrong(node.name, f"joins with other settings than {first}", found, expected)
 
-    def _prefix(self, event: PrefixDeleted) -> None:
+    def _prefix(self, event: on.PrefixDeleted) -> None:
         node, start, rule = self.nodes[event.replica], event.log_start_offset, self.rules.snapshots
         replica = node.replica
         covering = [

@@ -4,17 +4,7 @@ from collections import Counter
 from typing import Final
 
 from sim.check.listening import REPLACED
-from sim.protocol.events import (
-    Appended,
-    Event,
-    FaultEnded,
-    FaultInjected,
-    IsrChanged,
-    LeaderElected,
-    LeaderResigned,
-    Quiesced,
-    Truncated,
-)
+from sim.protocol import events as on
 from sim.simulate.faults import INSTANT_FAULTS
 from tests.audits.law import Law
 
@@ -52,7 +42,7 @@ class HighWatermarkAdvances(Law):
     source = "Partition.maybeIncrementLeaderHW; KIP-392; KIP-595, Quorum State; Raft, 5.3"
     fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"
     says = "{replica} has its high watermark at {offset} "
-    any_of = (LeaderResigned, Truncated, *REPLACED)
+    any_of = (on.LeaderResigned, on.Truncated, *REPLACED)
 
     def begin(self) -> None:
         """Nothing is due."""
@@ -65,7 +55,7 @@ class HighWatermarkAdvances(Law):
         self._since_ms: int | None = None
         self._in_sync: set[str] = set()
 
-    def on_appended(self, event: Appended) -> None:
+    def on_appended(self, event: on.Appended) -> None:
         """Look what is due, and whether what was due has come."""
         replica, batch, history = event.replica, event.batch, self.history
         if replica != history.leader:
@@ -85,7 +75,7 @@ class HighWatermarkAdvances(Law):
             if reached > mark:
                 self._due, self._since_ms = reached, now_ms
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, event: on.Quiesced) -> None:
         """Nothing is on its way any more."""
         leader = self.history.leader
         if event.synced and leader is not None and leader == event.replica:
@@ -117,31 +107,31 @@ class HighWatermarkAdvances(Law):
 
     # What disturbs the peace.
 
-    def on_fault_injected(self, event: FaultInjected) -> None:
+    def on_fault_injected(self, event: on.FaultInjected) -> None:
         """Nothing is due as long as it lasts."""
         self._since_ms = None
         if event.fault not in INSTANT_FAULTS:
             self._going_on[event.replica, event.fault] += 1
 
-    def on_fault_ended(self, event: FaultEnded) -> None:
+    def on_fault_ended(self, event: on.FaultEnded) -> None:
         """It is over."""
         fault = (event.replica, event.fault)
         self._going_on[fault] -= 1
         if self._going_on[fault] <= 0:
             del self._going_on[fault]
 
-    def on_leader_elected(self, _: LeaderElected) -> None:
+    def on_leader_elected(self, _: on.LeaderElected) -> None:
         """Another leader begins to learn who has what."""
         self._in_sync = {*self.history.isr}
         self._since_ms = None
 
-    def on_isr_changed(self, _: IsrChanged) -> None:
+    def on_isr_changed(self, _: on.IsrChanged) -> None:
         """Others commit, if the set of the newest leader is another one than it was."""
         in_sync = {*self.history.isr}
         if in_sync != self._in_sync:
             self._in_sync = in_sync
             self._since_ms = None
 
-    def on_any_of(self, event: Event) -> None:
+    def on_any_of(self, event: on.Event) -> None:
         """Nobody leads, or a log is shorter or gone."""
         self._since_ms = None

@@ -26,16 +26,7 @@ from typing import Any, Final, NamedTuple
 
 from sim.check.promise import promised_mark, promised_order
 from sim.plugins import Report
-from sim.protocol.events import (
-    Cleaned,
-    CleaningFailed,
-    Event,
-    FaultInjected,
-    LeaderResigned,
-    LogStartMoved,
-    ReplicaCrashed,
-    SegmentsLost,
-)
+from sim.protocol import events as on
 from sim.protocol.log import AbortedTransaction, Batch, Record, Segment
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules.rules import Rules
@@ -46,7 +37,7 @@ from tests.audits.following import Following
 from tests.audits.second_reading import Expected, Order, Reading
 
 NAME: Final = "second-reading"
-_OF_A_CRASH: Final = (ReplicaCrashed, SegmentsLost, FaultInjected, LeaderResigned)
+_OF_A_CRASH: Final = (on.ReplicaCrashed, on.SegmentsLost, on.FaultInjected, on.LeaderResigned)
 _KEY_BYTES, _VERSION_BYTES = 24, 8
 """Bytes of an entry of the offset map, and of a version in it (SkimpyOffsetMap, KIP-280)."""
 
@@ -94,7 +85,7 @@ class SecondReading(Following):
         self._half_done: str | None = None
         self.judged = self.skipped = 0
 
-    def after(self, _at_ms: int, events: Iterable[Event]) -> None:
+    def after(self, _at_ms: int, events: Iterable[on.Event]) -> None:
         """Compares the passes among some events."""
         events = list(events)
         for event in events:
@@ -103,11 +94,11 @@ class SecondReading(Following):
                 type(event) in _OF_A_CRASH and event.replica == half_done
             ):
                 self._tell(half_done, "the end of a half-done pass", event, "a crash")
-            self._half_done = None if type(event) is ReplicaCrashed else half_done
-            if type(event) is LogStartMoved:
+            self._half_done = None if type(event) is on.ReplicaCrashed else half_done
+            if type(event) is on.LogStartMoved:
                 self._judge_retention(event)
-            if type(event) is Cleaned:
-                self._judge(event, failed=any(type(each) is CleaningFailed for each in events))
+            if type(event) is on.Cleaned:
+                self._judge(event, failed=any(type(each) is on.CleaningFailed for each in events))
         nodes = self._cluster.nodes
         # Old segments are deleted without an event.
         silent = self._cluster.context.retention is not None
@@ -119,7 +110,7 @@ class SecondReading(Following):
         said = f"{replica}: {what}: {shortened(found)}; the rules say {shortened(expected)}."
         self._report(NAME, said, replica, None)
 
-    def _judge_retention(self, event: LogStartMoved) -> None:
+    def _judge_retention(self, event: on.LogStartMoved) -> None:
         node, before = self._cluster.nodes[event.replica], self._before[event.replica]
         topic, start = node.context.scenario.topic, event.log_start_offset
         gone = [each for each in before.segments if before.log_start <= each.base_offset < start]
@@ -132,7 +123,7 @@ class SecondReading(Following):
             self._tell(node.name, "bytes that retention leaves", left, topic.retention_bytes)
         self._before[node.name] = before._replace(log_start=start)
 
-    def _judge(self, event: Cleaned, *, failed: bool) -> None:
+    def _judge(self, event: on.Cleaned, *, failed: bool) -> None:
         node, before = self._cluster.nodes[event.replica], self._before.get(event.replica)
         log = node.replica.log
         if failed or before is None:
@@ -191,7 +182,7 @@ class Compared(NamedTuple):
 # What the pass is ordered to do.
 
 
-def orders(node: Node, event: Cleaned, before: Before) -> Iterator[Order]:
+def orders(node: Node, event: on.Cleaned, before: Before) -> Iterator[Order]:
     """The orders that a pass may have had; none where the rules are not read here.
 
     While the cluster comes to rest, logs are cleaned as far as it goes, dirty or not.
@@ -266,7 +257,9 @@ def clock_of(node: Node) -> int:
     return node.context.now_ms + node.spec.clock_skew_ms
 
 
-def _order(node: Node, before: Before, event: Cleaned, *, upper_bound: int, rescan: bool) -> Order:
+def _order(
+    node: Node, before: Before, event: on.Cleaned, *, upper_bound: int, rescan: bool
+) -> Order:
     replica, rules, topic = node.replica, node.rules, node.context.scenario.topic
     cleaner, log, producers = rules.cleaner, replica.log, replica.log.producers.producers
     retention_ms, dirty = rules.topic.delete_retention_ms, event.first_dirty_offset
@@ -351,7 +344,7 @@ def varint_of(value: bytes) -> int | None:
 
 
 def differences(
-    event: Cleaned, before: Sequence[Segment], after: Sequence[Segment], reading: Reading
+    event: on.Cleaned, before: Sequence[Segment], after: Sequence[Segment], reading: Reading
 ) -> Compared:
     """The differences of the event of a pass, and of the log after it, from a reading of it.
 

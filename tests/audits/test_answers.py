@@ -8,14 +8,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sim.protocol.events import (
-    IsrChanged,
-    PrefixDeleted,
-    ReplicaAdded,
-    ReplicaRemoved,
-    ReplicaWiped,
-    SnapshotDeleted,
-)
+from sim.protocol import events as on
 from sim.protocol.log.epochs import EpochEnd
 from sim.protocol.log.record import Record, data_batch
 from sim.protocol.replication import messages as of
@@ -312,7 +305,7 @@ def test_a_voter_without_its_disk_grants_nothing_before_it_has_caught_up() -> No
     end = voter.replica.log.log_end_offset
     voter.fetcher.leader = None
     request = request_of(voter)
-    world.sees(ReplicaWiped(voter.name, "a new disk"))
+    world.sees(on.ReplicaWiped(voter.name, "a new disk"))
     voter.replica.log.log_end_offset = 1
 
     assert asked(world, voter, request, granted=False) == []
@@ -393,7 +386,7 @@ def test_who_lags_leaves(joined_ms: int, told: list[str]) -> None:
     leader.replica.leadership.positions["r2"] = 0
     world.wait(60_000)
     if joined_ms:
-        world.sees(IsrChanged(leader.name, ("r1", "r2"), "r2"))
+        world.sees(on.IsrChanged(leader.name, ("r1", "r2"), "r2"))
     world.told.clear()
     caught_up(world, leader, 0)
 
@@ -426,7 +419,7 @@ def test_a_prefix_goes_when_all_that_are_up_have_it_and_a_snapshot_covers_it(
     world = with_snapshots(BY_MAJORITY.with_values({"prefix_gate": gate}), *ends)
     world.leader.replica.log.log_end_offset = other_end
 
-    assert world.sees(PrefixDeleted(world.follower.name, 5, 5)) == told
+    assert world.sees(on.PrefixDeleted(world.follower.name, 5, 5)) == told
 
 
 @pytest.mark.parametrize(("start", "told"), [(6, []), (5, ["deletes the snapshot at 5"])])
@@ -434,7 +427,7 @@ def test_a_snapshot_goes_below_the_log_start_alone(start: int, told: list[str]) 
     world = with_snapshots(BY_MAJORITY, 8)
     world.follower.replica.log.log_start_offset = start
 
-    assert world.sees(SnapshotDeleted(world.follower.name, 5, 1)) == told
+    assert world.sees(on.SnapshotDeleted(world.follower.name, 5, 1)) == told
 
 
 @pytest.mark.parametrize(("behind", "told"), [(0, 0), (1, 1)])
@@ -444,7 +437,7 @@ def test_a_voter_leaves_a_majority_that_has_what_is_committed(behind: int, told:
         if node is not world.leader:
             node.replica.log.log_end_offset = world.cluster.context.committed - behind
 
-    assert len(world.sees(ReplicaRemoved(world.follower.name))) == told
+    assert len(world.sees(on.ReplicaRemoved(world.follower.name))) == told
 
 
 @pytest.mark.parametrize(
@@ -460,7 +453,7 @@ def test_a_disk_goes_of_a_replica_that_may_not_lead(name: str, disk: int, told: 
     world.cluster.nodes["r9"] = world.follower
     world.cluster.nodes[name].replica.disk = disk
 
-    assert world.sees(ReplicaWiped(name, "a new disk")) == told
+    assert world.sees(on.ReplicaWiped(name, "a new disk")) == told
 
 
 @pytest.mark.parametrize(("at_ms", "told"), [(10**6, []), (1, ["joins with other settings"])])
@@ -470,7 +463,7 @@ def test_a_replica_joins_with_the_settings_of_the_first(at_ms: int, told: list[s
     change = Change(at_ms, "all", (("delete_retention_ms", 7),))
     context.scenario = dataclasses.replace(context.scenario, changes=(change,))
 
-    assert [one[:25] for one in world.sees(ReplicaAdded("r2"))] == told
+    assert [one[:25] for one in world.sees(on.ReplicaAdded("r2"))] == told
 
 
 @pytest.mark.parametrize(("early_ms", "told"), [(0, []), (1, ["r2 was caught up"])])

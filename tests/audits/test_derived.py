@@ -1,7 +1,6 @@
 """What a replica keeps is compared with its log: what has to agree, and what may differ."""
 
 import pytest
-from msgspec.structs import replace
 
 from sim.protocol.events import (
     Event,
@@ -14,7 +13,6 @@ from sim.protocol.replication import Replica
 from tests.audits.derived import DerivedState
 from tests.audits.worlds import World, spoil
 from tests.log import producing
-from tests.log.producing import marker
 
 AT_REST: list[Event] = [Quiesced(None, synced=True)]
 
@@ -43,12 +41,6 @@ def found(replica: Replica, events: list[Event] = AT_REST) -> list[str]:
 KNOWN = [EpochEntry(1, 0)]
 PLAIN = (sent(0), sent(1), sent(2))
 OPEN = (sent(0), sent(1, in_txn=True), sent(2, in_txn=True))
-ABORTED = (sent(0, in_txn=True), sent(1, in_txn=True), marker(2))
-
-
-@pytest.mark.parametrize("batches", [PLAIN, OPEN, ABORTED])
-def test_what_is_derived_by_appends_agrees(batches: tuple[Batch, ...]) -> None:
-    assert found(holding(*batches)) == []
 
 
 @pytest.mark.parametrize(
@@ -91,17 +83,3 @@ def test_where_a_crash_lost_the_first_segment_the_log_starts_above_it() -> None:
 
     assert found(replica) == ["log start"]
     assert found(replica, [SegmentsLost("r1", (0,))]) == []
-
-
-def test_a_replica_that_is_down_is_not_looked_at() -> None:
-    replica = holding(*PLAIN)
-    replica.log.active.size_bytes = 1
-    replica.up = False
-
-    assert found(replica) == []
-
-
-def test_epochs_that_fall_along_the_log_contradict_each_other() -> None:
-    replica = holding(replace(sent(0), epoch=2), sent(1))
-
-    assert found(replica) == []

@@ -8,20 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sim.protocol.events import (
-    Appended,
-    Cleaned,
-    CleaningFailed,
-    LeaderElected,
-    Removal,
-    RemovalBoundMoved,
-    ReplicaCrashed,
-    ReplicaWiped,
-)
+from sim.protocol import events as on
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.replication.messages import (
     RECORDS,
-    Answer,
     BeginQuorumEpochRequest,
     FetchResponse,
 )
@@ -42,10 +32,10 @@ class Followed(World):
         self.effect: Callable[[], None] = lambda: None
         self._receive = self.audit.over("r1", lambda _: self.effect())
         self.log.epochs.assign(1, 0)
-        self.happened(LeaderElected("r1", 1, 0, (), ()))
+        self.happened(on.LeaderElected("r1", 1, 0, (), ()))
         for offset in range(3):
             self.log.append(sent(offset, offset), now_ms=0)
-            self.happened(Appended("r1", self.log.active.batches[-1]))
+            self.happened(on.Appended("r1", self.log.active.batches[-1]))
         self.passes(1)
         assert self.reports == []
 
@@ -61,8 +51,8 @@ class Followed(World):
         return self.reports
 
 
-def a_pass(end: int, first: int = 0) -> Cleaned:
-    return Cleaned("r1", first, end, (), (), (), (), None, 3, 3, (0, 0), now_ms=7)
+def a_pass(end: int, first: int = 0) -> on.Cleaned:
+    return on.Cleaned("r1", first, end, (), (), (), (), None, 3, 3, (0, 0), now_ms=7)
 
 
 @pytest.mark.parametrize(
@@ -104,37 +94,14 @@ def test_a_pass_that_is_interrupted_or_fails_moves_nothing() -> None:
     world = Followed()
     assert world.happened(a_pass(1, first=1)) == []
     world.context.settling = "at rest"
-    assert world.happened(a_pass(1, first=1), CleaningFailed("r1", 2)) == []
+    assert world.happened(a_pass(1, first=1), on.CleaningFailed("r1", 2)) == []
     assert world.happened(replace(a_pass(1, first=1), now_ms=9)) == ["last pass after Cleaned"]
-
-
-def test_an_older_checkpoint_is_found_after_a_crash_alone() -> None:
-    world = Followed()
-    world.replica.first_dirty_offset = world.replica.cleanly_compacted_offset = 0
-    assert world.happened(ReplicaCrashed("r1", 3, 3)) == []
-
-    world = Followed()
-    world.replica.first_dirty_offset = 0
-    assert world.happened(AT_REST) == ["checkpoint after Quiesced"]
-
-
-def test_a_checkpoint_outside_of_the_log_counts_as_its_start() -> None:
-    world = Followed()
-    world.log.truncate_to(0)
-    world.replica.first_dirty_offset = 0
-    assert "checkpoint after ReplicaCrashed" not in world.happened(ReplicaCrashed("r1", 0, 0))
-
-
-def test_bounds_of_removal_say_what_is_compacted() -> None:
-    world = Followed()
-    world.replica.cleanly_compacted_offset = world.replica.removal_bound = 2
-    assert world.happened(RemovalBoundMoved("r1", 2, 2)) == []
 
 
 def test_removed_tombstones_and_the_floor_of_versions_are_not_forgotten() -> None:
     world = Followed()
     world.replica.removed_tombstone_end, world.replica.version_floor = 2, (1, 5)
-    gone = replace(a_pass(1, first=1), removals=(Removal(1, 2, "k", "tombstone", None),))
+    gone = replace(a_pass(1, first=1), removals=(on.Removal(1, 2, "k", "tombstone", None),))
     assert world.happened(gone) == []
     world.replica.removed_tombstone_end, world.replica.version_floor = 1, (1, 4)
     assert world.happened(AT_REST) == [
@@ -147,7 +114,7 @@ def test_a_new_disk_knows_nothing() -> None:
     world = Followed()
     assert world.happened(*wipe(world.replica, reason="a new disk")) == []
     world = Followed()
-    assert "epochs after ReplicaWiped" in world.happened(ReplicaWiped("r1", "a new disk"))
+    assert "epochs after ReplicaWiped" in world.happened(on.ReplicaWiped("r1", "a new disk"))
 
 
 def test_an_epoch_comes_from_a_message_or_a_campaign() -> None:
@@ -195,17 +162,8 @@ def test_a_follower_has_fetched_when_its_leader_has_answered(
     assert world.hears(answered(3)) == reports
 
 
-def test_of_two_answers_to_one_request_the_first_counts() -> None:
-    world = Followed()
-    world.fetcher.leader, world.fetcher.epoch = "r2", 1
-    world.hears(replace(answered(), answer=Answer.NOT_LEADER))
-    world.hears(answered())
-    world.context.now_ms += 1
-    assert world.hears(answered(3)) == []
-
-
 def test_a_crash_and_another_leader_end_what_was_fetched() -> None:
-    for ends in (ReplicaCrashed("r1", 3, 3), None):
+    for ends in (on.ReplicaCrashed("r1", 3, 3), None):
         world = Followed()
         world.fetcher.leader, world.fetcher.epoch = "r2", 1
         world.hears(answered())

@@ -14,7 +14,7 @@ from sim.protocol.events import (
     ReplicaCrashed,
     ReplicaRestarted,
 )
-from sim.protocol.log import Batch, LogConfig
+from sim.protocol.log import Batch
 from sim.protocol.replication.replica import restart, truncate
 from tests.audits.state_producers import ProducersFollowed
 from tests.audits.worlds import AT_REST, World, spoil
@@ -142,15 +142,3 @@ def test_a_crash_that_loses_the_tail_is_a_cut_and_one_that_loses_nothing_is_none
     assert world.happened(ReplicaCrashed("r1", 3, 0)) == []
     world.log.producers.producers.clear()
     assert world.happened(ReplicaRestarted("r1", 3, 0)) == ["producers after ReplicaRestarted"]
-
-
-def test_where_a_cut_may_have_read_or_not_both_are_right() -> None:
-    for always in (False, True):
-        world = Followed()
-        object.__setattr__(world.log, "config", LogConfig(always_rereads=always))
-        world.append(sent(0, 0, pid=7, transactional=True), marker(1, pid=7), sent(2, 1, pid=-1))
-        world.log.producers.producers.clear()
-        world.happened(ProducersForgotten("r1", (7,)))
-        world.reports.clear()
-        world.happened(*truncate(world.replica, 2))
-        assert world.reports == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sim.protocol.events import ReplicaWiped, SnapshotDeleted, SnapshotTaken
+from sim.protocol.events import SnapshotDeleted, SnapshotTaken
 from sim.protocol.replication.messages import SnapshotId
 from sim.protocol.replication.replica import Snapshot
 from sim.protocol.replication.snapshots.fetch import install
@@ -26,25 +26,6 @@ class Followed(World):
         self.replicas = [node.replica for node in self.nodes.values()]
         for offset in range(3):
             self.log.append(sent(offset, offset, timestamp_ms=10 + offset), now_ms=0)
-
-
-def test_snapshots_that_are_taken_installed_and_lost_agree() -> None:
-    world = Followed()
-    leader, follower = world.replicas
-    world.happened(*take_snapshot(leader, 2, rules=RULES))
-    world.happened(*install(follower, leader.snapshots[TAKEN], rules=RULES))
-    follower.snapshots.clear()
-    assert world.happened(ReplicaWiped("r2", "a new disk")) == []
-
-
-def test_a_log_without_batches_has_the_time_of_its_snapshot() -> None:
-    world = Followed()
-    leader, follower = world.replicas
-    world.happened(*take_snapshot(leader, 2, rules=RULES))
-    world.happened(*install(follower, leader.snapshots[TAKEN], rules=RULES))
-    follower.log.advance_to(4)
-    assert len(world.happened(*take_snapshot(follower, 4, rules=RULES))) == 0
-    assert [one.timestamp_ms for one in follower.snapshots.values()] == [11, 11]
 
 
 @pytest.mark.parametrize(
