@@ -7,8 +7,9 @@
 * An answer to a consumer has the log start, where it may read to, and the batches up to there; it
   is sent back by its last epoch, where the log has a later one below its position, and only there
   (KIP-320).
-* A report for coordinated removal is of the disk of now, and below its offset for markers there is
-  no data of transactions; bounds that are handed out are not below those that were accepted.
+* A report for coordinated removal is of the disk of now, and below its offset for markers, which is
+  committed, there is no data of transactions; a leader raises bounds when all others have reported
+  to it in its epoch, and hands out those that it has accepted.
 * The controller knows no life that a broker has not begun, and keeps no replica in sync over a
   restart that is not alone in the set (KIP-903, KIP-966).
 """
@@ -18,7 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sim.protocol.events import Appended, Event, FaultInjected, HighWatermarkMoved
+from sim.protocol.events import (
+    Appended,
+    Event,
+    FaultInjected,
+    HighWatermarkMoved,
+    RemovalBoundMoved,
+)
 from sim.protocol.log import Batch, Log
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
@@ -38,6 +45,8 @@ class Said(Answers):
         self._seen = 0
         self._marks: dict[str, int] = {}
         self._moved: dict[str, tuple[int, int]] = {}
+        self._reported: set[tuple[str, int, str]] = set()
+        self._hears_bounds = False
         self._judges: dict[type, Callable[[Node, Any], None]] = {
             of.RemovalBoundsResponse: self._report,
             of.RemovalBoundsRequest: self._bounds,
@@ -58,10 +67,20 @@ class Said(Answers):
         elif kind in self._judges and source in self.nodes:
             self._judges[kind](self.nodes[source], message)
 
+    def receives(self, name: str, message: Any, *, overdue: bool) -> None:
+        """Notes a report that a leader is given, and bounds that are handed out to a replica."""
+        self._hears_bounds = type(message) is of.RemovalBoundsRequest
+        if type(message) is of.RemovalBoundsResponse:
+            self._reported.add((name, message.epoch, message.replica))
+
     def after(self, event: Event) -> None:
         """Notes where a high watermark was before it moved, and that epochs may be told wrongly."""
         if isinstance(event, FaultInjected):
             self._old_epochs = self._old_epochs or "file of epochs" in event.detail
+        elif isinstance(event, RemovalBoundMoved):
+            leader = self.nodes[event.replica].leader
+            if leader is not None and not self._hears_bounds:
+                self._raised(event.replica, leader.epoch)
         elif isinstance(event, Appended):
             self._appended(event.replica, event.batch)
         elif isinstance(event, HighWatermarkMoved):
@@ -194,6 +213,11 @@ class Said(Answers):
             if one.transactional and one.control is None
         ]
         self.wrong(node.name, f"free of transactions below {free}, with data at", data, [])
+
+    def _raised(self, name: str, epoch: int) -> None:
+        others = [one for one in self.nodes if one != name]
+        silent = [one for one in others if (name, epoch, one) not in self._reported]
+        self.wrong(name, f"raises bounds in epoch {epoch} without reports of", silent, [])
 
     def _bounds(self, node: Node, request: of.RemovalBoundsRequest) -> None:
         replica, bounds = node.replica, request.bounds

@@ -287,6 +287,15 @@ def test_a_consumer_past_the_end_of_its_epoch_is_sent_back() -> None:
     assert world.says(leader.name, "c1", replace(answer, start=5)) == ["c1 at 5 reads from"]
 
 
+def test_a_leader_raises_bounds_when_all_others_have_reported() -> None:
+    world = World(BY_CONTROLLER)
+    leader, raised = world.leader, on.RemovalBoundMoved(world.leader.name, 1, 1)
+    assert world.sees(raised) == ["raises bounds in epoch 1 without reports of"]
+    for name in ("r2", "r3"):
+        world.hears(leader, of.RemovalBoundsResponse(name, 1, of.RemovalReport(1, 1, 1)))
+    assert world.sees(raised) == []
+
+
 def request_of(voter: Node, *, pre_vote: bool = False, behind: int = 0) -> of.VoteRequest:
     replica = voter.replica
     end = replica.log.log_end_offset - behind
