@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from sim.protocol import events as on
 from sim.protocol.events.cluster import REBUILT
-from sim.protocol.rules import RULES
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.elections import ControllerElections
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
-from sim.simulate.scenario.model import EVERY_REPLICA, changes_of
 from tests.audits.sending import Answers, Failed
 
 
@@ -29,6 +27,7 @@ class Gates(Answers):
         self._cluster = cluster
         self._committed = 0
         self._disks: dict[str, int] = {}
+        self._settings: dict[str, dict[str, str]] = {}
 
     def after(self, event: on.Event) -> None:
         """Judges what is gone."""
@@ -46,8 +45,10 @@ class Gates(Answers):
             self._voter(event.replica)
         elif isinstance(event, on.ReplicaWiped):
             self._disk(event)
+        elif isinstance(event, on.ConfigChanged) and not event.initial:
+            self._settings.setdefault(event.replica, {}).update(event.settings)
         elif isinstance(event, on.ReplicaAdded):
-            self._settings(self.nodes[event.replica])
+            self._joins(self.nodes[event.replica])
 
     def _disk(self, event: on.ReplicaWiped) -> None:
         name, disk = event.replica, self.nodes[event.replica].replica.disk
@@ -60,17 +61,14 @@ class Gates(Answers):
             if name in {*state.isr, *state.elr}:
                 self.wrong(name, "loses its disk", f"{state} lets it lead", "it keeps it")
 
-    def _settings(self, node: Node) -> None:
+    def _joins(self, node: Node) -> None:
         first = next(iter(self.nodes))
-        expected = {
-            setting: value
-            for change in changes_of(self.context.scenario)
-            if change.at_ms < self.context.now_ms and change.replica in {EVERY_REPLICA, first}
-            for setting, value in change.settings
-            if setting in RULES
+        expected = self._settings.get(first, {})
+        found = {
+            name: str(node.rules.as_dict().get(name, value)) for name, value in expected.items()
         }
-        found = {name: node.rules.as_dict()[name] for name in expected}
         self.wrong(node.name, f"joins with other settings than {first}", found, expected)
+        self._settings[node.name] = found
 
     def _prefix(self, event: on.PrefixDeleted) -> None:
         node, start, rule = self.nodes[event.replica], event.log_start_offset, self.rules.snapshots
