@@ -154,6 +154,13 @@ def test_a_candidate_counts_the_votes_of_its_present_candidacy(*, epoch: int, wi
     assert (candidate.leader is not None) is wins
 
 
+def test_a_voter_that_is_alone_elects_itself_again_after_a_crash() -> None:
+    crash = fault(FaultKind.CRASH, 1_000, "r1", 300)
+    story = tell(scenario(crash, rules=KRAFT, replicas=(ReplicaSpec("r1"),)))
+
+    assert leaders(story) == [("r1", 1), ("r1", 2)]
+
+
 def settled() -> Cluster:
     """Voters that r1 leads in epoch 1; from now on nothing that they send arrives."""
     cluster = Cluster(scenario(rules=kraft(successors="by_offset")), lambda _at, _event: None)

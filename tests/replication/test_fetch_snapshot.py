@@ -124,13 +124,18 @@ def test_whom_a_leader_sends_to_a_snapshot(
     assert fetch(replica, with_log("r2", *epochs), rules=BY_EPOCH) is by_epoch
 
 
-def test_a_leader_sends_no_log_to_a_snapshot_that_is_of_the_epoch_of_its_oldest_one() -> None:
+def test_a_log_of_the_epoch_of_the_oldest_snapshot_is_served_and_an_empty_one_gets_the_newest() -> (
+    None
+):
     """ReplicatedLog.validateOffsetAndEpoch; the newest one is of a later epoch."""
-    replica = source(delete=False)
+    replica, empty = source(delete=False), Replica("r2")
     first = Snapshot(SnapshotId(1, 1), ())
     replica.snapshots = {first.id: first, **replica.snapshots}
 
     assert fetch(replica, with_log("r2", 1), rules=BY_EPOCH) is Answer.RECORDS
+    assert fetch(replica, empty, rules=BY_EPOCH) is Answer.SNAPSHOT
+    assert empty.download is not None
+    assert empty.download.id == ID
 
 
 def test_a_snapshot_in_the_log_is_as_large_as_its_file() -> None:

@@ -22,6 +22,7 @@ from sim.protocol.replication.reading import (
     readable_end,
     receive_consumer_fetch,
 )
+from sim.protocol.replication.replica import freeze, maker
 from sim.protocol.rules import Rules
 from tests.check.events import batch, marker
 from tests.replication.replicas import leading, with_log
@@ -92,6 +93,21 @@ def test_a_committed_reader_ends_with_the_committed_data_below_the_last_stable_o
     found = read(replica, committed=True, most=most)
 
     assert table(found) == table(expected)
+
+
+@given(STEPS)
+def test_a_replica_that_is_made_of_its_value_has_the_same_value_and_shares_nothing_that_changes(
+    steps: list[tuple[str, int, str, int]],
+) -> None:
+    """A search of states compares and restores replicas by it."""
+    replica = played(steps)
+    value = freeze(replica)
+    make = maker(value)
+    made = make()
+    made.log.append(batch(made.log.log_end_offset, "a"), now_ms=0)
+
+    assert hash(value) == hash(freeze(make()))
+    assert value == freeze(make()) == freeze(replica) != freeze(made)
 
 
 @given(STEPS)
