@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -156,9 +156,12 @@ FETCH = {
 }
 
 
+@settings(max_examples=300)
 @given(
     st.builds(FetchRequest, **FETCH),
-    st.fixed_dictionaries({}, optional=FETCH),
+    st.sampled_from([*FETCH, "last_epoch", "last_epoch"]).flatmap(
+        lambda name: st.fixed_dictionaries({name: FETCH[name]})
+    ),
     st.sampled_from(["epoch_diverging", "high_watermark"]),
 )
 def test_fetches_that_ask_the_same_are_answered_the_same_and_each_by_its_number(
