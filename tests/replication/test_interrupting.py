@@ -1,6 +1,6 @@
 """A crash in the middle of a pass: all of a group or nothing, under the right rules only."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.protocol.events import Cleaned, SegmentsLost
@@ -102,6 +102,7 @@ def offsets(log: Log) -> list[int]:
     return [one.offset for found in log.batches() for one in found.records]
 
 
+@settings(max_examples=300)
 @given(
     st.lists(st.sampled_from([0, 1, DATA, ABORT]), min_size=1, max_size=12),
     st.integers(1, 4),
