@@ -126,8 +126,6 @@ class Decisions:
         for what, kept in in_memory(node).items():
             if kept:
                 self._witness.failed(name, "disk", what, kept, "forgotten")
-        if self._rules.storage.leo_source != "stored":
-            return
         for base, index in rebuilt_indexes(replica.log).items():
             if index.calls or index.dangling or {*index.restarts} - {replica.log.log_end_offset}:
                 self._witness.failed(name, "disk", f"index of segment {base}", index, "a new one")

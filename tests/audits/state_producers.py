@@ -44,8 +44,6 @@ _CHANGING: Final = frozenset(
     }
 )
 """Events that may change producers or snapshots."""
-_DERIVING: Final = (on.ReplicaRestarted, on.Cleaned)
-"""Events with which a log end is derived from the last record, where the rules say so."""
 _RELISTING: Final = ("Cleaned", "SegmentsLost", "PrefixDeleted")
 """Events by which entries leave the indexes of segments that stay."""
 _AFTER_LAST_SEQUENCE: Final = 2**31
@@ -235,9 +233,7 @@ class ProducersFollowed(Following):
         super().__init__(cluster, report)
         self._logs: dict[str, Producers] = {}
         self._marks: dict[str, int] = {}
-        rules = cluster.context.scenario.rules
-        self._by_mark = rules.cleaner.cleaner_bound == "hw"
-        self._derives_end = rules.storage.leo_source == "last_record"
+        self._by_mark = cluster.context.scenario.rules.cleaner.cleaner_bound == "hw"
 
     def after(self, _at_ms: int, events: Iterable[on.Event]) -> None:
         """Takes some events, and compares the logs that they are about."""
@@ -262,8 +258,6 @@ class ProducersFollowed(Following):
                 self._compare_some(name, own, log, {batch.producer_id for batch in batches})
                 continue
             own.adopt(log)
-            # A log end that is derived anew leaves snapshots above it (`leo_source`).
-            own.unsure = own.unsure or (self._derives_end and type(last) in _DERIVING)
             if not own.unsure:
                 self._compare(name, type(last).__name__, own, log)
             if own.unsure:
