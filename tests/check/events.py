@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sim.protocol.events import (
     Appended,
     Cleaned,
+    Copied,
     Event,
     HighWatermarkMoved,
     LeaderElected,
@@ -59,6 +60,11 @@ def cluster(*names: str, isr: Sequence[str] = ()) -> list[Event]:
 def appended(replica: str, *batches: Batch) -> list[Event]:
     """A leader appends batches, one by one."""
     return [Appended(replica, each) for each in batches]
+
+
+def copied(replica: str, leader: str, at: int, *batches: Batch, end: int | None = None) -> Copied:
+    """A follower at log end `at` copies batches."""
+    return Copied(replica, leader, at, batches, batches[-1].last_offset + 1 if end is None else end)
 
 
 def committed(leader: str, end: int) -> HighWatermarkMoved:

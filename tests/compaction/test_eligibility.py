@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.protocol.compaction.eligibility import (
+    Bound,
     CleanLimit,
     EligibilityConfig,
     FirstDirty,
@@ -68,7 +69,7 @@ def test_when_a_log_is_cleaned_and_up_to_where_by_the_words_of_kip_58_and_kip_35
     )
     offset = max(lowest, dirty)
     ends = max(base for base in bases if base <= offset)
-    assert found.bound == (offset, ends, limit, lowest)
+    assert found.bound == Bound(offset, ends, limit, lowest)
     cleanable = sum(sizes[n] for n in to_clean if bases[n] < ends)
     clean = sum(size for base, size in zip(bases, [*sizes, active], strict=True) if base < dirty)
     first_ms = [times[n] for n in to_clean if sizes[n] and times[n] > 0]

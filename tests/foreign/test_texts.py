@@ -235,7 +235,8 @@ def failure(text: str) -> RunFailure:
 
 
 def page_of_gates(text: str) -> str:
-    verdict = judge(folder({text: {"log divergence": 3}}, cases=9), Gates(fail_on=("any",)))
+    label = text.encode(errors="backslashreplace").decode()  # a plan's texts are UTF-8
+    verdict = judge(folder({label: {"log divergence": 3}}, cases=9), Gates(fail_on=("any",)))
     return verdict.as_markdown()
 
 

@@ -1,6 +1,5 @@
 """A search that was stopped in the middle goes on behind its last level; seen states on disk."""
 
-from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,7 @@ from tests.schedules.test_engines import BOTH, ONE
 
 def found(search: Search) -> dict[tuple[int, str], object]:
     """What is broken, with its schedule."""
-    return {
-        key: (astuple(one), schedule_of(search, one)) for key, one in search.result.found.items()
-    }
+    return {key: (tuple(one), schedule_of(search, one)) for key, one in search.result.found.items()}
 
 
 def stopped(searched: Searched, folder: Path, depth: int) -> None:

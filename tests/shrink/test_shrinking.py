@@ -133,7 +133,7 @@ def test_where_an_append_goes_offsets_move_down_or_stay() -> None:
 
 def test_another_cause_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "sim.diagnose.shrink.target.signature_of", lambda events, *_: len(events) > 50
+        "sim.diagnose.shrink.target.signature_of", lambda past, *_: len(past.events) > 50
     )
     target, shown, _ = target_of(FAILING, "tombstone-safety")
     reducer = target.reducer(shown.value)

@@ -40,6 +40,9 @@ class Membership(ABC):
     Each kind of elections overrides what it needs.
     """
 
+    def crashed(self) -> None:
+        """Forgets what only its memory held."""
+
     @abstractmethod
     def restarted(self) -> None:
         """Goes on after a crash."""

@@ -190,6 +190,7 @@ class Node(Broker):
         if rules.replication.commit == "majority" and rules.election.leader_restart == "resumes":
             self._stop_leading()
         self._close_connections()
+        self.membership.crashed()
         self.fetcher.interrupt()
         self.context.emit_all(
             crash_with_files(

@@ -88,13 +88,16 @@ class QuorumMembership(Membership):
     def restarted(self) -> None:
         """Follows the leader of before the restart, or goes on leading, if the rules say so."""
         node = self._node
-        self.candidacy = None
-        self.loyal_until_ms = 0
         leadership = node.replica.leadership
         if leadership is not None:
             self._announce_all(node.resume_leading(leadership.epoch))
         self.wait_for_leader()
         node.fetcher.resume()
+
+    def crashed(self) -> None:
+        """Ends its candidacy, as a crash does."""
+        self.candidacy = None
+        self.loyal_until_ms = 0
 
     def rebuilt(self, log_end_offset: int) -> None:
         """Bars the replica from voting before its log reaches its earlier end again."""
