@@ -13,8 +13,10 @@ from sim.diagnose.shrink.engine import (
     ShrinkBudget,
     ShrinkKind,
     chunks,
+    plainer,
     without,
 )
+from sim.protocol.rules import Rules
 
 List = tuple[int, ...]
 SAME = Violation("made-up", 0, None, None, None, "Nothing.")
@@ -89,3 +91,13 @@ def test_a_budget_of_time_cuts_and_can_be_given_again() -> None:
     budget.renew()
     assert not lists.run(budget)
     assert budget.tries > 3
+
+
+def test_rules_go_back_to_their_defaults_all_at_once_and_one_by_one() -> None:
+    own, default = Rules.of(fix="leo_retention", truncation="none"), Rules()
+
+    left = [plain.differing_from(default) for plain in plainer(own, default)]
+
+    assert left[0] == {}
+    assert {"fix": "leo_retention"} in left
+    assert {"truncation": "none"} in left

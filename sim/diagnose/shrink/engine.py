@@ -18,6 +18,8 @@ from itertools import islice
 from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from msgspec import Struct, structs
+
 from sim.check import Violation
 from sim.protocol.events import Event
 
@@ -210,11 +212,12 @@ def plainer(own: Any, default: Any) -> Iterator[Any]:
     yield default
     if type(own) is not type(default):
         return
-    put = getattr(own, "_replace", partial(replace, own))
-    for name in getattr(own, "__match_args__", ()):
+    change = structs.replace if isinstance(own, Struct) else replace
+    put = getattr(own, "_replace", partial(change, own))
+    for name in getattr(type(own), "__match_args__", ()):
         for less in plainer(getattr(own, name), getattr(default, name)):
             yield put(**{name: less})
-    if type(own) is tuple and len(own) == len(default) and hasattr(own[0], "__match_args__"):
+    if type(own) is tuple and len(own) == len(default) and hasattr(type(own[0]), "__match_args__"):
         for index, pair in enumerate(zip(own, default, strict=True)):
             for less in plainer(*pair):
                 yield put_at(own, index, less)
