@@ -35,9 +35,10 @@ MADE = (
 )
 NEW = (
     "The newest series was written from the list of modules, without knowledge of what detects"
-    " anything. Before anybody looked at what became of it, 51 of its 80 were detected. The laws"
-    " that detect the others were written afterwards, and tried alone: the next unseen series is"
-    " the measure of them."
+    " anything. Before anybody looked at what became of it, 51 of its 80 were detected, 22 of them"
+    " by random runs. Audits and the plan `far` have grown since, and its random runs were tried"
+    " again; the laws that detect others were written afterwards, and tried alone: the next unseen"
+    " series is the measure of both."
 )
 MISSED = (
     "No random run showed these, though one might: the situation that shows it did not occur, or no"
