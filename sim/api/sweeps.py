@@ -201,8 +201,8 @@ class Sweep:
         Columns: `cause`; for each rule set, by its label, in how many runs that cause came first;
         `runs` of all rule sets together; `invariant`, which most of them violate first; `example`,
         the number of the run that fails earliest; `story`, the file that shows this cause, missing
-        where none does. `failures().where(cause=…)` gives the runs, and those in
-        which that cause came second, too.
+        where none does. `failures().where(cause=…)` gives these runs, and those in
+        which another cause came first.
 
         Args:
             stories: The folder with the stories of known causes; None for `scenarios`.
@@ -233,7 +233,7 @@ class Sweep:
         return frame(rows, {"cause": "string", **counts, **last})
 
     def report(self) -> Path:
-        """Writes `report.html`, `report.md`, `report.json` there; returns the path of the page."""
+        """Writes `report.html`, `report.md` and `report.json` into the folder; returns the page."""
         from sim.study.report import grids_of, read_folder, write_report
 
         folder = read_folder(self.folder)
@@ -286,8 +286,8 @@ def open_sweep(folder: str | Path, *, plugins: Iterable[str] = ()) -> Sweep:
 
     Args:
         folder: Where it is.
-        plugins: Modules to import first, as with `--plugin`; that the folder names some is no
-            reason to import them.
+        plugins: Modules to import first, as with `--plugin`. What the folder alone names is not
+            imported.
 
     Raises:
         BadInput: The folder holds no sweep, or one of another version, or one that was made with
@@ -326,8 +326,7 @@ def sweep(
             sweep that is returned.
         engine: `process`: all cores of this machine; `spark`: needs Java.
         resume: Go on with what is in `out`.
-        plugins: Modules to import first, as with `--plugin`; those that the plan names are among
-            them, or it is refused.
+        plugins: Modules to import first, as with `--plugin`. A plan that names others is refused.
 
     Raises:
         BadInput: One line per problem with the plan, the folder or a number.
@@ -368,7 +367,8 @@ class Explored:
 
     Attributes:
         title: Title of the plan.
-        answers: One for each rule set, then two for each pair that the plan compares.
+        answers: One for each rule set, then two for each pair that the plan compares: what breaks
+            under the one alone, and under the other alone.
     """
 
     def __init__(self, plan: PlanOfSearch, answers: tuple[SearchAnswer, ...]) -> None:

@@ -60,8 +60,8 @@ class MatrixCell:
     """The outcome of a scenario under one rule set.
 
     Attributes:
-        violated: Invariants that were violated, in order of detection; of a scenario that names
-            what is checked, only those.
+        violated: Invariants that were violated, in order of detection; where a scenario names the
+            invariants that are checked, only those.
         counters: See `sim.check.counters.COUNTERS`.
     """
 
@@ -170,7 +170,7 @@ def make_matrix(
     rules: Mapping[str, str] | None = None,
     skip: Sequence[str] = (),
 ) -> Matrix:
-    """Run every story and timed scenario of some files and folders under each value.
+    """Runs every story and timed scenario of some files and folders under each value.
 
     Args:
         paths: Files or folders; log files in them are left out.

@@ -46,8 +46,8 @@ class EpochMonotonic(LogInvariant):
     """Along a log epochs never fall with the offset; a replica never goes back to an older one.
 
     For all replicas r, offsets o < p of its log: epoch(log(r)[o]) <= epoch(log(r)[p]), a snapshot
-    at the log start counted as what is below it. And the epoch that r remembers after a restart is
-    at least the one before.
+    at the log start stands for the records below it. And the epoch that r remembers after a restart
+    is at least the one before.
     Judged: on what is appended, copied or pushed; at restarts. Excused: a new disk remembers
     nothing.
     """
@@ -127,9 +127,10 @@ class EpochBook:
         return self.entries[-1][0] if self.entries else -1
 
     def begin(self, epoch: int, start: int) -> None:
-        """Notes that an epoch starts at an offset, unless it has started before.
+        """Notes that an epoch starts at an offset, unless it is the newest and has started before.
 
-        Entries that contradict that are dropped: those of later epochs, and those at or above.
+        Entries that contradict that are dropped: those of this or later epochs, and those that
+        start at this offset or above it.
         """
         if not self.entries or epoch != self.entries[-1][0] or start < self.entries[-1][1]:
             self.entries = [one for one in self.entries if one[0] < epoch and one[1] < start]
@@ -156,8 +157,9 @@ class EpochCacheConsistency(LogInvariant):
     For all replicas r, s, epochs e <= min(newest(r), newest(s)): answer(r, e) = answer(s, e), where
     an answer is (largest known epoch <= e, start of the next one, else the log end offset).
     Judged: when an epoch, a high watermark or a cache changes. Excused: where an end is above one
-    of both high watermarks or log ends (a log whose end counts here is committed whole), or at or
-    below a log start. Where it does not hold, a follower may truncate committed records.
+    of the two high watermarks or log ends (so a log's own end counts only if all of it is
+    committed), or at or below a log start. Where it does not hold, a follower may truncate
+    committed records.
     """
 
     kind = Kind.FINDING
@@ -185,7 +187,7 @@ class EpochCacheConsistency(LogInvariant):
         self._judge(event.replica)
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-        """Judges the replica if its mark passed the start of an epoch, or newest epochs differ."""
+        """Judges a replica whose newest epoch was not committed before, or is not that of all."""
         known, before = self._known[event.replica], self.history.previous_high_watermark
         latest = known.latest
         crossed = known.entries and known.entries[-1][1] > before
@@ -193,7 +195,7 @@ class EpochCacheConsistency(LogInvariant):
             self._judge(event.replica)
 
     def on_written(self, event: Writing) -> None:
-        """Notes the epochs of batches, and before that drops an epoch led without a record."""
+        """Notes the epochs of batches; a copy first drops an epoch in which nothing was written."""
         known = self._known[event.replica]
         led_last = known.entries[-1:] != [known.installed]
         if isinstance(event, Copied) and self._cuts_unwritten and led_last:

@@ -27,9 +27,9 @@ AT_REST = (on.Quiesced, on.RoundsEnded, on.TombstoneProbed)
 def so_since(past: Past, violation: Violation) -> int:
     """The time from which a violation held: ms, or a step.
 
-    A violation that is judged at rest held since the last event that changed what it is about: the
-    commits of the offsets that it names, and the changes of these offsets on the replica. All other
-    violations are judged when they happen.
+    A violation that is judged at rest held since the last event that changed it: a commit of an
+    offset that it names, or a change of such an offset on its replica. All other violations are
+    judged when they happen.
 
     Args:
         past: The run or story.
@@ -58,7 +58,7 @@ def _changes(case: Case) -> list[int]:
 
 
 def _offsets(case: Case) -> set[int]:
-    """The offsets that a violation is about: of it, its evidence, its key and its transaction."""
+    """The offsets of a violation, of its evidence, of its key and of its transaction."""
     violation, written = case.violation, case.written
     found = {violation.offset, violation.value("deleted_at")}
     found |= {value.offset for _, value in violation.evidence if isinstance(value, RecordSeen)}
@@ -85,8 +85,8 @@ class Signature(NamedTuple):
 
     Attributes:
         invariant: Name of the violated invariant.
-        family: Family of the violation (`sim.check.families`); a late write where a value came
-            after the delete that it outlives.
+        family: Family of the violation (`sim.check.families`). A deleted key that returned counts
+            as a late write if its value was written after the delete.
         mechanism: Names of mechanisms, the most important first; never empty.
         marker: Kind of the missing marker of a transaction, `COMMIT` or `ABORT`; empty if none is
             missing. It is part of no text.

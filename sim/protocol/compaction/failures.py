@@ -42,9 +42,10 @@ class NoEmptyOldBatch(PassFailed):
 
 
 class NoSuchProducerState(PassFailed):
-    """A producer's batch without a sequence or an epoch that has to be rewritten.
+    """A batch that has to be rewritten and has a producer, but no sequence or no producer epoch.
 
-    Leaders refuse such a batch, but a log may have it; a header that stays empty is not checked.
+    Leaders refuse such a batch, but a log may have it. A batch that keeps its header alone is not
+    checked.
     Source: MemoryRecordsBuilder.validateProducerState, IllegalArgumentException.
     """
 
@@ -60,15 +61,15 @@ class NoSuchProducerState(PassFailed):
 class IndexOutOfOrder(PassFailed):
     """The index of aborted transactions of a cleaned segment would not be in order any more.
 
-    An entry whose marker was evicted stays open: the next ABORT marker of its producer adds it to
-    the index again, which by then may have a later one. Until KAFKA-14055 a user's key could evict
-    markers; entries that are left from then stop later releases, too.
+    A transaction whose ABORT marker was evicted counts as open: the next ABORT marker of its
+    producer adds its entry to the index, which by then may have a later entry. Until KAFKA-14055 a
+    user's key could evict markers; what is left from then stops later releases, too.
     Source: CleanedTransactionMetadata.onControlBatchRead; TransactionIndex.append, which throws
     IllegalArgumentException.
     """
 
     def __init__(self, offset: int, last_offset: int, newest: int) -> None:
-        """The ABORT marker at `offset` adds the entry of one at `last_offset` after `newest`."""
+        """The marker at `offset` adds an entry that ends at `last_offset`, below `newest`."""
         super().__init__(
             offset,
             f"the ABORT marker at offset {offset} ends a transaction whose own marker, at "

@@ -1,4 +1,7 @@
-"""Tombstones: what marks one (KIP-87), and when a winning one may go (KIP-534 and its rivals)."""
+"""Tombstones: what marks one (KIP-87), and when a winning one may go (KIP-534 and its rivals).
+
+The delete horizon that a pass sets is computed in `copying`, where batches are rewritten.
+"""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class Cleaner:
         legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None,
         crash_during: str | int | None = None,
     ) -> CleaningResult:
-        """Runs one pass over everything below `upper_bound` (exclusive) and swap the result in.
+        """Runs one pass over everything below `upper_bound` (exclusive) and swaps the result in.
 
         After a pass that fails there is none until a restart (markPartitionUncleanable,
         KAFKA-7215).

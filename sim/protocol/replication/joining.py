@@ -40,9 +40,9 @@ def trust_the_in_sync(leader: Replica, *, now_ms: int) -> None:
 
 
 def note_fetch(leadership: Leadership, follower: str, offset: int, end: int, now_ms: int) -> None:
-    """Notes a fetch at an offset: the follower is caught up now, or was at its last fetch.
+    """Notes a fetch at an offset, by which a follower may be caught up now, or at its last fetch.
 
-    `end` is the leader's log end offset.
+    `end` is the leader's log end offset. A fetch below the end of the fetch before tells nothing.
     """
     times = leadership.fetch_times.get(follower)
     if times is None:

@@ -37,7 +37,7 @@ class ProduceResult(Struct, frozen=True, gc=False):
 
     Attributes:
         events: Events of the write or the refusal.
-        error: Reason why nothing was written; `NONE` = it was, now or when it came before.
+        error: Reason why nothing was written; `NONE` if this request wrote it, or an earlier one.
         base_offset: Offset of the first record of the batch or marker (inclusive); -1 = none.
         last_offset: Offset of its last record (inclusive); -1 = none.
         due_above: The answer is due once the leader's high watermark is above this offset:
@@ -164,7 +164,8 @@ def write_marker(
 ) -> ProduceResult:
     """Writes COMMIT or ABORT if the transaction is open here; else it was decided before.
 
-    The marker of a new instance is written once in any case, see `WriteTxnMarkersRequest.fences`.
+    The marker by which a new instance of the producer fences the old one is written even if no
+    transaction is open, see `WriteTxnMarkersRequest.fences`.
 
     The answer is due when the decision is committed. For the arguments see `produce`.
     """
@@ -217,9 +218,9 @@ def has_enough_replicas(leadership: Leadership, rules: Rules) -> bool:
     """Decides whether enough replicas are in sync for clients with `acks=all`.
 
     Else they get NOT_ENOUGH_REPLICAS before anything is written
-    (Partition.appendRecordsToLeader). NOT_ENOUGH_REPLICAS_AFTER_APPEND does not occur: a high
-    watermark that only moves with enough replicas in sync is past a batch whenever the answer is
-    due (KAFKA-15583). A set that shrinks after the append leaves the client waiting.
+    (Partition.appendRecordsToLeader). NOT_ENOUGH_REPLICAS_AFTER_APPEND does not occur: the answer
+    is due when the high watermark is past the batch, and it only moves with enough replicas in
+    sync (KAFKA-15583). A set that shrinks after the append leaves the client waiting.
     """
     return rules.replication.commit != "isr" or leadership.in_sync >= rules.topic.min_isr
 

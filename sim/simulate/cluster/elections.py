@@ -1,7 +1,8 @@
 """Elections of both kinds, as seen from above the cluster.
 
 Faults, administrators and the end of a run act from above: they read the true state of replicas,
-and need no message to change it. Brokers do not import this module.
+and need no message to change it. Brokers do not import this module. Who leads is decided in
+`controller` and `quorum`, by the rules of `sim.protocol.replication.elections`.
 """
 
 from __future__ import annotations

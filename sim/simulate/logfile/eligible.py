@@ -67,8 +67,8 @@ class LogEligibility:
         log: The log.
         now_ms: Time of the verdict in ms.
         dirty: Where the dirty section begins.
-        found: Numbers of the decision; its `eligible` knows nothing of the policy, `in_progress`
-            and `uncleanable`.
+        found: Numbers of the decision by sizes and times alone: policy, `in_progress` and
+            `uncleanable` are not part of it.
     """
 
     log: DescribedLog
@@ -285,7 +285,7 @@ def select_log(described: Mapping[str, DescribedLog], *, now_ms: int) -> Selecti
 
 
 def _below(found: Eligibility) -> str:
-    """A ratio, in thousandths, that the dirty ratio of the log exceeds."""
+    """The largest ratio with three digits, such as 0.499, that the log's dirty ratio exceeds."""
     assert found.dirty_ratio is not None  # there are bytes
     return f"{max(0, ceil(found.dirty_ratio * 1000) - 1) / 1000:g}"
 

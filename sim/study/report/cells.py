@@ -1,4 +1,7 @@
-"""Cells of a grid: what searches prove, how many runs met a hazard, which stories show it."""
+"""Cells of a grid as text: what searches prove, how many runs met a hazard, which stories show it.
+
+`sim.study.sweep.statistics` counts the rows of runs, and `grid` makes findings of the counts.
+"""
 
 from __future__ import annotations
 
