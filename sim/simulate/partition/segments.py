@@ -12,6 +12,7 @@ import os
 import re
 import stat
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -229,7 +230,7 @@ _CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True)
-class PartitionSegment:
+class PartitionSegment(ABC):
     """A segment of a partition.
 
     Attributes:
@@ -249,9 +250,9 @@ class PartitionSegment:
     last_modified_ms: int | None
     aborted: tuple[AbortedTransaction, ...] | None
 
+    @abstractmethod
     def read(self, detail: Detail) -> Iterator[Stored]:
         """Whole batches in order. Raises Damaged where one is not as it was written."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
