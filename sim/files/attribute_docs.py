@@ -19,6 +19,11 @@ def docs_of(thing: object) -> tuple[str, dict[str, str]]:
 
 def attribute_docs(kind: type) -> dict[str, str]:
     """Descriptions below the attributes of a class, by name, in one line each."""
+    return {name: " ".join(text.split()) for name, text in attribute_texts(kind).items()}
+
+
+def attribute_texts(kind: type) -> dict[str, str]:
+    """Descriptions below the attributes of a class by name, with their lines and indentation."""
     from textwrap import dedent
 
     (node,) = ast.parse(dedent(inspect.getsource(kind))).body
@@ -28,5 +33,5 @@ def attribute_docs(kind: type) -> dict[str, str]:
         if not (isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)):
             continue
         if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
-            docs[statement.target.id] = " ".join(str(following.value.value).split())
+            docs[statement.target.id] = inspect.cleandoc(str(following.value.value))
     return docs

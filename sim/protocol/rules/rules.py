@@ -1,9 +1,9 @@
 """Rules: every disputed behaviour of the protocol and of the cleaner as a named switch.
 
 A hidden choice makes a testbed report bugs that are not there, or miss those that are. Each group
-of rules has a module beside this one: a class with a field for each rule, whose annotation is
-its definition: values as types, what it decides, what each value means, its source. Files and
-the command line know rules by their names alone, without the group.
+of rules has a module beside this one: a class with a field for each rule. Its type lists the
+values; its docstring says what the rule decides, what each value means, its source and an example.
+Files and the command line know rules by their names alone, without the group.
 """
 
 from __future__ import annotations

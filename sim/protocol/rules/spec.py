@@ -1,13 +1,16 @@
-"""A rule as data: what it decides, its values, their meanings and sources."""
+"""A rule as its field defines it: what it decides, its values, their meanings and sources."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from sim.files.attribute_docs import attribute_texts
 from sim.files.limits import Limit
 from sim.protocol.compaction.extending import meaning_of
 
@@ -18,16 +21,16 @@ class Value(NamedTuple):
     """A value of a rule.
 
     Attributes:
+        name: The value, as in files.
         means: Meaning of the value, as lists and reports print it.
         source: Source of the meaning: a section of a KIP, a class and method, a ticket, a paper.
         example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
-        name: The value, as in files.
     """
 
+    name: RuleValue
     means: str
     source: str
     example: str = ""
-    name: RuleValue = ""
 
 
 def shown(value: object) -> str:
@@ -39,74 +42,120 @@ class Open(NamedTuple):
     """The range of a rule that has no list of values.
 
     Attributes:
-        source: Source of the rule.
         limit: Largest allowed number, or longest text.
         minimum: Smallest allowed number.
     """
 
-    source: str
     limit: Limit
     minimum: int | None = None
 
 
 class RuleSpec(NamedTuple):
-    """A rule, as the annotation of its field defines it.
+    """A rule, as the type and the docstring of its field define it.
 
     Attributes:
         name: Its name in files and on the command line: that of the field.
-        decides: What the rule decides, as lists and reports print it.
+        group: The class that has the field.
         choices: Its values, the default first; empty when any number or text will do. A registry
             of strategies, fixes or the like stands for what is in it when asked: each has a
             `source`, perhaps an `example`, and `means` or a docstring.
-        source: Source of a rule that takes any number or text; else each value has its own.
         limit: Largest allowed number, or longest text, for rules that take any.
         minimum: Smallest allowed number, for rules that take one.
     """
 
     name: str
-    decides: str
-    choices: tuple[Value, ...] | Mapping[str, object] = ()
-    source: str = ""
+    group: type[Struct]
+    choices: tuple[RuleValue, ...] | Mapping[str, object] = ()
     limit: Limit | None = None
     minimum: int | None = None
 
     @property
     def values(self) -> tuple[RuleValue, ...]:
         """Allowed values, the default first, those of plugins last; empty = any of the type."""
-        if isinstance(self.choices, tuple):
-            return tuple(value.name for value in self.choices)
         return tuple(self.choices)
+
+    @property
+    def decides(self) -> str:
+        """What the rule decides, as lists and reports print it."""
+        text = _texts(self.group)[self.name].decides.removeprefix("Decides ").rstrip(".")
+        return text[0].lower() + text[1:]
+
+    @property
+    def source(self) -> str:
+        """Source of a rule that takes any number or text; empty where each value has its own."""
+        return _texts(self.group)[self.name].source
 
     def described(self) -> tuple[Value, ...]:
         """The allowed values with meaning, source and example of each."""
-        if isinstance(self.choices, tuple):
-            return self.choices
-        return tuple(
-            Value(meaning_of(one), source_of(one), getattr(one, "example", ""), name)
-            for name, one in self.choices.items()
-        )
+        if isinstance(self.choices, Mapping):
+            return tuple(
+                Value(name, meaning_of(one), source_of(one), getattr(one, "example", ""))
+                for name, one in self.choices.items()
+            )
+        found = _texts(self.group)[self.name].values
+        return tuple(found[shown(name)]._replace(name=name) for name in self.choices)
+
+
+class RuleText(NamedTuple):
+    """The docstring of a rule in its parts.
+
+    Attributes:
+        decides: First sentence.
+        source: Source of the rule itself; empty without one.
+        values: What is said of each value, by its text.
+    """
+
+    decides: str
+    source: str
+    values: dict[str, Value]
+
+
+_ENTRY = re.compile(r"^(\w+): (.*(?:\n +.*)*)", re.MULTILINE)
+_PART = re.compile(r"\n    (?=Source: |Example: )")
+
+
+@cache
+def _texts(group: type[Struct]) -> dict[str, RuleText]:
+    """The docstrings of the rules of a group: a sentence, then an entry for each value.
+
+    An entry has the meaning after the value, then `Source:` and perhaps `Example:`.
+    """
+    return {name: _text(doc) for name, doc in attribute_texts(group).items()}
+
+
+def _text(doc: str) -> RuleText:
+    decides, _, entries = doc.partition("\n\n")
+    values, source = {}, ""
+    for name, body in _ENTRY.findall(entries):
+        means, *parts = (" ".join(part.split()) for part in _PART.split(body))
+        if name == "Source":
+            source = means
+        else:
+            named = dict(part.split(": ", 1) for part in parts)
+            values[name] = Value(name, means, named.get("Source", ""), named.get("Example", ""))
+    return RuleText(" ".join(decides.split()), source, values)
 
 
 def rules_of(group: Struct) -> dict[str, RuleSpec]:
     """The rules of a group of defaults by name, in the order of its fields.
 
-    The annotation of a field is the rule: its type, what it decides, then a `Value` for each of
-    the values in the order of the type, a registry that has them, or what an `Open` rule takes.
+    The type of a field lists the values, or is annotated with the registry that has them, or with
+    what an `Open` rule takes.
     """
     kinds = get_type_hints(type(group), include_extras=True)
-    return {name: _rule(name, kinds[name], default) for name, default in asdict(group).items()}
+    return {
+        name: _rule(type(group), name, kinds[name], default)
+        for name, default in asdict(group).items()
+    }
 
 
-def _rule(name: str, kind: Any, default: RuleValue) -> RuleSpec:
-    decides, *given = kind.__metadata__
-    match given:
+def _rule(group: type[Struct], name: str, kind: Any, default: RuleValue) -> RuleSpec:
+    match getattr(kind, "__metadata__", ()):
         case [Open() as any_that_fits]:
-            return RuleSpec(name, decides, (), *any_that_fits)
+            return RuleSpec(name, group, (), *any_that_fits)
         case [dict() as registry]:
-            return RuleSpec(name, decides, registry)
-    names = (default, not default) if kind.__origin__ is bool else get_args(kind.__origin__)
-    named = zip(given, names, strict=True)
-    return RuleSpec(name, decides, tuple(value._replace(name=one) for value, one in named))
+            return RuleSpec(name, group, registry)
+    return RuleSpec(name, group, (default, not default) if kind is bool else get_args(kind))
 
 
 def source_of(described: object) -> str:
