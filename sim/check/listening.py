@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from sim.protocol.events import (
+    NAMES,
     Appended,
     Copied,
-    Event,
     LogEmptied,
     LogStartedAfresh,
     LogStartMoved,
@@ -89,6 +89,5 @@ def _methods_of(listener: Any, prefix: str) -> dict[type, str]:
 def events_by_method() -> dict[str, type]:
     """The class of events that each method takes: `on_leader_elected` -> LeaderElected."""
     return {
-        "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
-        for kind in get_args(Event)
+        "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): kind for kind, name in NAMES.items()
     }

@@ -48,7 +48,7 @@ from tests.check import events
 from tests.check.events import RULES
 
 FOLDER = Path(__file__).parent
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}
+KINDS: dict[str, Any] = {name: kind for kind, name in trace.NAMES.items()}
 _BATCH = re.compile(r"(\d+):(\w*)((?:[!+?]|[=#^~@%$&*][+-]?\w+)*)")
 _OPTION = re.compile(r"([=#^~@%$&*])([+-]?\w+)|([!+?])")
 _REMOVAL = re.compile(r"(\d+):(\w*)(?:#(\d+))?(?:>(\d+))?(?:/(\w+))?")

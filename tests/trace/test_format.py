@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from sim.files.formats import STORY_FORMAT
-from sim.protocol.events import Event
+from sim.protocol.events import NAMES
 from sim.protocol.events.cleaning import Cleaned, Removal
 from sim.protocol.log import Batch, Record
 from sim.protocol.rules import PRESETS, rules_from
@@ -26,7 +26,7 @@ from sim.study.suite import format_of, scenario_files
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "sim/protocol/events/FORMAT.md").read_text(encoding="utf-8")
 STORIES = [path for path in scenario_files(ROOT / "scenarios") if format_of(path) == STORY_FORMAT]
-KINDS = {kind.__name__: kind.__struct_fields__ for kind in get_args(Event)}
+KINDS = {name: kind.__struct_fields__ for kind, name in NAMES.items()}
 """Fields of each kind of event."""
 
 Row = dict[str, Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from sim.protocol.events.event import Event
 from sim.protocol.log.record import Record
 
 
@@ -25,7 +26,7 @@ class Removal(Struct, frozen=True, gc=False, array_like=True):
     winner_offset: int | None
 
 
-class Cleaned(Struct, frozen=True, gc=False, array_like=True):
+class Cleaned(Event, frozen=True):
     """A replica's cleaner finished a pass below `upper_bound`.
 
     Attributes:
@@ -48,7 +49,6 @@ class Cleaned(Struct, frozen=True, gc=False, array_like=True):
         now_ms: The replica's own clock when the pass began; horizons at or below it are reached.
     """
 
-    replica: str
     first_dirty_offset: int
     upper_bound: int
     removals: tuple[Removal, ...]
@@ -66,27 +66,25 @@ class Cleaned(Struct, frozen=True, gc=False, array_like=True):
     now_ms: int = 0
 
 
-class CleaningFailed(Struct, frozen=True, gc=False, array_like=True):
+class CleaningFailed(Event, frozen=True):
     """A pass cannot go on at `offset`; there is none before a restart.
 
     The groups of segments that it had finished are in a `Cleaned` event before it.
     """
 
-    replica: str
     offset: int
 
 
-class SegmentsLost(Struct, frozen=True, gc=False, array_like=True):
+class SegmentsLost(Event, frozen=True):
     """A crash in the middle of a swap left neither the old segments nor the cleaned one.
 
     `offsets` are those of the records and empty batches that are gone for no other reason.
     """
 
-    replica: str
     offsets: tuple[int, ...]
 
 
-class CleanerLooked(Struct, frozen=True, gc=False, array_like=True):
+class CleanerLooked(Event, frozen=True):
     """A cleaner with `max.compaction.lag.ms` looked at its log and chose to clean it, or not.
 
     Attributes:
@@ -102,7 +100,6 @@ class CleanerLooked(Struct, frozen=True, gc=False, array_like=True):
         difference_max_ms: `message.timestamp.difference.max.ms`; None = not bounded.
     """
 
-    replica: str
     now_ms: int
     eligible: bool
     first_dirty_offset: int
@@ -114,26 +111,24 @@ class CleanerLooked(Struct, frozen=True, gc=False, array_like=True):
     difference_max_ms: int | None
 
 
-class RemovalBoundMoved(Struct, frozen=True, gc=False, array_like=True):
+class RemovalBoundMoved(Event, frozen=True):
     """Coordinated removal: a replica may remove tombstones below `offset` (MTRO, exclusive).
 
     Markers may go below `marker_offset` (MXRO); the same, unless they have a watermark of their
     own.
     """
 
-    replica: str
     offset: int
     marker_offset: int
 
 
-class TombstoneProbed(Struct, frozen=True, gc=False, array_like=True):
+class TombstoneProbed(Event, frozen=True):
     """The story claims that no live replica holds a tombstone of `key` any more."""
 
-    replica: str
     key: str
 
 
-class RoundsEnded(Struct, frozen=True, gc=False, array_like=True):
+class RoundsEnded(Event, frozen=True):
     """All logs were rolled and cleaned `rounds` times while nothing was written.
 
     Attributes:
@@ -143,79 +138,71 @@ class RoundsEnded(Struct, frozen=True, gc=False, array_like=True):
         cleaners: The replicas whose cleaners ran, in order of creation.
     """
 
-    replica: str
     rounds: int
     interval_ms: int
     cleaners: tuple[str, ...]
 
 
-class LogStartMoved(Struct, frozen=True, gc=False, array_like=True):
+class LogStartMoved(Event, frozen=True):
     """A replica's log starts at `log_start_offset` now, since old segments were deleted.
 
     `cause` is the setting that asked for it, or that the leader's log starts there.
     """
 
-    replica: str
     log_start_offset: int
     high_watermark: int
     cause: str
 
 
-class LogStartedAfresh(Struct, frozen=True, gc=False, array_like=True):
+class LogStartedAfresh(Event, frozen=True):
     """A follower that was below the leader's log start emptied its log and starts there.
 
     `log_end_offset` and `high_watermark` are from before.
     """
 
-    replica: str
     log_start_offset: int
     log_end_offset: int
     high_watermark: int
 
 
-class SnapshotTaken(Struct, frozen=True, gc=False, array_like=True):
+class SnapshotTaken(Event, frozen=True):
     """A replica wrote the snapshot (end_offset, epoch): the winners below `end_offset`."""
 
-    replica: str
     end_offset: int
     epoch: int
     records: tuple[Record, ...]
 
 
-class SnapshotDeleted(Struct, frozen=True, gc=False, array_like=True):
+class SnapshotDeleted(Event, frozen=True):
     """A replica deleted the snapshot (end_offset, epoch)."""
 
-    replica: str
     end_offset: int
     epoch: int
 
 
-class PrefixDeleted(Struct, frozen=True, gc=False, array_like=True):
+class PrefixDeleted(Event, frozen=True):
     """A replica moved its log start offset to `log_start_offset`."""
 
-    replica: str
     log_start_offset: int
     high_watermark: int
 
 
-class SnapshotOffered(Struct, frozen=True, gc=False, array_like=True):
+class SnapshotOffered(Event, frozen=True):
     """A leader answered a fetch below its log start with a snapshot id, or had none (-1)."""
 
-    replica: str
     follower: str
     fetch_offset: int
     end_offset: int
     epoch: int
 
 
-class SnapshotChunkFetched(Struct, frozen=True, gc=False, array_like=True):
+class SnapshotChunkFetched(Event, frozen=True):
     """A follower received a chunk of a snapshot, from `position` on.
 
     `entries` are complete with it. `position` counts entries, or bytes with `in_bytes`; then the
     chunk has `size_bytes` of the file, else `entries`.
     """
 
-    replica: str
     leader: str
     end_offset: int
     epoch: int
@@ -225,48 +212,44 @@ class SnapshotChunkFetched(Struct, frozen=True, gc=False, array_like=True):
     in_bytes: bool = False
 
 
-class SnapshotFetched(Struct, frozen=True, gc=False, array_like=True):
+class SnapshotFetched(Event, frozen=True):
     """A follower has a whole snapshot on disk under its final name; its log is unchanged.
 
     The snapshot is installed at once, unless a crash comes in between: only then there is this
     event.
     """
 
-    replica: str
     end_offset: int
     epoch: int
     records: tuple[Record, ...]
 
 
-class LogEmptied(Struct, frozen=True, gc=False, array_like=True):
+class LogEmptied(Event, frozen=True):
     """A follower threw its log away to make room for a snapshot that has not arrived yet.
 
     `log_end_offset` and `high_watermark` are from before.
     """
 
-    replica: str
     end_offset: int
     epoch: int
     log_end_offset: int
     high_watermark: int
 
 
-class SnapshotFetchDropped(Struct, frozen=True, gc=False, array_like=True):
+class SnapshotFetchDropped(Event, frozen=True):
     """A follower gave up a partly fetched snapshot."""
 
-    replica: str
     end_offset: int
     epoch: int
     reason: str
 
 
-class SnapshotInstalled(Struct, frozen=True, gc=False, array_like=True):
+class SnapshotInstalled(Event, frozen=True):
     """A follower replaced its log by a snapshot: start, end and high watermark are its end.
 
     `log_end_offset` and `high_watermark` are from before; `leading` must be false.
     """
 
-    replica: str
     end_offset: int
     epoch: int
     records: tuple[Record, ...]
@@ -275,14 +258,13 @@ class SnapshotInstalled(Struct, frozen=True, gc=False, array_like=True):
     leading: bool
 
 
-class StateLoaded(Struct, frozen=True, gc=False, array_like=True):
+class StateLoaded(Event, frozen=True):
     """The state machine of a replica was loaded, after a restart or an installed snapshot.
 
     It read `snapshot_records` of a snapshot and `log_records` of the log below `end_offset`
     (exclusive), which took `took_ms`.
     """
 
-    replica: str
     end_offset: int
     snapshot_records: int
     log_records: int

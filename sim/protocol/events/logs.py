@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
-
+from sim.protocol.events.event import Event
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.log.record import Batch, Record
 
@@ -13,14 +12,13 @@ ResetCause = Literal["below_log_start", "above_log_end", "log_truncated"]
 """Why a consumer's position moved other than by reading."""
 
 
-class Appended(Struct, frozen=True, gc=False, array_like=True):
+class Appended(Event, frozen=True):
     """A leader gave offsets to a batch."""
 
-    replica: str
     batch: Batch
 
 
-class Acknowledged(Struct, frozen=True, gc=False, array_like=True):
+class Acknowledged(Event, frozen=True):
     """A leader acknowledged a batch of a producer; a repeated request is acknowledged again.
 
     The answer may still be lost on its way. Ends of transactions have no such event.
@@ -35,7 +33,6 @@ class Acknowledged(Struct, frozen=True, gc=False, array_like=True):
         acks: What the producer waited for: `all` = it is committed, `1` = the leader has it.
     """
 
-    replica: str
     producer_id: int
     base_sequence: int
     first_offset: int
@@ -44,7 +41,7 @@ class Acknowledged(Struct, frozen=True, gc=False, array_like=True):
     acks: Literal["all", "1"]
 
 
-class AppendRefused(Struct, frozen=True, gc=False, array_like=True):
+class AppendRefused(Event, frozen=True):
     """A leader refused a batch because of a record with `key`; None = because of the whole batch.
 
     `reason`: `late_version` (below that of a removed delete) and `unreadable_version` (it cannot be
@@ -54,22 +51,20 @@ class AppendRefused(Struct, frozen=True, gc=False, array_like=True):
     instance of the producer has a newer epoch of its id (KIP-98).
     """
 
-    replica: str
     key: str | None
     reason: str = "late_version"
 
 
-class ProducersForgotten(Struct, frozen=True, gc=False, array_like=True):
+class ProducersForgotten(Event, frozen=True):
     """A replica forgot idempotent producers that were silent for `producer.id.expiration.ms`.
 
     It knows none of the sequence numbers of the ids in `producers` any more.
     """
 
-    replica: str
     producers: tuple[int, ...]
 
 
-class Converted(Struct, frozen=True, gc=False, array_like=True):
+class Converted(Event, frozen=True):
     """A replica converted records to an older format, for its own log or for a reader (KIP-87).
 
     `reader` is a consumer, a follower, or the replica itself, which stores what a producer sent;
@@ -77,26 +72,24 @@ class Converted(Struct, frozen=True, gc=False, array_like=True):
     log; `values_lost` are the offsets of the deletes that go on without their value.
     """
 
-    replica: str
     reader: str
     size_bytes: int
     values_lost: tuple[int, ...]
 
 
-class Copied(Struct, frozen=True, gc=False, array_like=True):
+class Copied(Event, frozen=True):
     """A follower appended batches of its leader verbatim; gaps between them come along.
 
     `fetch_offset` is its log end offset before, `log_end_offset` the one after.
     """
 
-    replica: str
     leader: str
     fetch_offset: int
     batches: tuple[Batch, ...]
     log_end_offset: int
 
 
-class FetchingFailed(Struct, frozen=True, gc=False, array_like=True):
+class FetchingFailed(Event, frozen=True):
     """A follower could not append what it fetched: a batch begins below its log end.
 
     It fetches no more before it restarts, or follows a leader of another epoch
@@ -104,27 +97,25 @@ class FetchingFailed(Struct, frozen=True, gc=False, array_like=True):
     `base_offset` is the first offset of that batch (inclusive).
     """
 
-    replica: str
     leader: str
     base_offset: int
     log_end_offset: int
 
 
-class GapLearned(Struct, frozen=True, gc=False, array_like=True):
+class GapLearned(Event, frozen=True):
     """A follower learned that its leader holds nothing from its log end up to another offset.
 
     `fetch_offset` is its log end offset before, `log_end_offset` the one after. `epochs` are those
     that started in between, which the leader tells with it.
     """
 
-    replica: str
     leader: str
     fetch_offset: int
     log_end_offset: int
     epochs: tuple[EpochEntry, ...] = ()
 
 
-class EpochCacheChanged(Struct, frozen=True, gc=False, array_like=True):
+class EpochCacheChanged(Event, frozen=True):
     """A replica's leader epoch cache is now `epochs`, which does not follow from other events.
 
     A leader handed epochs on of which a copy has no batch (`epoch_cache: copied`), a restart found
@@ -132,19 +123,17 @@ class EpochCacheChanged(Struct, frozen=True, gc=False, array_like=True):
     that start there. `epochs` is the whole cache.
     """
 
-    replica: str
     epochs: tuple[EpochEntry, ...]
 
 
-class Pushed(Struct, frozen=True, gc=False, array_like=True):
+class Pushed(Event, frozen=True):
     """A follower appended a copy at an offset of its own choice (`follower_assigned`)."""
 
-    replica: str
     leader: str
     batch: Batch
 
 
-class Truncated(Struct, frozen=True, gc=False, array_like=True):
+class Truncated(Event, frozen=True):
     """A follower cut its log at `target`; `high_watermark` and `log_start_offset` are from before.
 
     `log_end_offset` is the one from before, too; `leading` must be false. A batch that straddles
@@ -152,7 +141,6 @@ class Truncated(Struct, frozen=True, gc=False, array_like=True):
     `kept_high_watermark` is true when the high watermark was not lowered to the new log end.
     """
 
-    replica: str
     target: int
     log_end_offset: int
     high_watermark: int
@@ -162,22 +150,20 @@ class Truncated(Struct, frozen=True, gc=False, array_like=True):
     kept_high_watermark: bool = False
 
 
-class HighWatermarkMoved(Struct, frozen=True, gc=False, array_like=True):
+class HighWatermarkMoved(Event, frozen=True):
     """A replica's high watermark is now `high_watermark`; a leader's commits what is below."""
 
-    replica: str
     high_watermark: int
     leading: bool
 
 
-class Consumed(Struct, frozen=True, gc=False, array_like=True):
+class Consumed(Event, frozen=True):
     """A consumer read data of a replica below `end` (exclusive) and moved there.
 
     `start` is its position before; `now_ms` the time of the read; `records` are what it was given.
     `committed` is true for one that reads committed (`isolation.level`).
     """
 
-    replica: str
     consumer: str
     start: int
     end: int
@@ -186,7 +172,7 @@ class Consumed(Struct, frozen=True, gc=False, array_like=True):
     committed: bool = False
 
 
-class ConsumerReset(Struct, frozen=True, gc=False, array_like=True):
+class ConsumerReset(Event, frozen=True):
     """A consumer's position moved other than by reading: it goes on at `position` (inclusive).
 
     `replica` is whose answer moved it. `cause`: `below_log_start` and `above_log_end` where that
@@ -194,13 +180,12 @@ class ConsumerReset(Struct, frozen=True, gc=False, array_like=True):
     the consumer has read (KIP-320).
     """
 
-    replica: str
     consumer: str
     position: int
     cause: ResetCause
 
 
-class ReadingEnded(Struct, frozen=True, gc=False, array_like=True):
+class ReadingEnded(Event, frozen=True):
     """A reader that reads to the end has done so, or waits although no more records come.
 
     Attributes:
@@ -214,7 +199,6 @@ class ReadingEnded(Struct, frozen=True, gc=False, array_like=True):
         given: Number of records it was given.
     """
 
-    replica: str
     consumer: str
     until: str
     start: int
@@ -224,13 +208,12 @@ class ReadingEnded(Struct, frozen=True, gc=False, array_like=True):
     given: int
 
 
-class Understood(Struct, frozen=True, gc=False, array_like=True):
+class Understood(Event, frozen=True):
     """A consumer of a declared version (KIP-87) took its keyed records for values and deletes.
 
     `values` are those it keeps as the state of their keys, `deletes` those it removes keys for.
     """
 
-    replica: str
     consumer: str
     values: tuple[Record, ...]
     deletes: tuple[Record, ...]
