@@ -16,25 +16,7 @@ from sim.check.facts import EMPTY, ReplicaView
 from sim.check.folding import unmeant
 from sim.check.history import ClusterHistory
 from sim.check.listening import handlers_of
-from sim.protocol.events import (
-    REBUILT,
-    Appended,
-    AppendRefused,
-    Cleaned,
-    Consumed,
-    Converted,
-    Copied,
-    Event,
-    FaultInjected,
-    GapLearned,
-    IsrChanged,
-    LeaderElected,
-    ReplicaRemoved,
-    ReplicaWiped,
-    SnapshotChunkFetched,
-    SnapshotInstalled,
-    Truncated,
-)
+from sim.protocol import events
 from sim.protocol.log.record import BATCH_HEADER_BYTES, Control, size_of
 
 
@@ -73,15 +55,15 @@ COUNTER: dict[str, Counter] = {
     "events": Counter(
         "events", "Events of the core; in the digest are those at rest, too.", "sim.protocol.events"
     ),
-    "elections": Counter("elections", "Leaders that were elected.").of(LeaderElected),
-    "isr_changes": Counter("changes", "Changes of the in-sync set.").of(IsrChanged),
-    "truncations": Counter("truncations", "Logs that were cut.").of(Truncated),
-    "cleanings": Counter("passes", "Cleaning passes.").of(Cleaned),
+    "elections": Counter("elections", "Leaders that were elected.").of(events.LeaderElected),
+    "isr_changes": Counter("changes", "Changes of the in-sync set.").of(events.IsrChanged),
+    "truncations": Counter("truncations", "Logs that were cut.").of(events.Truncated),
+    "cleanings": Counter("passes", "Cleaning passes.").of(events.Cleaned),
     "records_removed": Counter("records", "Removed by cleaning passes, of all replicas.").of(
-        Cleaned, lambda event: len(event.removals)
+        events.Cleaned, lambda event: len(event.removals)
     ),
     "tombstones_removed": Counter("records", "Of those, tombstones whose time was over.").of(
-        Cleaned, lambda event: _gone(event, "tombstone")
+        events.Cleaned, lambda event: _gone(event, "tombstone")
     ),
     "tombstones_removed_early": Counter(
         "records",
@@ -94,7 +76,7 @@ COUNTER: dict[str, Counter] = {
     "resurrection_ms": Counter("ms", "The longest of those.", _RETURNS),
     "oversized_batches": Counter(
         "batches", "Rebuilt by a cleaner to more bytes than max.message.bytes."
-    ).of(Cleaned, lambda event: len(event.oversized)),
+    ).of(events.Cleaned, lambda event: len(event.oversized)),
     "stubs_kept": Counter(
         "tombstones",
         "Removed ones that all cleaners remember when the run is over.",
@@ -104,36 +86,36 @@ COUNTER: dict[str, Counter] = {
         "batches",
         "Kept out by a leader: by a floor, their format, or a later instance of their producer.",
         "KIP-87; KIP-98; rule late_versions",
-    ).of(AppendRefused, lambda event: event.reason != "not_enough_replicas"),
+    ).of(events.AppendRefused, lambda event: event.reason != "not_enough_replicas"),
     "not_enough_replicas": Counter(
         "batches",
         "Refused since fewer than min.insync.replicas were in sync.",
         "NOT_ENOUGH_REPLICAS",
-    ).of(AppendRefused, lambda event: event.reason == "not_enough_replicas"),
+    ).of(events.AppendRefused, lambda event: event.reason == "not_enough_replicas"),
     "gaps_learned": Counter(
         "answers",
         "By which a follower learned that nothing is left up to an offset.",
         "fix gap_fetch",
-    ).of(GapLearned),
+    ).of(events.GapLearned),
     "log_ends_persisted": Counter(
         "writes", "Ends of passes that were written down.", "fix persisted_leo"
     ),
     "snapshots_fetched": Counter("snapshots", "Installed by followers.", "KIP-630").of(
-        SnapshotInstalled
+        events.SnapshotInstalled
     ),
-    "faults": Counter("faults", "That were injected.").of(FaultInjected),
+    "faults": Counter("faults", "That were injected.").of(events.FaultInjected),
     "reads": Counter("records", "That consumers were given.").of(
-        Consumed, lambda event: len(event.records)
+        events.Consumed, lambda event: len(event.records)
     ),
     "bytes_appended": Counter("bytes", "In batches that leaders appended.").of(
-        Appended, lambda event: event.batch.size_bytes
+        events.Appended, lambda event: event.batch.size_bytes
     ),
     "bytes_replicated": Counter("bytes", "In batches and snapshot chunks that followers copied."),
     "bytes_down_converted": Counter(
         "bytes",
         "Of stored batches that were rewritten for an older format, without zero copy.",
         "KIP-87",
-    ).of(Converted, lambda event: event.size_bytes),
+    ).of(events.Converted, lambda event: event.size_bytes),
     "bytes_retained": Counter(
         "bytes",
         "In all logs when the run is over; one batch header for each record or empty batch.",
@@ -150,7 +132,7 @@ COUNTER: dict[str, Counter] = {
         "records", "Due markers that the last passes before the faults end left."
     ),
     "rebuilds": Counter("logs", "Thrown away since they were too far behind.", _GUARD).of(
-        ReplicaWiped, lambda event: event.reason == REBUILT
+        events.ReplicaWiped, lambda event: event.reason == events.REBUILT
     ),
     "bytes_rebuilt": Counter("bytes", "Fetched again for those.", _GUARD),
     "keys": Counter("keys", "With a committed, decided record."),
@@ -167,10 +149,10 @@ COUNTER: dict[str, Counter] = {
     "messages_lost": Counter("messages", "Of those, the ones that were lost.", _WORLD),
     "leader_changes": Counter("elections", "Of another replica than the leader before."),
     "log_ends_cleaned": Counter("passes", "That removed the last record of a log.", "KIP-280").of(
-        Cleaned, lambda event: _takes(event, event.log_end_offset - 1)
+        events.Cleaned, lambda event: _takes(event, event.log_end_offset - 1)
     ),
     "markers_removed": Counter("records", "Transaction markers that passes removed.", "KIP-534").of(
-        Cleaned, lambda event: _gone(event, "marker")
+        events.Cleaned, lambda event: _gone(event, "marker")
     ),
     "unmeant_keys": Counter(
         "keys",
@@ -261,34 +243,34 @@ class RunCounters:
         counts["unmeant_keys"] = sum(1 for _ in unmeant(history))
         return {name: reported.get(name, count) for name, count in counts.items()}
 
-    def _add(self, amounts: list[tuple[str, Callable[[Any], int]]], event: Event) -> None:
+    def _add(self, amounts: list[tuple[str, Callable[[Any], int]]], event: events.Event) -> None:
         for name, amount in amounts:
             self.counts[name] += amount(event)
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Notes how many stubs the cleaner of the replica remembers."""
         self._stubs[event.replica] = event.stubs
 
-    def on_leader_elected(self, event: LeaderElected) -> None:
+    def on_leader_elected(self, event: events.LeaderElected) -> None:
         """Counts a change of the leader."""
         self.counts["leader_changes"] += self._leader not in (None, event.replica)
         self._leader = event.replica
 
-    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+    def on_replica_removed(self, event: events.ReplicaRemoved) -> None:
         """Forgets the stubs of the replica's cleaner."""
         self._stubs.pop(event.replica, None)
 
-    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+    def on_replica_wiped(self, event: events.ReplicaWiped) -> None:
         """Forgets the stubs of the replica's cleaner; notes a log that is fetched again."""
         self._stubs.pop(event.replica, None)
-        if event.reason == REBUILT:
+        if event.reason == events.REBUILT:
             self._refills[event.replica] = self._ends.get(event.replica, 0)
 
-    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+    def on_snapshot_chunk_fetched(self, event: events.SnapshotChunkFetched) -> None:
         """Adds the bytes of a chunk."""
         self.counts["bytes_replicated"] += event.size_bytes
 
-    def on_copied(self, event: Copied) -> None:
+    def on_copied(self, event: events.Copied) -> None:
         """Adds the bytes of batches; a rebuilt log fetches those below its old end again."""
         replica, batches, log_end_offset = event.replica, event.batches, event.log_end_offset
         counts, refilled_below = self.counts, self._refills.get(replica, 0)
@@ -322,11 +304,11 @@ class RemovalDelays:
         waits = {f"{kind}_wait_ms": longest for kind, longest in self._longest_ms.items()}
         return waits | {f"{kind}s_waiting": left.count(kind) for kind in self._longest_ms}
 
-    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+    def on_replica_removed(self, event: events.ReplicaRemoved) -> None:
         """Forgets the records that the replica had left."""
         self._left.pop(event.replica, None)
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Notes the due records that the pass left, and the records that it met."""
         name, now_ms = event.replica, self._history.at
         if now_ms >= self._until_ms:
@@ -343,7 +325,7 @@ class RemovalDelays:
                 self._longest_ms[kind] = max(self._longest_ms[kind], now_ms - at_ms)
         self._due_ms[name] = dict.fromkeys(self._met(event, view), now_ms + retention_ms) | due_ms
 
-    def _met(self, event: Cleaned, view: ReplicaView) -> list[int]:
+    def _met(self, event: events.Cleaned, view: ReplicaView) -> list[int]:
         """The uids of records that this pass left, and may have met for the first time."""
         written = self._history.written
         passed = view.slots[event.first_dirty_offset : event.upper_bound]
@@ -355,12 +337,12 @@ class RemovalDelays:
         return met
 
 
-def _gone(event: Cleaned, reason: str) -> int:
+def _gone(event: events.Cleaned, reason: str) -> int:
     """The number of records that a pass removed for a reason."""
     return [removal.reason for removal in event.removals].count(reason)
 
 
-def _takes(event: Cleaned, offset: int) -> bool:
+def _takes(event: events.Cleaned, offset: int) -> bool:
     """True if the last record that a pass removed was at an offset."""
     return bool(event.removals) and event.removals[-1].offset == offset
 

@@ -13,23 +13,7 @@ from sim.check.durability import OUTSIDE
 from sim.check.facts import ReplicaView
 from sim.check.folding import lost_keys
 from sim.check.listening import handlers_of
-from sim.protocol.events import (
-    AppendRefused,
-    Cleaned,
-    CleaningFailed,
-    ConfigChanged,
-    Converted,
-    Event,
-    FetchingFailed,
-    IsrChanged,
-    LeaderElected,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    ReplicaWiped,
-    SnapshotFetchDropped,
-    UncleanElection,
-)
+from sim.protocol import events
 from sim.protocol.log.record import Batch, Control
 
 SITUATIONS: dict[str, str] = {
@@ -82,14 +66,14 @@ _COUNTED: Final = {
 """The situations that occurred if a counter is above 0, with the counter."""
 
 _SHOWN_BY: Final[dict[type, str]] = {
-    UncleanElection: "unclean-election",
-    ReplicaWiped: "replica-rebuilt",
-    SnapshotFetchDropped: "snapshot-fetch-dropped",
-    CleaningFailed: "cleaning-failed",
-    FetchingFailed: "fetching-failed",
-    LogStartMoved: "old-segments-deleted",
-    LogStartedAfresh: "follower-started-afresh",
-    AppendRefused: "append-refused",
+    events.UncleanElection: "unclean-election",
+    events.ReplicaWiped: "replica-rebuilt",
+    events.SnapshotFetchDropped: "snapshot-fetch-dropped",
+    events.CleaningFailed: "cleaning-failed",
+    events.FetchingFailed: "fetching-failed",
+    events.LogStartMoved: "old-segments-deleted",
+    events.LogStartedAfresh: "follower-started-afresh",
+    events.AppendRefused: "append-refused",
 }
 """The situations that every event of a class shows."""
 
@@ -119,26 +103,26 @@ class Coverage:
             names.add("transaction-aborted")
         return tuple([name for name in SITUATIONS if name in names or name in self._names])
 
-    def _happened(self, event: Event) -> None:
+    def _happened(self, event: events.Event) -> None:
         self._names.add(_SHOWN_BY[type(event)])
 
-    def on_position_recorded(self, event: PositionRecorded) -> None:
+    def on_position_recorded(self, event: events.PositionRecorded) -> None:
         """Notes a position above the end of the follower's log."""
         if event.position > len(self._history.replicas[event.follower].slots):
             self._names.add("tail-missing-at-fetch")
 
-    def on_config_changed(self, event: ConfigChanged) -> None:
+    def on_config_changed(self, event: events.ConfigChanged) -> None:
         """Notes new settings; the first ones that a broker or producer gets are not new."""
         if not event.initial:
             self._names.add("settings-changed")
 
-    def on_log_start_moved(self, event: LogStartMoved) -> None:
+    def on_log_start_moved(self, event: events.LogStartMoved) -> None:
         """Notes whether deleted segments alone held the value of a key."""
         history = self._history
         if lost_keys(history, history.replicas[event.replica], history.previous_log_start):
             self._names.add("live-key-expired")
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Notes what a pass removed, and for which reasons."""
         history, names = self._history, self._names
         if event.partial:
@@ -163,7 +147,7 @@ class Coverage:
             name != rules.topic.strategy_header for name, _ in record.headers
         )
 
-    def _look_at_tail(self, event: Cleaned, view: ReplicaView) -> None:
+    def _look_at_tail(self, event: events.Cleaned, view: ReplicaView) -> None:
         """Notes whether a pass removed or emptied the last batch below the log end."""
         tail = view.last_batch
         if tail is None or tail.last_offset != event.log_end_offset - 1:
@@ -175,13 +159,13 @@ class Coverage:
             self._names.add("tail-removed")
             self._tails_gone[event.replica] = tail
 
-    def on_converted(self, event: Converted) -> None:
+    def on_converted(self, event: events.Converted) -> None:
         """Notes a delete that was stored or handed on without its value."""
         if event.values_lost:
             stored = event.reader in self._history.replicas
             self._names.add("delete-value-dropped" if stored else "delete-value-withheld")
 
-    def on_leader_elected(self, event: LeaderElected) -> None:
+    def on_leader_elected(self, event: events.LeaderElected) -> None:
         """Notes a new leader, and whether the last batch of the one before was gone then."""
         before, tail = self._leader, self._tails_gone.get(self._leader or "")
         if tail is not None and before != event.replica:
@@ -190,7 +174,7 @@ class Coverage:
                 self._names.add("migrated-after-tail-removed")
         self._leader, self._isr = event.replica, event.isr
 
-    def on_isr_changed(self, event: IsrChanged) -> None:
+    def on_isr_changed(self, event: events.IsrChanged) -> None:
         """Notes whether replicas joined or left the in-sync set."""
         if set(self._isr) - set(event.isr):
             self._names.add("isr-shrunk")

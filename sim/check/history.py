@@ -6,45 +6,17 @@ from typing import Final
 
 from sim.check.facts import EMPTY, HOLE, ReplicaView
 from sim.check.queries import Queries
-from sim.protocol.events import (
-    Appended,
-    Cleaned,
-    Consumed,
-    Copied,
-    Event,
-    GapLearned,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    PrefixDeleted,
-    Pushed,
-    Removal,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotDeleted,
-    SnapshotFetched,
-    SnapshotInstalled,
-    SnapshotTaken,
-    Truncated,
-)
+from sim.protocol import events
 from sim.protocol.log.record import Batch
 
-LOGS_STAY: Final = (Consumed, HighWatermarkMoved, PositionRecorded)
+LOGS_STAY: Final = (events.Consumed, events.HighWatermarkMoved, events.PositionRecorded)
 """Frequent events after which every log holds what it held before."""
 
 
 class ClusterHistory(Queries):
     """The history of a cluster: the facts with questions about them, and changes by events."""
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: events.Event) -> None:
         """Changes the facts by an event."""
         change = self.handlers.get(type(event))
         if change is not None:
@@ -54,39 +26,39 @@ class ClusterHistory(Queries):
 
     # Replicas and leaders.
 
-    def _on_replica_added(self, event: ReplicaAdded) -> None:
+    def _on_replica_added(self, event: events.ReplicaAdded) -> None:
         self.replicas[event.replica] = ReplicaView(event.replica)
         self.removed_replicas.discard(event.replica)
 
-    def _on_replica_removed(self, event: ReplicaRemoved) -> None:
+    def _on_replica_removed(self, event: events.ReplicaRemoved) -> None:
         del self.replicas[event.replica]
         self.removed_replicas.add(event.replica)
         if event.replica == self.leader:
             self.leader = None
         self.isr, self.voters = self.present(self.isr), self.present(self.voters)
 
-    def _on_replica_crashed(self, event: ReplicaCrashed) -> None:
+    def _on_replica_crashed(self, event: events.ReplicaCrashed) -> None:
         self._on_replica_restarted(event)
         view = self.replicas[event.replica]
         view.up, view.log_end_offset_before = False, len(view.slots)
 
-    def _on_replica_restarted(self, event: ReplicaRestarted | ReplicaCrashed) -> None:
+    def _on_replica_restarted(self, event: events.ReplicaRestarted | events.ReplicaCrashed) -> None:
         view = self.replicas[event.replica]
         view.up, view.log_end_offset_before = True, len(view.slots)
         view.truncate_to(event.log_end_offset)
         view.high_watermark = event.high_watermark
 
-    def _on_replica_wiped(self, event: ReplicaWiped) -> None:
+    def _on_replica_wiped(self, event: events.ReplicaWiped) -> None:
         self.lost_disks[event.replica] = self.replicas[event.replica].log_end_offset
         self._replace(ReplicaView(event.replica))
 
-    def _on_log_emptied(self, event: LogEmptied) -> None:
+    def _on_log_emptied(self, event: events.LogEmptied) -> None:
         self._replace(ReplicaView(event.replica))
 
-    def _on_log_started_afresh(self, event: LogStartedAfresh) -> None:
+    def _on_log_started_afresh(self, event: events.LogStartedAfresh) -> None:
         self._replace(ReplicaView(event.replica, starts_at=event.log_start_offset))
 
-    def _on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+    def _on_snapshot_installed(self, event: events.SnapshotInstalled) -> None:
         self.previous_high_watermark = self.replicas[event.replica].high_watermark
         self._replace(ReplicaView(event.replica, starts_at=event.end_offset))
         self._on_snapshot_taken(event)
@@ -95,7 +67,7 @@ class ClusterHistory(Queries):
         view.losses = self.replicas[view.name].losses + 1
         self.replicas[view.name] = view
 
-    def _on_leader_elected(self, event: LeaderElected) -> None:
+    def _on_leader_elected(self, event: events.LeaderElected) -> None:
         # Of two leaders the older may hear later of its election, and of an outdated in-sync set.
         if event.epoch >= self.newest_epoch:
             self.leader, self.newest_epoch = event.replica, event.epoch
@@ -113,17 +85,17 @@ class ClusterHistory(Queries):
         if view.high_watermark > known:
             self.commit(known, view.lineage[known : view.high_watermark])
 
-    def _on_isr_changed(self, event: IsrChanged) -> None:
+    def _on_isr_changed(self, event: events.IsrChanged) -> None:
         if event.replica == self.leader:
             self.isr = self.present(event.isr)
 
-    def _on_position_recorded(self, event: PositionRecorded) -> None:
+    def _on_position_recorded(self, event: events.PositionRecorded) -> None:
         if self.lost_disks and event.position <= self.replicas[event.follower].log_end_offset:
             self.lost_disks.pop(event.follower, None)
 
     # Writes and reads.
 
-    def _on_appended(self, event: Appended) -> None:
+    def _on_appended(self, event: events.Appended) -> None:
         name, batch = event.replica, event.batch
         uids = self.enter(batch)
         without_gaps = len(uids) == batch.last_offset + 1 - batch.base_offset
@@ -133,13 +105,13 @@ class ClusterHistory(Queries):
         else:
             self._write(self.replicas[name], batch, None, None)
 
-    def _on_pushed(self, event: Pushed) -> None:
+    def _on_pushed(self, event: events.Pushed) -> None:
         view = self.replicas[event.replica]
         self.altered = []
         self._write_rebuilt(view, event.batch, None)
         view.losses += 1
 
-    def _on_copied(self, event: Copied) -> None:
+    def _on_copied(self, event: events.Copied) -> None:
         name, its_leader, batches = event.replica, event.leader, event.batches
         view, leader = self.replicas[name], self.replicas.get(its_leader)
         self.altered = []
@@ -197,7 +169,7 @@ class ClusterHistory(Queries):
         if start < len(committed):
             self.compare(view, start, committed[start : len(slots)])
 
-    def _on_gap_learned(self, event: GapLearned) -> None:
+    def _on_gap_learned(self, event: events.GapLearned) -> None:
         leader = self.replicas.get(event.leader)
         self._leave_a_gap(self.replicas[event.replica], event.log_end_offset, leader)
 
@@ -213,7 +185,7 @@ class ClusterHistory(Queries):
         if leader is not None:
             view.unexplained_offsets |= leader.unexplained_offsets.intersection(range(start, end))
 
-    def _on_consumed(self, event: Consumed) -> None:
+    def _on_consumed(self, event: events.Consumed) -> None:
         committed, written = self.committed, self.written
         known = len(committed)
         self.uids_read = uids = []
@@ -225,7 +197,7 @@ class ClusterHistory(Queries):
 
     # Commits.
 
-    def _on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def _on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
         name, mark, leading = event.replica, event.high_watermark, event.leading
         view = self.replicas[name]
         previous = self.previous_high_watermark = view.high_watermark
@@ -244,7 +216,7 @@ class ClusterHistory(Queries):
 
     # Cleaning, truncation and snapshots.
 
-    def _on_truncated(self, event: Truncated) -> None:
+    def _on_truncated(self, event: events.Truncated) -> None:
         view = self.replicas[event.replica]
         self.previous_high_watermark = view.high_watermark
         self.previous_log_start = view.log_start_offset
@@ -260,7 +232,7 @@ class ClusterHistory(Queries):
             view.unexplained_offsets.difference_update(range(lowest, target))
             self.compare(view, lowest, self.committed[lowest:target])
 
-    def _on_cleaned(self, event: Cleaned) -> None:
+    def _on_cleaned(self, event: events.Cleaned) -> None:
         view = self.replicas[event.replica]
         slots = view.slots
         view.log_end_offset_before = before = len(slots)
@@ -281,7 +253,7 @@ class ClusterHistory(Queries):
         if event.log_end_offset < before:
             view.truncate_to(event.log_end_offset)
 
-    def _remove(self, view: ReplicaView, removals: tuple[Removal, ...]) -> None:
+    def _remove(self, view: ReplicaView, removals: tuple[events.Removal, ...]) -> None:
         """Takes records out of a log."""
         committed, written = self.committed, self.written
         known, decisive = len(committed), False
@@ -300,29 +272,29 @@ class ClusterHistory(Queries):
                 view.unexplained_offsets.add(offset)
         view.losses += decisive or bool(self.deletes_removed or self.markers_removed)
 
-    def _on_segments_lost(self, event: SegmentsLost) -> None:
+    def _on_segments_lost(self, event: events.SegmentsLost) -> None:
         view = self.replicas[event.replica]
         view.lose(event.offsets)
         view.unexplained_offsets.update(event.offsets)
 
     def _on_snapshot_taken(
-        self, event: SnapshotTaken | SnapshotFetched | SnapshotInstalled
+        self, event: events.SnapshotTaken | events.SnapshotFetched | events.SnapshotInstalled
     ) -> None:
         self.replicas[event.replica].snapshots[(event.end_offset, event.epoch)] = event.records
 
-    def _on_snapshot_fetched(self, event: SnapshotFetched) -> None:
+    def _on_snapshot_fetched(self, event: events.SnapshotFetched) -> None:
         self._on_snapshot_taken(event)
 
-    def _on_snapshot_deleted(self, event: SnapshotDeleted) -> None:
+    def _on_snapshot_deleted(self, event: events.SnapshotDeleted) -> None:
         self.replicas[event.replica].snapshots.pop((event.end_offset, event.epoch), None)
 
-    def _on_prefix_deleted(self, event: PrefixDeleted | LogStartMoved) -> None:
+    def _on_prefix_deleted(self, event: events.PrefixDeleted | events.LogStartMoved) -> None:
         view, start = self.replicas[event.replica], event.log_start_offset
         self.previous_log_start = view.log_start_offset
         view.lose(range(view.log_start_offset, start))
         view.log_start_offset = start
         view.first_dirty_offset = max(view.first_dirty_offset, start)
 
-    def _on_log_start_moved(self, event: LogStartMoved) -> None:
+    def _on_log_start_moved(self, event: events.LogStartMoved) -> None:
         self.expired_below = max(self.expired_below, event.log_start_offset)
         self._on_prefix_deleted(event)

@@ -5,15 +5,7 @@ from typing import Any
 from sim.check.facts import HOLE, ReplicaView
 from sim.check.invariant import Kind, LogInvariant
 from sim.check.listening import CUT
-from sim.protocol.events import (
-    Acknowledged,
-    Cleaned,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    PositionRecorded,
-    Quiesced,
-)
+from sim.protocol import events
 
 
 class CommittedReplicated(LogInvariant):
@@ -31,12 +23,12 @@ class CommittedReplicated(LogInvariant):
     source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
     says = ", log end offset {log_end}, lacks committed offset {offset} ({record})."
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
         """Judges the advance of a leader's high watermark."""
         if event.leading:
             self._judge("{leader} moved its high watermark to", event.replica, None)
 
-    def on_isr_changed(self, event: IsrChanged) -> None:
+    def on_isr_changed(self, event: events.IsrChanged) -> None:
         """Judges an expansion of the in-sync set, not that of a deposed leader."""
         joined = event.joined
         if joined is not None and event.replica == self.history.leader:
@@ -90,7 +82,7 @@ class CommittedNeverLost(LogInvariant):
     source = "KIP-101; CommittedIsDurable (etcd raft)"
     says = "committed {record} is not on the leader {replica} and nothing committed supersedes it."
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, event: events.Quiesced) -> None:
         """Compares the leader's log with the committed history."""
         if event.replica is None:
             return
@@ -116,7 +108,7 @@ class LeaderCompleteness(LogInvariant):
         "offset {offset} ({record}); {committed_below} offsets are committed."
     )
 
-    def on_leader_elected(self, event: LeaderElected) -> None:
+    def on_leader_elected(self, event: events.LeaderElected) -> None:
         """Compares the new leader's log with the committed history."""
         view, committed = self.replicas[event.replica], len(self.committed)
         missing = self.history.first_missing(view, committed, twice_counts=True)
@@ -141,7 +133,7 @@ class HoleJustified(LogInvariant):
         "{replica} has a hole at offset {offset}, but {record} is neither superseded nor aborted."
     )
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, event: events.Quiesced) -> None:
         """Judges the committed record at each hole, and another one that the leader holds there."""
         leader = self.replicas.get(event.replica or "")
         for view in self.replicas.values():
@@ -169,7 +161,7 @@ class WinnerRetained(LogInvariant):
     in_stories = False
     says = "{replica} lacks {record}, the winner of its key."
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: events.Quiesced) -> None:
         """Looks for each winner in each log."""
         if self.history.committed_twice:
             return
@@ -203,7 +195,7 @@ class HwMonotonic(LogInvariant):
         update = self.history.rules.replication.high_watermark_update
         self._assigned = self.history.by_isr and update == "assign"
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
         """Compares with the mark before; truncations and crashes have their own events."""
         before = self.history.previous_high_watermark
         if event.high_watermark < before and (event.leading or not self._assigned):
@@ -221,7 +213,7 @@ class HwWithinLog(LogInvariant):
     source = "LogCabin, RaftConsensusInvariants"
     explained_by = "event"
     says = "{replica} has high watermark {offset} above its log end offset {log_end}."
-    any_of = (HighWatermarkMoved, Cleaned, *CUT)
+    any_of = (events.HighWatermarkMoved, events.Cleaned, *CUT)
 
     def on_any_of(self, event: Any) -> None:
         """Compares the high watermark with the log end."""
@@ -246,7 +238,7 @@ class FollowerPositionSound(LogInvariant):
         "is {offset}."
     )
 
-    def on_position_recorded(self, event: PositionRecorded) -> None:
+    def on_position_recorded(self, event: events.PositionRecorded) -> None:
         """Compares the belief with the follower's log."""
         end, position = len(self.replicas[event.follower].slots), event.position
         if position > end:
@@ -273,7 +265,7 @@ class AcknowledgedKept(LogInvariant):
         """Starts with no acknowledged records."""
         self._promised: dict[int, str] = {}
 
-    def on_acknowledged(self, event: Acknowledged) -> None:
+    def on_acknowledged(self, event: events.Acknowledged) -> None:
         """Notes records that a leader acknowledged without waiting for followers."""
         if event.acks == "1":
             held = self.replicas[event.replica].lineage
@@ -281,7 +273,7 @@ class AcknowledgedKept(LogInvariant):
                 if uid in self.written:
                     self._promised[uid] = event.replica
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: events.Quiesced) -> None:
         """Compares with what was committed."""
         for uid, leader in self._promised.items():
             if not self.history.in_committed_history(uid):

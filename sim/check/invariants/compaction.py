@@ -7,17 +7,7 @@ from msgspec.structs import replace
 from sim.check.folding import lost_keys, unmeant
 from sim.check.invariant import Invariant, Kind, ReaderInvariant
 from sim.check.promise import as_appended, without_flag
-from sim.protocol.events import (
-    Cleaned,
-    CleanerLooked,
-    ConfigChanged,
-    Consumed,
-    Copied,
-    LogStartedAfresh,
-    LogStartMoved,
-    Quiesced,
-    ReplicaWiped,
-)
+from sim.protocol import events
 from sim.protocol.log.record import Record
 
 
@@ -37,7 +27,7 @@ class CleanPrefix(Invariant):
         "{replica} is clean below {clean_below} but holds {counted} records of {key}, at {holds}."
     )
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Looks for keys that are in the clean section more than once."""
         view, known = self.replicas[event.replica], self.written
         slots, below = view.slots, view.first_dirty_offset
@@ -65,7 +55,7 @@ class CompactionBound(Invariant):
     source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
     explained_by = "compaction_bound"
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Looks at each removal and its winner."""
         committed = min(event.high_watermark, self.history.previous_high_watermark)
         for removal in event.removals:
@@ -100,7 +90,7 @@ class CompactionLagBound(Invariant):
         "were promised ({max_lag_ms} + 2 × {difference_max_ms})."
     )
 
-    def on_cleaner_looked(self, event: CleanerLooked) -> None:
+    def on_cleaner_looked(self, event: events.CleanerLooked) -> None:
         """Looks for the oldest record that waits and is not eligible."""
         if event.difference_max_ms is None:
             return
@@ -135,7 +125,7 @@ class LagMetric(Invariant):
         "{overdue_secs} s."
     )
 
-    def on_cleaner_looked(self, event: CleanerLooked) -> None:
+    def on_cleaner_looked(self, event: events.CleanerLooked) -> None:
         """Compares the metric with the delay of this very look."""
         overdue_secs = event.delay_ms // 1000
         if event.metric_secs != overdue_secs:
@@ -170,7 +160,7 @@ class RecordImmutable(ReaderInvariant):
         """Starts with no consumers of an old version."""
         self._without_flag: set[str] = set()
 
-    def on_config_changed(self, event: ConfigChanged) -> None:
+    def on_config_changed(self, event: events.ConfigChanged) -> None:
         """Notes which consumers read in an old version."""
         settings = dict(event.settings)
         if settings.get("format") == "2":
@@ -178,7 +168,7 @@ class RecordImmutable(ReaderInvariant):
         elif "format" in settings:
             self._without_flag.discard(event.replica)
 
-    def on_copied(self, event: Copied) -> None:
+    def on_copied(self, event: events.Copied) -> None:
         """Compares each copied record with the append."""
         deletes = self.history.is_tombstone
         for record in self.history.altered:
@@ -194,7 +184,7 @@ class RecordImmutable(ReaderInvariant):
                     evidence = {"epoch": epoch, "appended_in": appended_in}
                     self.broken(event.replica, batch.base_offset, None, _EPOCH, **evidence)
 
-    def on_consumed(self, event: Consumed) -> None:
+    def on_consumed(self, event: events.Consumed) -> None:
         """Compares each record a consumer is given with the append.
 
         Whether the consumer takes it for a delete is left to `consumer-takes-deletes`.
@@ -227,7 +217,7 @@ class KeyEndsAsMeant(Invariant):
     explained_by = "ends_on"
     says = "{key} ends on {held}; its producers meant {meant} to win."
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: events.Quiesced) -> None:
         """Looks for each key in the leader's log."""
         leader = self.history.leader
         for key, held, meant in unmeant(self.history):
@@ -260,7 +250,7 @@ class StateKept(Invariant):
         """Starts with every log start at 0."""
         self._starts: dict[str, int] = {}
 
-    def on_log_start_moved(self, event: LogStartMoved) -> None:
+    def on_log_start_moved(self, event: events.LogStartMoved) -> None:
         """Looks for keys whose state was below the new start, and nowhere else."""
         if self.history.rules.snapshots.log_holds != "state":
             return
@@ -275,10 +265,10 @@ class StateKept(Invariant):
             evidence = {"log_start": start, "winner": winner, "more_keys": more}
             self.broken(event.replica, at, key, says, cause=event.cause, **evidence)
 
-    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+    def on_replica_wiped(self, event: events.ReplicaWiped) -> None:
         """Forgets the log start: a new disk begins at 0."""
         self._starts.pop(event.replica, None)
 
-    def on_log_started_afresh(self, event: LogStartedAfresh) -> None:
+    def on_log_started_afresh(self, event: events.LogStartedAfresh) -> None:
         """Takes the new log start; the leader is judged for what is below it."""
         self._starts[event.replica] = event.log_start_offset

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sim.check.folding import base_records, differing_keys, state_of
 from sim.check.invariant import Kind, LogInvariant
-from sim.protocol.events import Quiesced
+from sim.protocol import events
 from sim.protocol.log.record import Record
 
 
@@ -24,7 +24,7 @@ class LeoConvergence(LogInvariant):
         "{replica} stays at log end offset {offset} while the leader {leader} is at {leader_end}."
     )
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, event: events.Quiesced) -> None:
         """Compares log end offsets."""
         if event.replica is not None:
             end = self.replicas[event.replica].log_end_offset
@@ -46,7 +46,7 @@ class ReplicaConvergence(LogInvariant):
     source = "KIP-279"
     says = "offset {offset} is {record} on {replica} and {leader_record} on the leader {leader}."
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, event: events.Quiesced) -> None:
         """Compares live replicas with the leader."""
         if event.replica is None:
             return
@@ -81,7 +81,7 @@ class MaterializedStateEquivalence(LogInvariant):
     explained_by = "state"
     says = "{replica} folds to {held} for {key}, the committed history to {winner}"
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: events.Quiesced) -> None:
         """Folds the log of every live replica."""
         history = self.history
         if history.committed_twice:

@@ -6,16 +6,7 @@ from sim.check.facts import ReplicaView
 from sim.check.folding import undone_deletes
 from sim.check.invariant import DeleteInvariant, Invariant, Kind
 from sim.check.listening import PART_GONE, REPLACED
-from sim.protocol.events import (
-    Cleaned,
-    HighWatermarkMoved,
-    Quiesced,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    RoundsEnded,
-    TombstoneProbed,
-    Truncated,
-)
+from sim.protocol import events
 
 
 class NoResurrection(DeleteInvariant):
@@ -39,7 +30,7 @@ class NoResurrection(DeleteInvariant):
         "offset is {log_end} and nothing it holds deletes that."
     )
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: events.Quiesced) -> None:
         """Folds every log and compares it with the deleted keys."""
         written, deleted = self.written, self.history.deleted
         for view in self.replicas.values():
@@ -70,7 +61,7 @@ class NoTransientResurrection(DeleteInvariant):
         "at offset {deleted_at} and {replica} was caught up."
     )
     any_of = (
-        *(Cleaned, Truncated, ReplicaRestarted, ReplicaRemoved),
+        *(events.Cleaned, events.Truncated, events.ReplicaRestarted, events.ReplicaRemoved),
         *PART_GONE,
         *REPLACED,
     )
@@ -88,7 +79,7 @@ class NoTransientResurrection(DeleteInvariant):
         longest_ms = max([self._longest_ms, *going_on])
         return {"resurrections": self._count, "resurrection_ms": longest_ms}
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
         """Judges the replica, which may be caught up now, if anything it depends on changed."""
         replica = event.replica
         changes = self.replicas[replica].losses + self.history.late_for_deletes
@@ -99,7 +90,7 @@ class NoTransientResurrection(DeleteInvariant):
         """Judges the replica after an event that may begin or end a violation."""
         self._look(event.replica)
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: events.Quiesced) -> None:
         """Ends violations that are over; what is still shown is no transient."""
         for replica in list(self.replicas):
             self._look(replica)
@@ -178,7 +169,7 @@ class TombstoneSafety(DeleteInvariant):
         """The number of removals against KIP-630's sentence, see `TombstoneUntilLogEnd`."""
         return {"tombstones_removed_early": self._early}
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Looks for a log that needs one of the winning tombstones that went."""
         history = self.history
         for removal in [one for one in event.removals if one.reason == "tombstone"]:
@@ -219,7 +210,7 @@ class TombstoneUntilLogEnd(DeleteInvariant):
         "{offset}."
     )
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Looks at every other log that ends at or below a removed tombstone."""
         for removal in [one for one in event.removals if one.reason == "tombstone"]:
             for view, value in self.history.laggards(event.replica, removal.uid)[:1]:
@@ -248,11 +239,11 @@ class TombstoneEventuallyRemoved(Invariant):
         """Starts with no passes."""
         self._protected: dict[str, int | None] = {}
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Notes the offset that the fix protects."""
         self._protected[event.replica] = event.protected_offset
 
-    def on_rounds_ended(self, event: RoundsEnded) -> None:
+    def on_rounds_ended(self, event: events.RoundsEnded) -> None:
         """Looks for a tombstone in every log that was cleaned."""
         history, written = self.history, self.written
         removal = history.rules.cleaner.tombstone_removal
@@ -273,7 +264,7 @@ class TombstoneEventuallyRemoved(Invariant):
                 if uid > 0 and written[uid].tombstone and offset != kept:
                     self.broken(name, offset, written[uid].key, says, **evidence)
 
-    def on_tombstone_probed(self, event: TombstoneProbed) -> None:
+    def on_tombstone_probed(self, event: events.TombstoneProbed) -> None:
         """Looks for tombstones of the key in the logs of live replicas."""
         for view in self.replicas.values():
             for uid in self.history.uids_of_key.get(event.key, ()):
@@ -300,7 +291,7 @@ class HorizonStability(Invariant):
         "{horizon_ms} ms."
     )
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Compares with the horizon the same batch had, set by a pass or copied with it."""
         for base, before, horizon in self.history.moved_horizons:
             self.broken(event.replica, base, before_ms=before, horizon_ms=horizon)

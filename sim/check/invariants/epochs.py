@@ -5,18 +5,7 @@ from typing import Any, NamedTuple
 
 from sim.check.facts import ReplicaView
 from sim.check.invariant import Kind, LogInvariant, Writing, batches_of
-from sim.protocol.events import (
-    Copied,
-    EpochCacheChanged,
-    GapLearned,
-    HighWatermarkMoved,
-    LeaderElected,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SnapshotInstalled,
-)
+from sim.protocol import events
 
 
 class ElectionSafety(LogInvariant):
@@ -35,7 +24,7 @@ class ElectionSafety(LogInvariant):
         """Starts with no leaders."""
         self._leaders: dict[int, str] = {}
 
-    def on_leader_elected(self, event: LeaderElected) -> None:
+    def on_leader_elected(self, event: events.LeaderElected) -> None:
         """Compares with the first leader of the epoch."""
         first = self._leaders.setdefault(event.epoch, event.replica)
         if first != event.replica:
@@ -61,15 +50,15 @@ class EpochMonotonic(LogInvariant):
         """Starts with no crashed replicas."""
         self._epochs: dict[str, int] = {}
 
-    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+    def on_replica_crashed(self, event: events.ReplicaCrashed) -> None:
         """Notes the epoch that the replica should remember."""
         self._epochs[event.replica] = event.epoch
 
-    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+    def on_replica_wiped(self, event: events.ReplicaWiped) -> None:
         """Forgets the epoch: a new disk has none."""
         self._epochs.pop(event.replica, None)
 
-    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+    def on_replica_restarted(self, event: events.ReplicaRestarted) -> None:
         """Compares with the epoch at the crash."""
         before = self._epochs.get(event.replica, 0)
         if event.epoch < before:
@@ -181,12 +170,12 @@ class EpochCacheConsistency(LogInvariant):
         """The answer of a replica to where an epoch ends, as far as events show."""
         return self._known[replica].answer(epoch)
 
-    def on_leader_elected(self, event: LeaderElected) -> None:
+    def on_leader_elected(self, event: events.LeaderElected) -> None:
         """Notes the new epoch, which ends the one before."""
         self._known[event.replica].begin(event.epoch, event.epoch_start_offset)
         self._judge(event.replica)
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
         """Judges a replica whose newest epoch was not committed before, or is not that of all."""
         known, before = self._known[event.replica], self.history.previous_high_watermark
         latest = known.latest
@@ -198,13 +187,13 @@ class EpochCacheConsistency(LogInvariant):
         """Notes the epochs of batches; a copy first drops an epoch in which nothing was written."""
         known = self._known[event.replica]
         led_last = known.entries[-1:] != [known.installed]
-        if isinstance(event, Copied) and self._cuts_unwritten and led_last:
+        if isinstance(event, events.Copied) and self._cuts_unwritten and led_last:
             known.drop_from(known.end)
         for batch in batches_of(event):
             known.begin(batch.epoch, batch.base_offset)
         known.end = self.replicas[event.replica].log_end_offset
 
-    def on_gap_learned(self, event: GapLearned) -> None:
+    def on_gap_learned(self, event: events.GapLearned) -> None:
         """Notes the epochs of the leader that start in the gap."""
         known = self._known[event.replica]
         for epoch, start in self._known[event.leader].entries:
@@ -212,7 +201,7 @@ class EpochCacheConsistency(LogInvariant):
                 known.begin(epoch, start)
         known.end = event.log_end_offset
 
-    def on_epoch_cache_changed(self, event: EpochCacheChanged) -> None:
+    def on_epoch_cache_changed(self, event: events.EpochCacheChanged) -> None:
         """Takes over the changed entries of the cache."""
         self._known[event.replica].entries = [*event.epochs]
         self._judge(event.replica)
@@ -224,7 +213,7 @@ class EpochCacheConsistency(LogInvariant):
             known.drop_from(end)
         known.end = end
 
-    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+    def on_replica_restarted(self, event: events.ReplicaRestarted) -> None:
         """Takes the log end after the restart, which `leo_source: last_record` may lower."""
         self._known[event.replica].end = event.log_end_offset
 
@@ -232,12 +221,12 @@ class EpochCacheConsistency(LogInvariant):
         """Forgets all epochs of a log that was replaced."""
         self._known[event.replica] = EpochBook(self.replicas[event.replica].log_end_offset)
 
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+    def on_snapshot_installed(self, event: events.SnapshotInstalled) -> None:
         """Notes the epoch of the snapshot's last record."""
         end = event.end_offset
         self._known[event.replica] = EpochBook(end, installed=(event.epoch, end))
 
-    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+    def on_replica_removed(self, event: events.ReplicaRemoved) -> None:
         """Forgets a replica that has left for good."""
         self._known.pop(event.replica, None)
 

@@ -3,16 +3,7 @@
 from sim.check.facts import ReplicaView
 from sim.check.invariant import LogInvariant, Writing
 from sim.check.listening import WRITTEN
-from sim.protocol.events import (
-    Appended,
-    Cleaned,
-    Copied,
-    Event,
-    HighWatermarkMoved,
-    Pushed,
-    ReplicaRestarted,
-    Truncated,
-)
+from sim.protocol import events
 
 
 class NoOffsetReuse(LogInvariant):
@@ -26,7 +17,7 @@ class NoOffsetReuse(LogInvariant):
     source = "KIP-280; KAFKA-17076"
     says = "{replica} gave offset {offset} to {record}, but it was committed as {first}."
 
-    def on_appended(self, event: Appended) -> None:
+    def on_appended(self, event: events.Appended) -> None:
         """Compares with the committed history."""
         committed, batch = self.committed, event.batch
         if batch.base_offset >= len(committed):
@@ -50,7 +41,7 @@ class OffsetEpochUniqueness(LogInvariant):
     source = "KIP-595; QuorumState.initialize"
     says = "{replica} gave offset {offset} in epoch {epoch} to {record}; it was given to {first}."
 
-    def on_appended(self, event: Appended) -> None:
+    def on_appended(self, event: events.Appended) -> None:
         """Compares with the first record that got the same offset in the same epoch."""
         for record, first in self.history.reassigned:
             self.broken(
@@ -73,9 +64,9 @@ class RecordOffsetUniqueness(LogInvariant):
     source = "KIP-280"
     says = "{record} stands at offset {offset} on {replica}."
 
-    any_of = (Copied, Pushed)
+    any_of = (events.Copied, events.Pushed)
 
-    def on_any_of(self, event: Copied | Pushed) -> None:
+    def on_any_of(self, event: events.Copied | events.Pushed) -> None:
         """Compares each copy's offset with that of the append."""
         for copy in self.history.altered:
             if self.written[copy.uid].offset != copy.offset:
@@ -96,9 +87,9 @@ class SlotAgreement(LogInvariant):
         "offset {offset} is {record} on {replica} and {other_record} on {other}, below both high "
         "watermarks ({high_watermark} and {other_high_watermark})."
     )
-    any_of = (HighWatermarkMoved, ReplicaRestarted, *WRITTEN)
+    any_of = (events.HighWatermarkMoved, events.ReplicaRestarted, *WRITTEN)
 
-    def on_any_of(self, _: Event) -> None:
+    def on_any_of(self, _: events.Event) -> None:
         """Looks for a disagreement that is below both high watermarks."""
         for offset, view, other in self.history.disagreements:
             if offset < view.high_watermark and offset < other.high_watermark:
@@ -121,7 +112,7 @@ class StateMachineSafety(LogInvariant):
         "high watermark to {high_watermark}."
     )
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
         """Looks at the offsets that this advance committed again."""
         mark = event.high_watermark
         for offset, uid in self.history.recommitted if event.leading else ():
@@ -159,9 +150,9 @@ class LogMatching(LogInvariant):
             epoch = self.written[view.slots[offset]].batch.epoch
             if epoch == self.written[other.slots[offset]].batch.epoch:
                 self.broken_by_two(view, other, offset, epoch=epoch)
-        if isinstance(event, Copied):
+        if isinstance(event, events.Copied):
             self._judge_below(self.replicas[event.replica], event.fetch_offset)
-        elif isinstance(event, Pushed):
+        elif isinstance(event, events.Pushed):
             self._judge_below(self.replicas[event.replica], event.batch.base_offset)
 
     def _judge_below(self, view: ReplicaView, start: int) -> None:
@@ -188,7 +179,7 @@ class LeaderAppendOnly(LogInvariant):
     in_stories = False
     says = "{replica} truncated from {log_end} to {offset} while it was leading."
 
-    def on_truncated(self, event: Truncated) -> None:
+    def on_truncated(self, event: events.Truncated) -> None:
         """Reports a leader that truncates its own log."""
         if event.leading:
             self.broken(event.replica, event.target, log_end=event.log_end_offset)
@@ -206,11 +197,11 @@ class LeoPreservation(LogInvariant):
     in_stories = False
     says = " moved the log end offset of {replica} from {before} to {offset}."
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Compares with the log end before the pass."""
         self._judge(event.replica, event.log_end_offset, "a cleaning pass")
 
-    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+    def on_replica_restarted(self, event: events.ReplicaRestarted) -> None:
         """Compares with the log end that the crash left."""
         self._judge(event.replica, event.log_end_offset, "a restart")
 
@@ -233,7 +224,7 @@ class NoTruncationBelowHw(LogInvariant):
         "{replica} truncated from {log_end} to {offset}, below its high watermark {high_watermark}."
     )
 
-    def on_truncated(self, event: Truncated) -> None:
+    def on_truncated(self, event: events.Truncated) -> None:
         """Compares target and high watermark."""
         mark = max(event.high_watermark, self.history.previous_high_watermark)
         if event.target < mark:
@@ -252,7 +243,7 @@ class TruncationBelowLogStart(LogInvariant):
     source = "KIP-595; UnifiedLog.truncateTo"
     says = "{replica} truncated to {offset}, below its log start offset {log_start}."
 
-    def on_truncated(self, event: Truncated) -> None:
+    def on_truncated(self, event: events.Truncated) -> None:
         """Compares target and log start."""
         start = max(event.log_start_offset, self.history.previous_log_start)
         if event.target < start:

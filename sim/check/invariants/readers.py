@@ -5,7 +5,7 @@ from collections import defaultdict
 
 from sim.check.facts import ReplicaView
 from sim.check.invariant import Kind, ReaderInvariant
-from sim.protocol.events import Consumed, Quiesced, ReadingEnded, Understood
+from sim.protocol import events
 
 
 class ConsistentRead(ReaderInvariant):
@@ -22,10 +22,10 @@ class ConsistentRead(ReaderInvariant):
 
     def begin(self) -> None:
         """Starts with no reads."""
-        self._alike: list[Consumed] = []
+        self._alike: list[events.Consumed] = []
         self._read: dict[int, tuple[int, str]] = {}
 
-    def on_consumed(self, event: Consumed) -> None:
+    def on_consumed(self, event: events.Consumed) -> None:
         """Compares all reads as soon as one deviates: readers of committed records agree."""
         self._alike.append(event)
         if self.history.reads_deviate:
@@ -33,7 +33,7 @@ class ConsistentRead(ReaderInvariant):
                 self._compare(each)
             self._alike.clear()
 
-    def _compare(self, event: Consumed) -> None:
+    def _compare(self, event: events.Consumed) -> None:
         """Compares with the record that was read first at each offset."""
         for record in event.records:
             first, reader = self._read.setdefault(record.offset, (record.uid, event.consumer))
@@ -64,7 +64,7 @@ class ConsumerEndsCurrent(ReaderInvariant):
         self._tables: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._positions: dict[str, int] = {}
 
-    def on_consumed(self, event: Consumed) -> None:
+    def on_consumed(self, event: events.Consumed) -> None:
         """Enters the given records into the consumer's table."""
         table = self._tables[event.consumer]
         self._positions[event.consumer] = event.end
@@ -75,7 +75,7 @@ class ConsumerEndsCurrent(ReaderInvariant):
                 if known is None or self.history.beats(record.uid, known):
                     table[record.key] = record.uid
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: events.Quiesced) -> None:
         """Compares the tables of those that have read everything with the committed history."""
         history = self.history
         for consumer, table in self._tables.items():
@@ -105,7 +105,7 @@ class ConsumerNoSkip(ReaderInvariant):
         """Starts with no reads."""
         self._given: defaultdict[str, set[int]] = defaultdict(set)
 
-    def on_consumed(self, event: Consumed) -> None:
+    def on_consumed(self, event: events.Consumed) -> None:
         """Judges the offsets that this read passed, and those that were committed twice."""
         replica, consumer, start, end = event.replica, event.consumer, event.start, event.end
         history, committed = self.history, self.committed
@@ -124,7 +124,7 @@ class ConsumerNoSkip(ReaderInvariant):
             if view.log_start_offset <= offset < end and uid > 0 and uid not in given:
                 self._judge(event, view, uid, offset)
 
-    def _judge(self, event: Consumed, view: ReplicaView, uid: int, offset: int) -> None:
+    def _judge(self, event: events.Consumed, view: ReplicaView, uid: int, offset: int) -> None:
         history, key = self.history, self.history.key_of(uid)
         if key is None or not history.is_value(uid):
             return
@@ -160,7 +160,7 @@ class ConsumerTakesDeletes(ReaderInvariant):
     in_stories = False
     says = "{reader} took the {record} for {what}."
 
-    def on_understood(self, event: Understood) -> None:
+    def on_understood(self, event: events.Understood) -> None:
         """Compares with the tombstones under the rules of the run."""
         for records, as_delete in ((event.values, False), (event.deletes, True)):
             for record in records:
@@ -191,10 +191,10 @@ class ConsumerTombstoneVisibility(ReaderInvariant):
 
     def begin(self) -> None:
         """Starts with no reads."""
-        self._reads: defaultdict[str, list[Consumed]] = defaultdict(list)
+        self._reads: defaultdict[str, list[events.Consumed]] = defaultdict(list)
         self._times: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
 
-    def on_consumed(self, event: Consumed) -> None:
+    def on_consumed(self, event: events.Consumed) -> None:
         """Notes the read, then judges the tombstones that it passed."""
         consumer, start, end = event.consumer, event.start, event.end
         history = self.history
@@ -214,7 +214,7 @@ class ConsumerTombstoneVisibility(ReaderInvariant):
                     self._times[consumer, record.key][record.uid] = event.now_ms
         return self._times[consumer, key]
 
-    def _judge(self, event: Consumed, key: str, tombstone: int, offset: int) -> None:
+    def _judge(self, event: events.Consumed, key: str, tombstone: int, offset: int) -> None:
         given = self._given(event.consumer, key)
         if tombstone in given or any(self.written[uid].offset > offset for uid in given):
             return
@@ -246,7 +246,7 @@ class ReaderReachesEnd(ReaderInvariant):
     explained_by = "reader_waits"
     fairness = "the replica it reads is up, it polls until nothing more comes"
 
-    def on_reading_ended(self, event: ReadingEnded) -> None:
+    def on_reading_ended(self, event: events.ReadingEnded) -> None:
         """Compares the position of the reader with the condition on which it stops."""
         start, end, position = event.start, event.end, event.position
         wanted, given, missing = end - start, event.given, None

@@ -5,23 +5,7 @@ from typing import Any
 from sim.check.folding import differing_keys, state_of
 from sim.check.invariant import Invariant, Kind
 from sim.check.violation import Value
-from sim.protocol.events import (
-    Copied,
-    FaultInjected,
-    HighWatermarkMoved,
-    LeaderElected,
-    LogEmptied,
-    PrefixDeleted,
-    Quiesced,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaWiped,
-    SnapshotChunkFetched,
-    SnapshotFetchDropped,
-    SnapshotInstalled,
-    SnapshotOffered,
-    SnapshotTaken,
-)
+from sim.protocol import events
 from sim.protocol.log.record import Control, Record
 
 
@@ -36,7 +20,7 @@ class SnapshotAtLogStart(Invariant):
     explained_by = "event"
     says = "{replica} starts its log at {offset} without a snapshot that ends there."
 
-    def on_prefix_deleted(self, event: PrefixDeleted) -> None:
+    def on_prefix_deleted(self, event: events.PrefixDeleted) -> None:
         """Looks for the snapshot."""
         ends = sorted([end for end, _ in self.replicas[event.replica].snapshots])
         start = event.log_start_offset
@@ -55,14 +39,14 @@ class SnapshotBound(Invariant):
     explained_by = "event"
     says = "{replica} took snapshot ({offset}, {epoch}) above its high watermark {high_watermark}."
 
-    def on_snapshot_taken(self, event: SnapshotTaken) -> None:
+    def on_snapshot_taken(self, event: events.SnapshotTaken) -> None:
         """Compares end and high watermark."""
         mark, end = self.replicas[event.replica].high_watermark, event.end_offset
         if end > mark:
             self.broken(event.replica, end, epoch=event.epoch, high_watermark=mark)
 
 
-_Snapshot = SnapshotTaken | SnapshotInstalled
+_Snapshot = events.SnapshotTaken | events.SnapshotInstalled
 
 
 def _contents(records: tuple[Record, ...]) -> dict[str, int]:
@@ -80,7 +64,7 @@ class SnapshotConsistency(Invariant):
 
     source = "KIP-630"
     explained_by = "snapshot_content"
-    any_of = (SnapshotTaken, SnapshotInstalled)
+    any_of = (events.SnapshotTaken, events.SnapshotInstalled)
 
     def begin(self) -> None:
         """Starts with no snapshots."""
@@ -95,7 +79,7 @@ class SnapshotConsistency(Invariant):
         self._waiting.append((self.history.at, event))
         self.on_high_watermark_moved()
 
-    def on_high_watermark_moved(self, _: HighWatermarkMoved | None = None) -> None:
+    def on_high_watermark_moved(self, _: events.HighWatermarkMoved | None = None) -> None:
         """Judges the snapshots that end at or below what is committed now."""
         if not self._waiting:
             return
@@ -160,20 +144,20 @@ class SnapshotFetchProgress(Invariant):
     says = (
         "{replica} has {received} {unit} of the snapshot that ends at {offset} and does not get on."
     )
-    any_of = (SnapshotInstalled, ReplicaCrashed, ReplicaRemoved)
+    any_of = (events.SnapshotInstalled, events.ReplicaCrashed, events.ReplicaRemoved)
 
     def begin(self) -> None:
         """Starts with no downloads."""
         self._fetching: dict[str, tuple[int, int, str, int]] = {}
         self._lost: dict[str, int] = {}
 
-    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+    def on_snapshot_chunk_fetched(self, event: events.SnapshotChunkFetched) -> None:
         """Notes how far a download has come."""
         size, unit = (event.size_bytes, "bytes") if event.in_bytes else (event.entries, "entries")
         received = event.position + size
         self._fetching[event.replica] = (event.end_offset, received, unit, self.history.at)
 
-    def on_snapshot_fetch_dropped(self, event: SnapshotFetchDropped) -> None:
+    def on_snapshot_fetch_dropped(self, event: events.SnapshotFetchDropped) -> None:
         """Counts downloads in a row that ended because the leader deleted the snapshot."""
         replica = event.replica
         begun = self._fetching.pop(replica, None) is not None
@@ -185,15 +169,15 @@ class SnapshotFetchProgress(Invariant):
             end, epoch = event.end_offset, event.epoch
             self.broken(replica, None, None, _LOST, lost=lost, snapshot_end=end, epoch=epoch)
 
-    def on_leader_elected(self, _: LeaderElected) -> None:
+    def on_leader_elected(self, _: events.LeaderElected) -> None:
         """Excuses all followers: another leader was elected."""
         self._lost.clear()
 
-    def on_copied(self, event: Copied) -> None:
+    def on_copied(self, event: events.Copied) -> None:
         """Excuses the follower: it got records without a snapshot."""
         self._lost.pop(event.replica, None)
 
-    def on_fault_injected(self, event: FaultInjected) -> None:
+    def on_fault_injected(self, event: events.FaultInjected) -> None:
         """Excuses the follower: a fault hit it."""
         self._lost.pop(event.replica, None)
 
@@ -202,7 +186,7 @@ class SnapshotFetchProgress(Invariant):
         self._lost.pop(event.replica, None)
         self._fetching.pop(event.replica, None)
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, event: events.Quiesced) -> None:
         """Reports downloads that are not finished at rest."""
         if event.synced:
             for replica, (end, received, unit, since) in self._fetching.items():
@@ -235,18 +219,18 @@ class SnapshotInstallAtomic(Invariant):
         """Starts with no downloads."""
         self._sources: dict[str, str] = {}
 
-    def on_log_emptied(self, event: LogEmptied) -> None:
+    def on_log_emptied(self, event: events.LogEmptied) -> None:
         """Reports a log that is emptied before the snapshot is there."""
         if event.log_end_offset > 0:
             mark, end = event.high_watermark, event.end_offset
             evidence = {"high_watermark": mark, "snapshot_end": end, "epoch": event.epoch}
             self.broken(event.replica, event.log_end_offset, **evidence)
 
-    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+    def on_snapshot_chunk_fetched(self, event: events.SnapshotChunkFetched) -> None:
         """Notes the leader from which the snapshot comes."""
         self._sources[event.replica] = event.leader
 
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+    def on_snapshot_installed(self, event: events.SnapshotInstalled) -> None:
         """Compares the installed snapshot with that of the leader, if the leader still has it."""
         source = self.replicas.get(self._sources.pop(event.replica, ""))
         whole = None if source is None else source.snapshots.get((event.end_offset, event.epoch))
@@ -277,7 +261,7 @@ class SnapshotNeverRegresses(Invariant):
         "{high_watermark}."
     )
 
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+    def on_snapshot_installed(self, event: events.SnapshotInstalled) -> None:
         """Compares its end with the high watermark before."""
         mark = max(event.high_watermark, self.history.previous_high_watermark)
         if event.end_offset < mark:
@@ -297,7 +281,7 @@ class PrefixDeletionSafety(Invariant):
     explained_by = "event"
     says = "{follower} fetched at {offset}, below the log start of {replica}, which has "
 
-    def on_prefix_deleted(self, event: PrefixDeleted) -> None:
+    def on_prefix_deleted(self, event: events.PrefixDeleted) -> None:
         """Judges the new log start."""
         view, start = self.replicas[event.replica], event.log_start_offset
         mark = min(event.high_watermark, view.high_watermark)
@@ -309,7 +293,7 @@ class PrefixDeletionSafety(Invariant):
             bare = "{replica} deleted below {offset} without a snapshot that covers it."
             self.broken(event.replica, start, None, bare, snapshot_end=newest)
 
-    def on_snapshot_offered(self, event: SnapshotOffered) -> None:
+    def on_snapshot_offered(self, event: events.SnapshotOffered) -> None:
         """A follower below the log start has to be offered one."""
         end = event.end_offset
         if end < max(self.replicas[event.replica].log_start_offset, 0):
@@ -331,7 +315,7 @@ class LeaderNeverLoadsSnapshot(Invariant):
     in_stories = False
     says = "{replica} installed snapshot ({offset}, {epoch}) while it was leading."
 
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+    def on_snapshot_installed(self, event: events.SnapshotInstalled) -> None:
         """Reports a leader that installs a snapshot."""
         if event.leading:
             self.broken(event.replica, event.end_offset, epoch=event.epoch)
@@ -360,25 +344,25 @@ class TrafficAccounting(Invariant):
         "{received}."
     )
     any_of = (
-        SnapshotInstalled,
-        SnapshotFetchDropped,
-        ReplicaCrashed,
-        ReplicaWiped,
-        LeaderElected,
+        events.SnapshotInstalled,
+        events.SnapshotFetchDropped,
+        events.ReplicaCrashed,
+        events.ReplicaWiped,
+        events.LeaderElected,
     )
 
     def begin(self) -> None:
         """Starts with no downloads."""
         self._received: dict[str, int] = {}
 
-    def on_copied(self, event: Copied) -> None:
+    def on_copied(self, event: events.Copied) -> None:
         """Reports a snapshot within the log: its follower has every record below."""
         for batch in event.batches if Control.SNAPSHOT in self.history.controls else ():
             if batch.control is Control.SNAPSHOT:
                 base, size = batch.base_offset, batch.size_bytes
                 self.broken(event.replica, base, None, _IN_LOG, size_bytes=size)
 
-    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+    def on_snapshot_chunk_fetched(self, event: events.SnapshotChunkFetched) -> None:
         """Compares the position of the chunk with the end of the chunk before."""
         expected, position = self._received.get(event.replica, 0), event.position
         if position != expected:

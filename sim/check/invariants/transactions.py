@@ -5,7 +5,7 @@ from collections import defaultdict
 from sim.check.facts import HOLE, Asked, ReplicaView
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Kind, TransactionInvariant
-from sim.protocol.events import Appended, Cleaned, Consumed, Quiesced
+from sim.protocol import events
 from sim.protocol.log.record import Batch
 
 _NOT_ENDED = (
@@ -36,7 +36,7 @@ class TransactionAsAsked(TransactionInvariant):
     source = "KIP-98, Transactional Guarantees; TransactionMarkerChannelManager; KIP-890; KIP-1228"
     in_stories = False
 
-    def on_appended(self, event: Appended) -> None:
+    def on_appended(self, event: events.Appended) -> None:
         """Looks for an earlier transaction of the producer that is open."""
         replica, batch, asked = event.replica, event.batch, self.history.asked
         if not (asked and batch.transactional and batch.control is None):
@@ -62,7 +62,7 @@ class TransactionAsAsked(TransactionInvariant):
             for each in markers
         )
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: events.Quiesced) -> None:
         """Compares the committed values with what their producers asked for."""
         if self.history.committed_twice:
             return
@@ -95,7 +95,7 @@ class TxnMarkerSafety(TransactionInvariant):
         "{held} of its transaction."
     )
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: events.Cleaned) -> None:
         """Looks at every other log that ends at or below a removed marker."""
         for removal in self.history.markers_removed:
             data = self._data_of(self.replicas[event.replica], removal.offset, removal.uid)
@@ -154,7 +154,7 @@ class TxnIsolation(TransactionInvariant):
     explained_by = "transaction"
     says = "{record} is {verdict} on {replica} but {committed_verdict} in the committed history."
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: events.Quiesced) -> None:
         """Compares each log's verdicts with those of the committed history."""
         history = self.history
         for view in self.replicas.values():
@@ -184,7 +184,7 @@ class LsoProgress(TransactionInvariant):
         "{committed_verdict}; its last stable offset stays at {offset} or below."
     )
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: events.Quiesced) -> None:
         """Looks for open transactions whose marker was committed."""
         history = self.history
         for view in self.replicas.values():
@@ -214,7 +214,7 @@ class ConsumerReadsCommitted(TransactionInvariant):
         "committed history."
     )
 
-    def on_consumed(self, event: Consumed) -> None:
+    def on_consumed(self, event: events.Consumed) -> None:
         """Looks up the fate of each transactional record."""
         history = self.history
         if not (history.status or history.undecided) or not event.committed:

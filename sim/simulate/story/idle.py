@@ -13,22 +13,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from sim.protocol.events import (
-    Appended,
-    Cleaned,
-    Consumed,
-    ConsumerReset,
-    Copied,
-    Event,
-    HighWatermarkMoved,
-    PrefixDeleted,
-    Pushed,
-    ReadingEnded,
-    ReplicaAdded,
-    ReplicaRemoved,
-    SnapshotInstalled,
-    SnapshotTaken,
-)
+from sim.protocol import events
 
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
 """Types that are compared as they are; a tuple holds nothing that changes."""
@@ -42,16 +27,16 @@ _DISK = "disk"
 """Replaced by a wipe; a new disk differs from an empty one only under certain rules."""
 
 _SURE: Final = (
-    ReplicaAdded,
-    ReplicaRemoved,
-    Appended,
-    Copied,
-    Pushed,
-    HighWatermarkMoved,
-    ConsumerReset,
-    SnapshotTaken,
-    SnapshotInstalled,
-    PrefixDeleted,
+    events.ReplicaAdded,
+    events.ReplicaRemoved,
+    events.Appended,
+    events.Copied,
+    events.Pushed,
+    events.HighWatermarkMoved,
+    events.ConsumerReset,
+    events.SnapshotTaken,
+    events.SnapshotInstalled,
+    events.PrefixDeleted,
 )
 """Events that a step which does nothing never causes."""
 
@@ -81,13 +66,13 @@ def idle_notes(steps: Iterable[IdleStep]) -> list[str]:
     ]
 
 
-def shows_effect(event: Event) -> bool:
+def shows_effect(event: events.Event) -> bool:
     """True for an event that shows an effect of its step; else the state has to be compared."""
-    if isinstance(event, Consumed):
+    if isinstance(event, events.Consumed):
         return bool(event.records)
-    if isinstance(event, ReadingEnded):
+    if isinstance(event, events.ReadingEnded):
         return event.position < event.end
-    if isinstance(event, Cleaned):
+    if isinstance(event, events.Cleaned):
         return bool(event.removals)
     return isinstance(event, _SURE)
 
