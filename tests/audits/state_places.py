@@ -96,8 +96,11 @@ class Places:
         self.first = self.end = self.checkpoint = self.compacted = offset
 
     def clean(self, event: on.Cleaned) -> None:
-        """Notes the end of a pass that moved the checkpoint, or had nothing dirty."""
-        self.checkpoint = event.upper_bound
+        """Notes the end of a pass that moved the checkpoint, or had nothing dirty.
+
+        Where the log end is that of the last record, the pass may have lowered both.
+        """
+        self.checkpoint = min(event.upper_bound, event.log_end_offset)
         self.compacted = max(self.compacted, event.upper_bound)
         self.last_pass = event.upper_bound, event.now_ms
 
@@ -193,9 +196,9 @@ class PlacesFollowed(Following):
         chunk = isinstance(said, of.FetchSnapshotResponse) and said.error in _ANSWERED
         if not isinstance(said, _TO_A_FOLLOWER):
             return
-        # Of the answers to one request the first counts.
+        # Of the answers to one request the first counts, unless time ran out in this millisecond.
         fetcher, number = node.fetcher, said.correlation_id
-        counts = number == fetcher.number != own.number
+        counts = number == fetcher.number != own.number and not fetcher._answer.triggered
         own.number = number if counts else own.number
         counts = counts or not node.rules.replication.response_fencing
         if counts and (records or chunk) and fetcher.leader is not None:

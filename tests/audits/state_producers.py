@@ -292,6 +292,8 @@ class ProducersFollowed(Following):
                 own.bases = [*own.bases[:-1], event.log_end_offset] if replaced else own.bases
             case on.ProducersForgotten():
                 self._forget(own, event, node)
+            case on.Cleaned() if event.log_end_offset < event.upper_bound:
+                own.unsure = True  # the log end fell, and with it the base of an empty segment
             case _:
                 pass
 

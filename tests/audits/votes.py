@@ -62,6 +62,8 @@ class Votes(Answers):
             self._asked[name] = message
         elif isinstance(message, of.EndQuorumEpochRequest):
             self._told_to_stand_ms[name] = now_ms
+            if message.epoch >= node.replica.epoch:  # its leader is none any more
+                self._heard.pop(name, None)
         elif (
             isinstance(message, of.FetchResponse)
             and not overdue  # on a connection that is closed

@@ -47,7 +47,8 @@ class World:
         self.audit = audit(cluster, cast(Report, self._report))
 
     def _node(self, name: str, rules: Rules) -> SimpleNamespace:
-        fetcher = SimpleNamespace(leader=None, epoch=0, number=4, fetched=False)
+        answer = SimpleNamespace(triggered=False)
+        fetcher = SimpleNamespace(leader=None, epoch=0, number=4, fetched=False, _answer=answer)
         return SimpleNamespace(
             name=name,
             replica=Replica(name),
