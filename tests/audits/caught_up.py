@@ -87,7 +87,9 @@ class CaughtUp(Answers):
         clock = self._clocks.setdefault(name, {}).setdefault(message.follower, Clock())
         is_of_now = message.replica_epoch >= clock.life
         late = message.replica_epoch == clock.life and message.correlation_id <= clock.number
-        if is_of_now and not (overdue and late):
+        # On a connection of before, a fetch of an earlier epoch is refused (FENCED_LEADER_EPOCH).
+        fenced = self.rules.replication.fencing and message.epoch < node.leader.epoch
+        if is_of_now and not (overdue and (late or fenced)):
             self._fetch = name, message, node.replica.log.log_end_offset
 
     def sent(self, source: str, target: str, message: Any) -> None:
