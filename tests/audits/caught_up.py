@@ -1,7 +1,9 @@
 """A clock of its own for each follower: when it was caught up, and how its leader acts on that.
 
 A follower is caught up at the time of a fetch at the leader's log end, or of the fetch before, if
-it asks for at least what that log end was then (ReplicaState.caughtUpTimeMs).
+it asks for at least what that log end was then (ReplicaState.caughtUpTimeMs). A fetch counts when
+its leader answers it with records, or lets it wait; a leader that drops or refuses it, as for an
+earlier life, epoch or session, or a version that it does not know, has heard nothing by it.
 
 * A leader believes of no follower more than its clock says.
 * No follower leaves the in-sync set that was caught up within `replica.lag.time.max.ms`, and none
@@ -33,8 +35,6 @@ class Clock:
         fetch_ms: When it last fetched.
         leader_end: Where its leader's log ended then (exclusive).
         offset: Where it fetched then.
-        life: The life in which it fetched.
-        number: The highest number of its fetches in that life.
         behind_ms: When its leader appended what it has not asked for.
     """
 
@@ -42,8 +42,6 @@ class Clock:
     fetch_ms: int = LONG_AGO_MS
     leader_end: int = 0
     offset: int = -1
-    life: int = 0
-    number: int = 0
     behind_ms: int = LONG_AGO_MS
 
 
@@ -57,7 +55,8 @@ class CaughtUp(Answers):
         self._clocks: dict[str, dict[str, Clock]] = {}
         self._joined_ms: dict[tuple[str, str], int] = {}
         self._left_ms: dict[tuple[str, str], int] = {}
-        self._fetch: tuple[str, of.FetchRequest, int] | None = None
+        self._fetch: tuple[of.FetchRequest, int] | None = None
+        self._answered = False
 
     def after(self, event: Event) -> None:
         """Trusts the in-sync followers of a new leader; notes who joins, by its position alone."""
@@ -79,38 +78,31 @@ class CaughtUp(Answers):
         return LONG_AGO_MS if clock is None else clock.caught_up_ms
 
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
-        """Notes a fetch that a leader is about to count."""
-        self._fetch = None
-        node = self.nodes[name]
-        if not isinstance(message, of.FetchRequest) or node.leader is None:
-            return
-        clock = self._clocks.setdefault(name, {}).setdefault(message.follower, Clock())
-        is_of_now = message.replica_epoch >= clock.life
-        late = message.replica_epoch == clock.life and message.correlation_id <= clock.number
-        # On a connection of before, a fetch of an earlier epoch is refused (FENCED_LEADER_EPOCH).
-        fenced = self.rules.replication.fencing and message.epoch < node.leader.epoch
-        if is_of_now and not (overdue and (late or fenced)):
-            self._fetch = name, message, node.replica.log.log_end_offset
+        """Notes a fetch that a leader may count, and where its log ends."""
+        node, self._fetch, self._answered = self.nodes[name], None, False
+        if isinstance(message, of.FetchRequest) and node.leader is not None:
+            self._fetch = message, node.replica.log.log_end_offset
 
     def sent(self, source: str, target: str, message: Any) -> None:
-        """Forgets a fetch that is refused; judges who is to leave the in-sync set."""
+        """Notes a fetch that is answered with records; judges who is to leave the in-sync set."""
         if isinstance(message, of.FetchResponse):
-            if self._fetch is not None and message.answer is not of.RECORDS:
-                _, fetch, _ = self._fetch
-                if fetch.correlation_id == message.correlation_id:
-                    self._fetch = None
+            if self._fetch is not None and message.answer is of.RECORDS:
+                fetch, _ = self._fetch
+                asked = (fetch.follower, fetch.correlation_id)
+                self._answered = self._answered or asked == (target, message.correlation_id)
         elif isinstance(message, of.AlterPartitionRequest):
             self._judge_leaving(self.nodes[source], message)
 
     def handled(self, name: str, message: Any) -> None:
-        """Counts a fetch that was not refused, and looks for followers that lag."""
+        """Counts a fetch that is answered or waits, and looks for followers that lag."""
         node = self.nodes[name]
         if self._fetch is not None and node.leader is not None:
-            _, fetch, end = self._fetch
-            clock = self._clocks[name][fetch.follower]
-            self._count(clock, fetch, end)
-            self._judge_belief(node, fetch.follower, clock)
-            self._look_for_laggards(node)
+            fetch, end = self._fetch
+            if self._answered or node.leader.fetches.waiting.get(fetch.follower) is fetch:
+                clock = self._clocks.setdefault(name, {}).setdefault(fetch.follower, Clock())
+                self._count(clock, fetch, end)
+                self._judge_belief(node, fetch.follower, clock)
+                self._look_for_laggards(node)
         self._fetch = None
 
     def _judge_belief(self, node: Node, follower: str, clock: Clock) -> None:
@@ -130,7 +122,6 @@ class CaughtUp(Answers):
         elif fetch.offset >= clock.leader_end and clock.fetch_ms > LONG_AGO_MS:
             clock.caught_up_ms = max(clock.caught_up_ms, clock.fetch_ms)
         clock.fetch_ms, clock.leader_end, clock.offset = now_ms, end, fetch.offset
-        clock.life, clock.number = fetch.replica_epoch, fetch.correlation_id
 
     def _judge_leaving(self, node: Node, request: of.AlterPartitionRequest) -> None:
         leadership, now_ms = node.replica.leadership, self.context.now_ms

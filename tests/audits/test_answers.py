@@ -355,9 +355,12 @@ def test_a_follower_that_heard_of_its_leader_lately_grants_no_pre_vote() -> None
 
 
 def caught_up(world: World, node: Node, offset: int) -> None:
-    """A follower fetches at an offset, and is answered."""
+    """A follower fetches at an offset, and its leader lets the fetch wait."""
     number = 10**6 + world.cluster.context.now_ms
-    world.hears(node, of.FetchRequest("r2", 1, offset, 1, correlation_id=number))
+    request = of.FetchRequest("r2", 1, offset, 1, correlation_id=number)
+    assert node.leader is not None
+    node.leader.fetches.waiting["r2"] = request
+    world.hears(node, request)
 
 
 @pytest.mark.parametrize(("waited_ms", "told"), [(0, ["r2 leaves"]), (60_000, [])])
@@ -382,6 +385,17 @@ def test_who_was_caught_up_at_its_last_fetch_is_so_since_then() -> None:
 
     clocks = world.observer.decisions.caught_up
     assert clocks.since_ms(leader.name, "r2") == began_ms
+
+
+def test_a_fetch_that_its_leader_drops_says_nothing() -> None:
+    world = World(BY_CONTROLLER)
+    leader, clocks = world.leader, world.observer.decisions.caught_up
+    before_ms = clocks.since_ms(leader.name, "r2")
+    world.wait(1_000)
+    end = leader.replica.log.log_end_offset
+    world.hears(leader, of.FetchRequest("r2", 1, end, 1, version=9, correlation_id=1))
+
+    assert clocks.since_ms(leader.name, "r2") == before_ms
 
 
 @pytest.mark.parametrize(("joined_ms", "told"), [(0, ["r2 stays"]), (60_000, [])])
