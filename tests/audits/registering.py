@@ -45,10 +45,6 @@ OBSERVED = (
 """Violations that `Observer` alone reports."""
 AUDITS = frozenset({*OBSERVED, *[law.name for law in LAWS], *[one.name for one in FOLLOWING]})
 """The names of all violations that audits report."""
-BY_RULES = {
-    "durability/timed_old_file_of_epochs.yaml": {"derived-state"},
-}
-"""Scenario files whose rules let a replica do what audits find."""
 
 
 def register() -> None:
