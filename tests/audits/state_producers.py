@@ -233,6 +233,7 @@ class ProducersFollowed(Following):
         super().__init__(cluster, report)
         self._logs: dict[str, Producers] = {}
         self._marks: dict[str, int] = {}
+        self._interrupted: set[str] = set()
         self._by_mark = cluster.context.scenario.rules.cleaner.cleaner_bound == "hw"
 
     def after(self, _at_ms: int, events: Iterable[on.Event]) -> None:
@@ -248,6 +249,8 @@ class ProducersFollowed(Following):
                 self._marks[event.replica] = mark
                 if own is not None:
                     own.replicated = max(own.replicated, mark)
+            elif isinstance(event, on.FaultInjected) and "during a pass" in event.detail:
+                self._interrupted.add(event.replica)
             elif name is not None and node is not None and type(event) in _CHANGING:
                 self._take(self._logs.setdefault(name, Producers()), event, node)
                 changed[name] = event
@@ -326,8 +329,11 @@ class ProducersFollowed(Following):
         taken = {at: one for at, one in own.snapshots.items() if at > start}
         kept = {at: one for at, one in snapshots_of(log).items() if at > start}
         listed = listed_in(log)
-        if what in _RELISTING:  # a second reading judges what a pass leaves
+        # A second reading judges what a pass leaves. If a crash interrupts it, and no record went,
+        # it has no event.
+        if what in _RELISTING or name in self._interrupted:
             own.listed = [entry for entry in own.aborted if entry in listed]
+        self._interrupted.discard(name)
         first = log.segments[0].base_offset
         own.listed = [entry for entry in own.listed if entry.last_offset >= first]
         own.replicated = max(own.replicated, log.high_watermark)
