@@ -53,8 +53,7 @@ def violated(row: Row, about: Collection[str]) -> set[tuple[str, str]]:
 
 def named(row: Row, about: Collection[str]) -> set[tuple[str, str]]:
     found = violated(row, about) | {(one, row[one]) for one in ("verdict", "reason") if row[one]}
-    found |= {("reached", word) for word in (row["reached"] or "").split()}
-    return found | ({("error", row["error"].split("\n")[-2])} if row["error"] else set())
+    return found | {("reached", word) for word in (row["reached"] or "").split()}
 
 
 def entry(rows: list[Row], about: Collection[str]) -> dict[str, Any]:

@@ -32,19 +32,8 @@ Ask = Callable[[str], Rows]
 JUDGED: Final = ("holds", "violated")
 """Verdicts that say something about the rules."""
 VERDICTS: Final = (*JUDGED, "inconclusive", "error")
-MEASURES: Final = (
-    "verdict",
-    "reason",
-    "error",
-    "reached",
-    "invariant",
-    "family",
-    "hazard",
-    "about",
-)
+MEASURES: Final = ("verdict", "reason", "reached", "invariant", "family", "hazard", "about")
 """Measures by which runs are counted."""
-NAMES_PER_MEASURE_MAX: Final = 100
-"""The most frequent names kept per rule set and measure: error texts can differ in every run."""
 SHORTEST: Final = 3
 """Number of violating runs kept per rule set and environment: those that fail earliest."""
 SHORTEST_COLUMNS: Final = (
@@ -81,10 +70,8 @@ VIEWS: Final = {
             WHERE judged AND (invariant IN ({{about}}) OR family IN ({{about}}))
         ) AS each""",
     "named": """
-        SELECT place, number, run_id, 'error' AS measure,
-            regexp_extract(error, '([^\n]+)\n*$', 1) AS name FROM numbered
-        UNION ALL SELECT place, number, run_id, 'reached', explode(split(reached, ' '))
-            FROM numbered
+        SELECT place, number, run_id, 'reached' AS measure,
+            explode(split(reached, ' ')) AS name FROM numbered
         UNION ALL SELECT place, number, run_id, measure, name FROM violated""",
 }
 """Views that the questions share; each may use those before it."""
@@ -99,8 +86,7 @@ def _costs() -> str:
     columns = []
     for cost in COSTS:
         more = f"(b.{cost} - a.{cost})"
-        columns += [_sum(more), _sum(f"CAST({more} AS DOUBLE) * {more}")]
-        columns.append(_sum(f"CASE WHEN {more} <> 0 THEN 1 ELSE 0 END"))
+        columns += [_sum(more), _sum(f"CAST({more} AS DOUBLE) * {more}"), f"count_if({more} <> 0)"]
     return ", ".join(columns)
 
 
@@ -111,29 +97,19 @@ QUESTIONS: Final = {
             SELECT place, number, run_id, 'verdict' AS measure, verdict AS name FROM numbered
             UNION ALL SELECT place, number, run_id, 'reason', reason FROM numbered
         ) AS each
-        WHERE name <> '' GROUP BY place, number, measure, name ORDER BY 5 DESC, name""",
-    "seen": f"""
-        SELECT place, number, measure, name, runs, first_run
-        FROM (
-            SELECT *, row_number() OVER (
-                PARTITION BY place, number, measure ORDER BY runs DESC, name) AS rank
-            FROM (
-                SELECT place, number, measure, name, count(*) AS runs, min(run_id) AS first_run
-                FROM named WHERE name <> '' GROUP BY place, number, measure, name
-            ) AS each
-        ) AS ranked
-        WHERE rank <= {NAMES_PER_MEASURE_MAX} ORDER BY runs DESC, name""",
+        WHERE name <> '' GROUP BY ALL ORDER BY 5 DESC, name""",
+    "seen": """
+        SELECT place, number, measure, name, count(*), min(run_id)
+        FROM named WHERE name <> '' GROUP BY ALL ORDER BY 5 DESC, name""",
     "sums": f"""
-        SELECT place, number, count(*), count(digest),
-            {_sum("CASE WHEN judged THEN 1 ELSE 0 END")},
-            {_sum("CASE WHEN hunted THEN 1 ELSE 0 END")}, {", ".join(map(_sum, COUNTERS))}
-        FROM numbered GROUP BY place, number""",
+        SELECT place, number, count(*), count(digest), count_if(judged), count_if(hunted),
+            {", ".join(map(_sum, COUNTERS))}
+        FROM numbered GROUP BY ALL""",
     "pairs": f"""
         SELECT a.place, a.number, b.number,
-            sum(CASE WHEN a.digest IS NOT NULL AND b.digest IS NOT NULL THEN 1 ELSE 0 END),
-            {_costs()}
+            count_if(a.digest IS NOT NULL AND b.digest IS NOT NULL), {_costs()}
         FROM numbered AS a JOIN numbered AS b ON a.case_id = b.case_id AND a.number < b.number
-        GROUP BY a.place, a.number, b.number""",
+        GROUP BY ALL""",
     # Of each ordered pair: cases judged under both in which the first alone met a hazard.
     "alone": """
         SELECT e.place, e.number, j.number, e.name, count(*)
@@ -142,17 +118,13 @@ QUESTIONS: Final = {
         LEFT JOIN violated AS o
             ON o.run_id = j.run_id AND o.measure = e.measure AND o.name = e.name
         WHERE e.measure = 'hazard' AND o.run_id IS NULL
-        GROUP BY e.place, e.number, j.number, e.name ORDER BY e.name""",
+        GROUP BY ALL ORDER BY e.name""",
     "shortest": f"""
         SELECT place, number, {", ".join(SHORTEST_COLUMNS)}
         FROM (
-            SELECT *, row_number() OVER (
+            SELECT *, v.sentence AS sentence, row_number() OVER (
                 PARTITION BY place, number ORDER BY first_violation_ms, events, run_id) AS rank
-            FROM (
-                SELECT *, v.sentence AS sentence, v.position AS position
-                FROM (SELECT *, explode(violations) AS v FROM numbered) AS each
-            ) AS named
-            WHERE position = 0
+            FROM (SELECT *, explode(violations) AS v FROM numbered) AS each WHERE v.position = 0
         ) AS ranked
         WHERE rank <= {SHORTEST} ORDER BY first_violation_ms, events, run_id""",
 }
