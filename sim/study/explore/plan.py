@@ -18,8 +18,8 @@ from sim.protocol.rules.rules import shown
 from sim.simulate.story.format import STORY_DEFAULTS
 from sim.study.explore.judging import JUDGED, searchable
 from sim.study.explore.world import Budgets, World
-from sim.study.sweep.plan import RuleMap, Text
-from sim.study.sweep.plan_matrix import read_plan
+from sim.study.sweep.plan import Text
+from sim.study.sweep.plan_matrix import RuleMap, read_plan
 
 MOST_REPLICAS, MOST_TIMES = 5, 12
 Times = Annotated[int, Field(ge=0, le=MOST_TIMES)]

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
@@ -34,12 +33,18 @@ from sim.files.formats import PLAN_FORMAT
 from sim.files.limits import CASES, CELLS, ENVIRONMENTS, RULE_SETS, SEED, TITLE
 from sim.files.models import refused
 from sim.files.reading import read_document
-from sim.plugins import require_plugins
 from sim.protocol.rules import rules_from
 from sim.protocol.rules.rules import DEFAULTS, Rules, RuleValue, shown
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
-from sim.simulate.scenario.runnable import rule_problem
-from sim.study.sweep.plan_matrix import Environment, case_seed, changed, environments_of, read_plan
+from sim.study.sweep.plan_matrix import (
+    Environment,
+    Plugins,
+    RuleMap,
+    case_seed,
+    changed,
+    environments_of,
+    read_plan,
+)
 from sim.study.sweep.wording import drawn
 
 PRESET = "preset"
@@ -49,22 +54,6 @@ cleaners that know the flag alone."""
 
 Count = Annotated[int, Field(ge=1), Within(CASES)]
 Text = Annotated[str, Field(min_length=1), Within(TITLE)]
-
-
-def _loaded(plugins: list[str]) -> list[str]:
-    try:
-        require_plugins(plugins)
-    except BadInput as error:
-        raise ValueError(str(error)) from None
-    return plugins
-
-
-def _rules(given: Any) -> Any:
-    """Reports each wrong rule at its place."""
-    if isinstance(given, dict):
-        found = ((name, rule_problem(name, value)) for name, value in given.items())
-        refused(((name,), problem) for name, problem in found if problem is not None)
-    return given
 
 
 def _about(name: str) -> str:
@@ -95,8 +84,6 @@ class _FieldsOfMix:
         return {"type": "object", "properties": fields}
 
 
-RuleMap = Annotated[dict[str, RuleValue], BeforeValidator(_rules)]
-"""Rules by name, with an optional `preset`."""
 Changes = Annotated[dict[str, Any], AfterValidator(_environment), _FieldsOfMix()]
 
 
@@ -134,14 +121,14 @@ class Plan(BaseModel):
     seed: Seed
     about: list[Annotated[Text, AfterValidator(_about)]] = []
     """Families or invariants in which rule sets are meant to differ; gates call them `about`."""
-    plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
+    plugins: Plugins = Field(default_factory=list)
     """Modules that it needs, which register strategies, fixes or the like; `--plugin` names them,
     too."""
     generate: Mix
     environments: Annotated[dict[Text, Changes], Within(ENVIRONMENTS)] = {}
     """Changes to `generate` by the name of an environment; cases take turns
     (`sim.study.sweep.plan_matrix`)."""
-    rules: RuleMap = Field(default_factory=dict)
+    rules: RuleMap = {}
     """Common to every rule set; may name a `preset`."""
     rule_sets: Annotated[list[RuleMap], Field(min_length=1), Within(RULE_SETS)]
     """Changes to `rules`, an entry for each rule set. The keys that occur are the swept rules.
@@ -322,23 +309,18 @@ def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None
 
 
 def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:
-    swept = list(dict.fromkeys(name for values in plan.rule_sets for name in values))
+    swept = dict.fromkeys(name for values in plan.rule_sets for name in values)
     base = rules_from(plan.rules)
     found = []
     for index, given in enumerate(plan.rule_sets):
         rules = rules_from(given, base=base)
-        values = {name: _value(plan, given, rules, name) for name in swept}
-        label = plan.labels[index] if plan.labels else _label(values, index)
         named = given.get(PRESET, plan.rules.get(PRESET))
         preset = None if named is None else str(named)
+        known = {**rules.as_dict(), PRESET: preset or ""}
+        values = {name: known[name] for name in swept}
+        label = plan.labels[index] if plan.labels else _label(values, index)
         found.append(RuleSet(index, label, values, rules, preset))
     return tuple(found)
-
-
-def _value(plan: Plan, given: Mapping[str, RuleValue], rules: Rules, name: str) -> RuleValue:
-    if name == PRESET:
-        return given.get(PRESET, plan.rules.get(PRESET, ""))
-    return rules.as_dict()[name]
 
 
 def _label(values: Mapping[str, RuleValue], index: int) -> str:

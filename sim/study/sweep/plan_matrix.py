@@ -1,6 +1,6 @@
 """The rule sets of a plan in each of its environments: the same random draws, side by side.
 
-A matrix is shorthand, and gone once a plan is read: `expanded` writes its combinations out as the
+A matrix is shorthand, and gone once a plan is read: `Factorial` writes its combinations out as the
 `rule_sets` that the rest of Replog knows, and a folder's `plan.json` holds.
 
 Combinations are in the standard order of a factorial design: the first rule changes fastest, so
@@ -21,32 +21,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import product
+from math import prod
 from string import Formatter
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel
-
-from sim.errors import BadInput, closest, did_you_mean
-from sim.files.document import (
-    Complaints,
-    Document,
-    Location,
-    Place,
-    as_list,
-    as_object,
-    as_text,
-    check_format,
-    listed,
-    shown,
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationInfo,
+    field_validator,
 )
+
+from sim.errors import BadInput, did_you_mean
+from sim.files.document import Complaints, Document, Location, check_format, listed, shown
 from sim.files.limits import RULE_SETS
-from sim.files.models import validate
+from sim.files.models import refused, validate
 from sim.plugins import require_plugins
 from sim.protocol.rules import RULES, rules_from
 from sim.protocol.rules.rules import RuleValue
 from sim.protocol.rules.rules import shown as rule_shown
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.scenario.runnable import check_rule
+from sim.simulate.scenario.runnable import rule_problem
 
 PLAIN = "plain"
 HUNTED = "hunted"
@@ -109,33 +106,142 @@ def changed(generate: Mix, changes: Mapping[str, Any]) -> Mix:
 
 
 MATRIX, LABEL = "matrix", "label"
+_AS_WRITTEN = {"rule_sets": MATRIX, "labels": LABEL}
+"""Fields of a plan whose matrix is written out, with those of the file that they are made from."""
 M = TypeVar("M", bound=BaseModel)
 
-Values = dict[str, RuleValue]
+
+def _loaded(plugins: list[str]) -> list[str]:
+    try:
+        require_plugins(plugins)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+    return plugins
 
 
-class Expanded(Document):
+def _rules(given: Any) -> Any:
+    """Reports each wrong rule at its place."""
+    if isinstance(given, dict):
+        found = ((name, rule_problem(name, value)) for name, value in given.items())
+        refused(((name,), problem) for name, problem in found if problem is not None)
+    return given
+
+
+def _factors(matrix: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Reports each wrong rule and value of a matrix at its place."""
+    if not matrix:
+        raise ValueError("no rule in it; name rules, each with its values")
+    problem = RULE_SETS.too_many(prod(map(len, matrix.values())), "rule sets")
+    refused([((), problem)] if problem else _wrong_factors(matrix))
+    return matrix
+
+
+def _wrong_factors(matrix: dict[str, list[Any]]) -> Iterator[tuple[Location, str]]:
+    for name, values in matrix.items():
+        if not values:
+            yield [name], "no value; name at least one"
+        elif name not in RULES and name != "preset":
+            yield [name], str(rule_problem(name, values[0]))
+        else:
+            for index, value in enumerate(values):
+                twice = f"{shown(value)} is given twice" if value in values[:index] else None
+                if problem := rule_problem(name, value) or twice:
+                    yield [name, index], problem
+
+
+Plugins = Annotated[list[str], AfterValidator(_loaded)]
+"""Modules that are imported before anything that they register is named."""
+RuleMap = Annotated[dict[str, RuleValue], BeforeValidator(_rules)]
+"""Rules by name, with an optional `preset`."""
+
+
+class Factorial(BaseModel):
+    """The fields of a plan by which a matrix is written out as its rule sets."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    plugins: Plugins = []
+    rules: RuleMap = {}
+    matrix: Annotated[dict[str, list[Any]], AfterValidator(_factors)]
+    rule_sets: list[dict[str, Any]] = [{}]
+    labels: Any = None
+    label: str = ""
+
+    @field_validator("rule_sets")
+    @classmethod
+    def _are_beside_the_matrix(
+        cls, entries: list[dict[str, Any]], info: ValidationInfo
+    ) -> list[dict[str, Any]]:
+        if not entries:
+            raise ValueError(
+                "empty; leave it out, or give each rule set values that are not in the matrix"
+            )
+        both = dict.fromkeys(
+            info.data.get(MATRIX, ()), "a rule of the matrix, too; give it in one of them"
+        )
+        found = (
+            ((index, name), both.get(name) or rule_problem(name, value))
+            for index, entry in enumerate(entries)
+            for name, value in entry.items()
+        )
+        refused((way, problem) for way, problem in found if problem is not None)
+        return entries
+
+    @field_validator("label")
+    @classmethod
+    def _names_swept_rules(cls, label: str, info: ValidationInfo) -> str:
+        if info.data.get("labels") is not None:
+            raise ValueError("labels is given, too; give one of them")
+        known = [*info.data.get(MATRIX, (*RULES, "preset"))]
+        swept = [*known, *(name for entry in info.data.get("rule_sets", ()) for name in entry)]
+        try:
+            parts = list(Formatter().parse(label))
+        except ValueError as error:
+            raise ValueError(f"{error}; a rule in braces is replaced by its value") from None
+        for _text, name, form, conversion in parts:
+            if name is not None and (name not in swept or form or conversion):
+                hint = f"no swept rule{did_you_mean(name, swept)}; allowed: {listed(swept)}"
+                raise ValueError(f"{{{name}}}: {hint}")
+        return label
+
+    def written_out(self) -> dict[str, Any]:
+        """Combines each entry of `rule_sets` with every cell of the matrix.
+
+        Returns the `rule_sets`, and with a template such as `{strategy}: {fix}` their `labels`.
+        """
+        combined = product(*reversed(self.matrix.values()))  # the first rule changes fastest
+        cells = [dict(zip(self.matrix, reversed(one), strict=True)) for one in combined]
+        rule_sets = [{**cell, **entry} for entry in self.rule_sets for cell in cells]
+        if not self.label:
+            return {"rule_sets": rule_sets}
+        base = rules_from(self.rules)
+        labels = []
+        for one in rule_sets:
+            values = {**rules_from(one, base=base).as_dict(), "preset": self.rules.get("preset")}
+            named = {name: rule_shown(value) for name, value in (values | one).items()}
+            labels.append(self.label.format_map(named))
+        return {"rule_sets": rule_sets, "labels": labels}
+
+
+class _WrittenOut(Document):
     """A plan with its rule sets written out; mistakes in them are reported at its matrix."""
 
-    __slots__ = ("_written",)
+    __slots__ = ()
 
     def __init__(self, written: Document, data: Any) -> None:
         super().__init__(written.name, data, lambda steps: written.line_of(_as_written(steps)))
-        self._written = written
 
     def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
         """Makes one line for the user, at the place in the file."""
         as_written = _as_written(location)
-        if list(as_written) == list(location):
-            return super().problem(location, text, path=path)
-        return self._written.problem(as_written, text)
+        moved = None if as_written == location else str(as_written[0])
+        return super().problem(location, text, path=moved or path)
 
 
 def _as_written(location: Location) -> Location:
-    """The place in the file of a place in the expanded plan."""
-    if location and location[0] == "rule_sets":
-        return [MATRIX]
-    return [LABEL] if location and location[0] == "labels" else location
+    """The place in the file of a place in the plan that is written out."""
+    field = _AS_WRITTEN.get(str(location[0])) if location else None
+    return location if field is None else [field]
 
 
 def read_plan(document: Document, plan_format: str, model: type[M]) -> M:
@@ -146,159 +252,17 @@ def read_plan(document: Document, plan_format: str, model: type[M]) -> M:
             wrong, what is allowed`.
     """
     check_format(document, (plan_format,))
-    wrong = Complaints()
-    written_out, about = expanded(document, wrong)
-    plan: M | None = None
+    wrong, plan, unread = Complaints(), None, ("rule_sets", "labels", "compare")
+    data = {name: value for name, value in document.data.items() if name not in (MATRIX, LABEL)}
+    written_out = Document(document.name, data, document.line_of)
+    if MATRIX in document.data:
+        with wrong:
+            data |= validate(document, Factorial).written_out()
+            written_out = _WrittenOut(document, data)
+    elif LABEL in document.data:
+        wrong.add(document.top.at(LABEL).problem("only with matrix"))
     with wrong:
-        plan = validate(written_out, model, reported=about)
+        plan = validate(written_out, model, reported=unread if wrong.lines else ())
     wrong.end(document)
     assert plan is not None
     return plan
-
-
-def expanded(document: Document, wrong: Complaints) -> tuple[Document, list[str]]:
-    """Writes out the matrix of a plan; returns the plan and its fields with mistakes.
-
-    Reported to `wrong`: an unknown rule or value, a rule without values or with one twice, a
-    rule that `rule_sets` gives as well, too many rule sets, or a label that names no swept rule.
-    Then there are no rule sets in the plan.
-    """
-    data, top = document.data, document.top
-    if not isinstance(data, dict):
-        return document, []
-    rest = {name: value for name, value in data.items() if name not in (MATRIX, LABEL)}
-    if MATRIX not in data:
-        if LABEL in data:
-            wrong.add(top.at(LABEL).problem("only with matrix"))
-        return Document(document.name, rest, document.line_of), []
-    before = len(wrong.lines)
-    if LABEL in data and "labels" in data:
-        wrong.add(top.at(LABEL).problem("labels is given, too; give one of them"))
-    with wrong:
-        _load_plugins(data, top)
-    matrix, entries = _factors(data, top, wrong), _entries(data, top, wrong)
-    swept = _swept(data[MATRIX], *entries)
-    label = _label(data, top, swept, wrong)
-    if len(wrong.lines) == before:
-        with wrong:
-            rest["rule_sets"] = _met(matrix, entries, top)
-            if label is not None:
-                rest["labels"] = _labels(rest["rule_sets"], data.get("rules"), label, swept)
-    unread = ["rule_sets", "labels", "compare"] if len(wrong.lines) > before else []
-    return Expanded(document, {n: v for n, v in rest.items() if n not in unread}), unread
-
-
-def _load_plugins(data: Mapping[str, Any], top: Place) -> None:
-    """A plan's plugins register values that its matrix may name."""
-    named = data.get("plugins", [])
-    if isinstance(named, list) and all(isinstance(one, str) for one in named):
-        try:
-            require_plugins(named)
-        except BadInput as error:
-            top.at("plugins").fail(str(error))
-
-
-def _factors(data: Mapping[str, Any], top: Place, wrong: Complaints) -> dict[str, list[RuleValue]]:
-    """The rules of a matrix, each with its values."""
-    at, found = top.at(MATRIX), {}
-    with wrong:
-        for name, values in as_object(data[MATRIX], at).items():
-            with wrong:
-                found[name] = _values(name, values, at.at(name), wrong)
-        if not data[MATRIX]:
-            at.fail("no rule in it; name rules, each with its values")
-    return found
-
-
-def _values(name: str, given: object, at: Place, wrong: Complaints) -> list[RuleValue]:
-    values = as_list(given, at)
-    at.check(RULE_SETS.too_many(len(values), "values"))
-    if not values:
-        at.fail("no value; name at least one")
-    if name not in RULES and name != "preset":
-        check_rule(name, values[0], at)
-    for index, value in enumerate(values):
-        with wrong:
-            check_rule(name, value, at.at(index))
-            if value in values[:index]:
-                at.at(index).fail(f"{shown(value)} is given twice")
-    return values
-
-
-def _entries(data: Mapping[str, Any], top: Place, wrong: Complaints) -> list[Values]:
-    """Reads the `rule_sets` of a plan with a matrix; a single empty set without them."""
-    if "rule_sets" not in data:
-        return [{}]
-    at, matrix, found = top.at("rule_sets"), data[MATRIX], []
-    with wrong:
-        entries = as_list(data["rule_sets"], at)
-        if not entries:
-            at.fail("empty; leave it out, or give each rule set values that are not in the matrix")
-        for index, entry in enumerate(entries):
-            place = at.at(index)
-            with wrong:
-                found.append(as_object(entry, place))
-                for name, value in entry.items():
-                    with wrong:
-                        if isinstance(matrix, dict) and name in matrix:
-                            place.at(name).fail("a rule of the matrix, too; give it in one of them")
-                        check_rule(name, value, place.at(name))
-    return found
-
-
-def _swept(*rules: object) -> list[str]:
-    """The swept rules, in the order in which they are named; a misspelt one as it was meant."""
-    named = [name for one in rules if isinstance(one, dict) for name in one]
-    known = [*RULES, "preset"]
-    meant = (name if name in known else closest(name, known) or name for name in named)
-    return list(dict.fromkeys(meant))
-
-
-def _met(matrix: Mapping[str, list[RuleValue]], entries: list[Values], top: Place) -> list[Values]:
-    """Combines each entry with every cell of the matrix."""
-    count = len(entries)
-    for values in matrix.values():
-        count *= len(values)
-    top.at(MATRIX).check(RULE_SETS.too_many(count, "rule sets"))
-    return [{**cell, **entry} for entry in entries for cell in _cells(matrix)]
-
-
-def _cells(matrix: Mapping[str, list[RuleValue]]) -> Iterator[Values]:
-    """Yields every combination of values, the first rule changing fastest."""
-    names = list(matrix)
-    for values in product(*(matrix[name] for name in reversed(names))):
-        yield dict(zip(names, reversed(values), strict=True))
-
-
-def _label(data: Mapping[str, Any], top: Place, swept: list[str], wrong: Complaints) -> str | None:
-    """The template of labels; None without one, and for one that cannot be used."""
-    at = top.at(LABEL)
-    if LABEL not in data:
-        return None
-    with wrong:
-        text = as_text(data[LABEL], at)
-        try:
-            parts = list(Formatter().parse(text))
-        except ValueError as error:
-            at.fail(f"{error}; a rule in braces is replaced by its value")
-        for _text, name, form, conversion in parts:
-            if name is not None and (name not in swept or form or conversion):
-                hint = f"no swept rule{did_you_mean(name, swept)}; allowed: {listed(swept)}"
-                wrong.add(at.problem(f"{{{name}}}: {hint}"))
-        return text
-    return None
-
-
-def _labels(rule_sets: list[Values], common: object, text: str, swept: list[str]) -> list[str]:
-    """Makes the label of each rule set from a template such as `{strategy}: {fix}`."""
-    common = common if isinstance(common, dict) else {}
-    try:
-        base = rules_from(common)
-    except BadInput:
-        return []  # the plan itself says so, with its line
-    labels = []
-    for rule_set in rule_sets:
-        values = {**rules_from(rule_set, base=base).as_dict(), "preset": common.get("preset")}
-        values |= rule_set
-        labels.append(text.format_map({name: rule_shown(values[name]) for name in swept}))
-    return labels
