@@ -123,7 +123,7 @@ def test_a_changed_byte_is_found_by_who_reads_the_rows(whole: Path, tmp_path: Pa
 
 def test_drafts_of_killed_workers_are_no_rows_and_go(whole: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "out"))
-    draft = out / "runs" / f".{blocks(out)[2].name}.draft"
+    draft = out / "runs" / f".{blocks(out)[2].name}.7.part"
     blocks(out)[2].rename(draft)
     of_spark = out / "runs/_temporary/0/task_0/part-00000.parquet"
     of_spark.parent.mkdir(parents=True)

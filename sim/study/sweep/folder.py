@@ -8,9 +8,7 @@ that is killed leaves the file and not the lock.
 
 from __future__ import annotations
 
-import errno
 import fcntl
-import json
 import os
 import shlex
 import socket
@@ -19,14 +17,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
-from pydantic import ValidationError
 
 from sim.errors import BadInput
+from sim.files.atomic import replace_text
+from sim.files.document import Document, shown
 from sim.files.foreign import json_text, readable
+from sim.files.models import validate
 from sim.files.reading import read_bytes
 from sim.plugins import in_use, require_plugins
 from sim.study.sweep.plan import Plan, Sweep, number_runs
@@ -45,63 +45,32 @@ def locked(out: Path) -> Iterator[None]:
     out.mkdir(parents=True, exist_ok=True)
     path = out / LOCK_FILE
     with path.open("a+", errors="backslashreplace") as file:
-        _take(file.fileno(), path)
         try:
-            file.truncate(0)
-            file.write(_this_process())
-            file.flush()
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise BadInput(
+                f"{out}: another sweep is writing here ({file.readline(500) or 'it just began'}); "
+                "wait for its end, or name another folder"
+            ) from None
+        except OSError as error:
+            raise BadInput(
+                f"{out}: this file system has no locks ({error.strerror}); "
+                "sweep into another folder"
+            ) from None
+        if not os.fstat(file.fileno()).st_nlink:  # its last holder has just removed it
+            raise BadInput(f"{out}: another sweep has just ended here; try again")
+        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+        command = shlex.join(sys.argv) if sys.argv[0] else "Python"
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}, since {since}: {command}")
+        file.flush()
+        try:
             yield
         finally:
             with suppress(OSError):  # of a folder where nothing was written, nothing stays
                 path.unlink()
                 out.rmdir()
-
-
-def _take(number: int, path: Path) -> None:
-    out = path.parent
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        held = os.fstat(number).st_nlink > 0  # else its last holder has just removed it
-    except BlockingIOError:
-        held = False
-    except OSError as error:
-        raise BadInput(
-            f"{out}: this file system has no locks ({error.strerror}); sweep into another folder"
-        ) from None
-    if not held:
-        with suppress(OSError):
-            owner = path.read_text(encoding="utf-8", errors="replace").split("\n")[0][:500]
-            raise BadInput(
-                f"{out}: another sweep is writing here ({owner or 'it just began'}); "
-                "wait for its end, or name another folder"
-            )
-        raise BadInput(f"{out}: another sweep has just ended here; try again")
-
-
-def _this_process() -> str:
-    """Process, machine, start and command of this process, for readers of the lock file."""
-    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-    command = shlex.join(sys.argv) if sys.argv[0] else "Python"
-    return f"process {os.getpid()} on {socket.gethostname()}, since {since}: {command}"
-
-
-@contextmanager
-def putting(path: Path) -> Iterator[BinaryIO]:
-    """Opens a draft that replaces `path` once it is whole and on the disk.
-
-    Raises OSError, naming the file.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        with draft.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:  # a write knows its file by number only
-        draft.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 FOLDER_FORMAT = "replog-sweep-output/5"
@@ -202,7 +171,7 @@ def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
                 "a sweep is written into a new or empty folder"
             )
         return
-    found = differences(plan_file_in(out), sweep, may_grow=resume)
+    found = _differences(plan_file_in(out), sweep, may_grow=resume)
     if found:
         raise BadInput(f"{out}: holds another sweep ({'; '.join(found)}); name another folder")
     if not resume and RUNS in names:
@@ -227,33 +196,25 @@ def drawn_there(
     return count, seed
 
 
-def differences(there: PlanFile, here: Sweep, *, may_grow: bool = False) -> list[str]:
+def _differences(there: PlanFile, here: Sweep, *, may_grow: bool) -> list[str]:
     """Lists the differences of a `plan.json` from a sweep, but for titles and file names.
 
     With `may_grow`, fewer cases there are no difference.
     """
     made = Made(there.package_version, there.revision)
     found = [] if made.same_as(made_by()) else [f"made by {made} there, {made_by()} here"]
-    described = json.loads(json.dumps(describe(here)))
-    compared: dict[str, tuple[Any, Any]] = {"seed": (there.seed, here.seed)}
-    if not may_grow or there.count > here.count:
-        compared["count"] = there.count, here.count
-    words = {"title", "source", "count", "seed"}  # the last two are compared as used
-    for name in sorted((there.plan.keys() | described["plan"].keys()) - words):
-        compared[name] = there.plan.get(name), described["plan"].get(name)
+    described = describe(here)
+    compared = {name: (there.plan.get(name), value) for name, value in described["plan"].items()}
+    compared |= {"count": (there.count, here.count), "seed": (there.seed, here.seed)}
+    skipped = {"title", "source"} | ({"count"} if may_grow and there.count <= here.count else set())
     found += [
-        f"{name} {_short(one)} there, {_short(other)} here"
-        for name, (one, other) in compared.items()
-        if one != other
+        f"{name} {shown(one)} there, {shown(other)} here"
+        for name, (one, other) in sorted(compared.items())
+        if one != other and name not in skipped
     ]
     if not found and there.rule_sets != described["rule_sets"]:
         return ["the plan's rules mean something else there"]
     return found
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def write_plan(out: Path, sweep: Sweep, *, plan_file: str | None = None) -> None:
@@ -263,9 +224,7 @@ def write_plan(out: Path, sweep: Sweep, *, plan_file: str | None = None) -> None
         if before.count == sweep.count:
             return
         plan_file = plan_file or before.plan_file
-    with putting(out / PLAN_FILE) as file:
-        text = json_text(describe(sweep, plan_file=plan_file), indent=2)
-        file.write(f"{text}\n".encode())
+    replace_text(out / PLAN_FILE, json_text(describe(sweep, plan_file=plan_file), indent=2) + "\n")
 
 
 @contextmanager
@@ -274,10 +233,6 @@ def clear_errors(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise BadInput(
-                f"{out}: no space left on the disk; what was finished is kept, --resume continues"
-            ) from None
         raise BadInput(f"{error.filename or out}: {error.strerror or error}") from None
 
 
@@ -288,12 +243,5 @@ def read_sweep(out: Path) -> Sweep:
         require_plugins(content.plugins)
     except BadInput as error:
         raise BadInput(f"{out}: made with a plugin: {error}") from None
-    try:
-        plan = Plan.model_validate_json(json.dumps(content.plan))
-        return number_runs(plan, count=content.count, seed=content.seed)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        reason = f"{'.'.join(map(str, first['loc'])):.120}: {' '.join(first['msg'].split()):.200}"
-    except (BadInput, ValueError) as error:
-        reason = str(error).splitlines()[0][:300]
-    raise BadInput(f"{out}/{PLAN_FILE}: no longer a valid plan: {reason}")
+    plan = validate(Document(f"{out}/{PLAN_FILE}: no longer a valid plan", content.plan), Plan)
+    return number_runs(plan, count=content.count, seed=content.seed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 NUMBERS: Final = ("run_id", "seed")
 """Columns that identify a run."""
-BATCH_ROWS = 2_048
 
 
 class Damage(NamedTuple):
@@ -147,16 +146,13 @@ def _blocks(
     blocks: list[Block] = []
     damage: list[Damage] = []
     block_of = np.full(sweep.count, -1)
-    needed = [*NUMBERS, *sweep.swept]
-    columns = runs_schema(sweep).names if thorough else needed
+    schema = runs_schema(sweep)
+    columns = schema.names if thorough else [*NUMBERS, *sweep.swept]
     for name in names_in(out):
-        if name.rpartition("/")[2][0] in "._":
+        if Path(name).name[0] in "._":
             continue  # drafts, and what Spark notes down
         try:
-            rows = _checked(out / name, runs_schema(sweep), columns)
-            schema = pa.schema([runs_schema(sweep).field(name) for name in needed])
-            kept = [batch.select(needed) for batch in rows]
-            cases = _cases_in(sweep, pa.Table.from_batches(kept, schema))
+            cases = _cases_in(sweep, _checked(out / name, schema, columns))
             doubled = cases[block_of[cases] >= 0]
             if len(doubled):
                 first = blocks[block_of[doubled[0]]].name
@@ -169,23 +165,19 @@ def _blocks(
     return tuple(blocks), tuple(damage)
 
 
-def _checked(path: Path, schema: pa.Schema, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
+def _checked(path: Path, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
     """Reads some columns of a file. Raises ValueError with the damage in words."""
-    wanted = pa.schema([schema.field(column) for column in columns])
-    if not path.is_file():
-        raise ValueError("is no regular file")
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            there = {*file.schema_arrow.names}
-            missing = [one for one in schema.names if one not in there]
+            missing = [one for one in schema.names if one not in file.schema_arrow.names]
             if missing:
                 raise ValueError(f"no column {missing[0]}; not the table of a sweep")
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
-                rows = batch.select(list(columns)).cast(wanted)
-                rows.validate(full=True)
-                yield rows
-    except (pa.ArrowException, KeyError, OSError, MemoryError, UnicodeError) as error:
-        words = " ".join(str(error).split()) or type(error).__name__
+            rows = file.read(columns).select(columns)
+            rows = rows.cast(pa.schema([schema.field(name) for name in columns]))
+            rows.validate(full=True)
+            return rows
+    except (pa.ArrowException, KeyError, OSError) as error:
+        words = " ".join(str(error).split())
         raise ValueError(f"cannot be read as Parquet: {words:.200}") from None
 
 
@@ -224,7 +216,7 @@ def mended(out: Path, tell: Callable[[str], None]) -> TableState:
     each of the latter. Raises BadInput where the folder holds no sweep.
     """
     aside = f"{SET_ASIDE}/{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-    for path in (out / RUNS).glob(".*.draft"):
+    for path in (out / RUNS).glob(".*.part"):
         path.unlink()
     # The next job of Spark's would commit what a killed one has left there.
     shutil.rmtree(out / RUNS / "_temporary", ignore_errors=True)

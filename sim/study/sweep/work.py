@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from sim.bounds import NO_BOUNDS, Bounds, bounded, each_run_within
 from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.signature import first_signatures, so_since
+from sim.files.atomic import replacing
 from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
 from sim.protocol.rules.rules import Rules
 from sim.simulate.run import Run
@@ -28,7 +29,6 @@ from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
 from sim.study.sweep.columns import VIOLATIONS, outcome_of, reported, row_of, runs_schema
-from sim.study.sweep.folder import putting
 from sim.study.sweep.plan import Sweep
 
 ROWS_PER_BATCH = 20
@@ -90,7 +90,8 @@ class Work:
     def write(self, cases: Sequence[int], folder: Path) -> int:
         """Runs a block and writes its file; returns the number of runs."""
         rows = pa.Table.from_batches(self.batches(cases), runs_schema(self.sweep))
-        with putting(folder / f"part-{cases[0]:012d}.parquet") as file:
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(folder / f"part-{cases[0]:012d}.parquet") as file:
             pq.write_table(rows, file, write_page_checksum=True)
         return len(rows)
 
