@@ -178,7 +178,7 @@ def sweep(
         resume: Continue the sweep in DIR; with a larger --count also a finished one.
     """
     from sim.study.sweep.plan import load_plan, number_runs
-    from sim.study.sweep.runner import run_sweep
+    from sim.study.sweep.runner import run_sweep, unjudged
 
     loaded = load_plan(plan)
     gates = gates_from(options)
@@ -200,12 +200,12 @@ def sweep(
             plan_file=str(plan),
         )
     verdict = None if gates is None else _verdict(out, gates)
-    _show_sweep(result, verdict, as_json=as_json)
+    missing = unjudged(result.statistics)
+    _show_sweep(result, missing, verdict, as_json=as_json)
     if verdict is not None:
         show_verdict(verdict, options, as_json=as_json)
     if failures is not None:
         save_causes(out, failures, file=beside(as_json))
-    missing = result.unjudged
     if missing.first_run is not None:
         show = complain if as_json else print
         show(not_green(missing, runs=result.runs, out=result.out))
@@ -219,7 +219,9 @@ def _verdict(out: Path, gates: Gates) -> Verdict:
     return judge(read_folder(out), gates)
 
 
-def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) -> None:
+def _show_sweep(
+    result: SweepResult, missing: Unjudged, verdict: Verdict | None, *, as_json: bool
+) -> None:
     if as_json:
         print_json(
             {
@@ -231,8 +233,8 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
                 },
                 "runs": result.runs,
                 "verdicts": result.verdicts,
-                "errors": result.unjudged.errors,
-                "unfinished": result.unjudged.unfinished,
+                "errors": missing.errors,
+                "unfinished": missing.unfinished,
                 "runs_per_second": round(result.rate, 1),
                 **(verdict.as_document() if verdict else {}),
             }

@@ -2,32 +2,18 @@
 
 import pytest
 
-from sim.study.sweep.runner import Silent, progress_of
+from sim.study.sweep.runner import progress
 
 
-class Listener(Silent):
-    """Keeps what it is shown."""
-
-    def __init__(self) -> None:
-        self.shown: list[str] = []
-
-    def show(self, text: str) -> None:
-        self.shown.append(text)
-
-
+@pytest.mark.parametrize(
+    ("done", "seconds", "text"),
+    [
+        (0, 1.0, "1,000 of 3,000 runs, 0 runs/s"),
+        (1_000, 20.0, "2,000 of 3,000 runs, 50 runs/s, 20 s left"),
+        (2_000, 40.0, "3,000 of 3,000 runs, 50 runs/s"),
+    ],
+)
 def test_what_is_done_its_rate_and_the_time_that_is_left_are_shown(
-    monkeypatch: pytest.MonkeyPatch,
+    done: int, seconds: float, text: str
 ) -> None:
-    clock = iter([0.0, 1.0, 20.0, 40.0])
-    monkeypatch.setattr("sim.study.sweep.runner.time.monotonic", lambda: next(clock))
-    listener = Listener()
-
-    report = progress_of(listener, total=3_000, before=1_000)
-    for done in (0, 1_000, 2_000):
-        report(done)
-
-    assert listener.shown == [
-        "1,000 of 3,000 runs, 0 runs/s",
-        "2,000 of 3,000 runs, 50 runs/s, 20 s left",
-        "3,000 of 3,000 runs, 50 runs/s",
-    ]
+    assert progress(done, before=1_000, total=3_000, seconds=seconds) == text

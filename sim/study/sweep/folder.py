@@ -162,7 +162,7 @@ def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: is a file; a sweep is written into a folder of its own")
     entries = [entry.name for entry in out.iterdir()] if out.exists() else []
-    names = {name for name in entries if not name.endswith(".draft")}
+    names = {name for name in entries if not name.endswith(".part")}
     if PLAN_FILE not in names:
         foreign = sorted(names - _OURS)
         if foreign or (names - {LOCK_FILE} and not resume):

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from sim.errors import BadInput
 from sim.study.sweep.folder import RUNS
-from sim.study.sweep.statistics import Ask, on_duckdb
 from sim.study.sweep.work import Work
 from sim.study.workers import pool_of, usable_cores
 
@@ -34,12 +34,13 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
+@dataclass(frozen=True)
 class ProcessEngine:
     """Simulates blocks on one process per core; each worker writes its own."""
 
-    def __init__(self, work: Work, out: Path) -> None:
-        """Takes the work and the folder."""
-        self.work, self.out = work, out
+    work: Work
+    out: Path
+    """Folder of the sweep."""
 
     @property
     def cores(self) -> int:
@@ -61,7 +62,3 @@ class ProcessEngine:
                     yield runs
         except BrokenProcessPool:
             raise BadInput(DIED) from None
-
-    def asking(self, files: Sequence[Path]) -> AbstractContextManager[Ask]:
-        """Asks the files of the table in SQL, on DuckDB."""
-        return on_duckdb(files)

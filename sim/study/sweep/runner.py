@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -24,8 +24,8 @@ from sim.study.sweep.folder import (
 )
 from sim.study.sweep.plan import Plan, Sweep, number_runs
 from sim.study.sweep.processes import ProcessEngine
-from sim.study.sweep.statistics import BRIEF, VERDICTS, statistics_of
-from sim.study.sweep.table import mended, open_table
+from sim.study.sweep.statistics import BRIEF, VERDICTS, on_duckdb, statistics_of
+from sim.study.sweep.table import TableState, mended, open_table
 from sim.study.sweep.work import OpenCase, Work, blocks_of, open_case
 
 if TYPE_CHECKING:
@@ -54,18 +54,18 @@ class Unjudged(NamedTuple):
 
 def unjudged(statistics: Sequence[Mapping[str, Any]]) -> Unjudged:
     """Counts runs without a verdict; those that left the durability contract need none."""
-    errors = unfinished = 0
-    first: list[int] = []
-    for entry in (entry for one in statistics for entry in one["rule_sets"]):
-        verdicts, reasons = entry["counts"]["verdict"], dict(entry["counts"]["reason"])
-        failed = verdicts["error"]["runs"]
-        outside = reasons.pop(LEFT_THE_CONTRACT, {"runs": 0})["runs"]
-        cut_off = verdicts["inconclusive"]["runs"] - outside
-        errors, unfinished = errors + failed, unfinished + cut_off
-        if failed:
-            first.append(verdicts["error"]["first_run"])
-        first += [seen["first_run"] for seen in reasons.values()]
-    return Unjudged(errors, unfinished, min(first, default=None))
+    counts = [entry["counts"] for one in statistics for entry in one["rule_sets"]]
+    errors = [one["verdict"]["error"] for one in counts if one["verdict"]["error"]["runs"]]
+    unfinished = [
+        seen
+        for one in counts
+        for reason, seen in one["reason"].items()
+        if reason != LEFT_THE_CONTRACT
+    ]
+    first = min((one["first_run"] for one in (*errors, *unfinished)), default=None)
+    return Unjudged(
+        sum(one["runs"] for one in errors), sum(one["runs"] for one in unfinished), first
+    )
 
 
 class Teller(Protocol):
@@ -88,26 +88,21 @@ class Silent:
         """Discards a line of text."""
 
 
-def progress_of(teller: Teller, *, total: int, before: int = 0) -> Callable[[int], None]:
-    """Makes a function that takes the number of runs done by now and shows the progress.
+def progress(done: int, *, before: int, total: int, seconds: float) -> str:
+    """The progress of a sweep in words.
 
     Args:
-        teller: Output.
-        total: Number of runs.
+        done: Number of runs done by now.
         before: Number of runs of an earlier sweep.
+        total: Number of runs.
+        seconds: Real time since the start.
     """
-    started = time.monotonic()
-
-    def report(done: int) -> None:
-        rate, left = done / max(time.monotonic() - started, 1e-6), total - before - done
-        ends = f", {left / rate:,.0f} s left" if left and done else ""
-        teller.show(f"{before + done:,} of {total:,} runs, {rate:,.0f} runs/s{ends}")
-
-    return report
+    rate, left = done / max(seconds, 1e-6), total - before - done
+    ends = f", {left / rate:,.0f} s left" if left and done else ""
+    return f"{before + done:,} of {total:,} runs, {rate:,.0f} runs/s{ends}"
 
 
 EngineName = Literal["spark", "process"]
-SILENT = Silent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +124,6 @@ class SweepResult:
     def runs(self) -> int:
         """Number of runs of the whole table."""
         return self.sweep.runs
-
-    @property
-    def unjudged(self) -> Unjudged:
-        """Numbers of the runs without a verdict that should have one."""
-        return unjudged(self.statistics)
 
     @property
     def verdicts(self) -> dict[str, dict[str, int]]:
@@ -161,7 +151,7 @@ def run_sweep(
     spark: Mapping[str, str] | None = None,
     partitions: int | None = None,
     resume: bool = False,
-    teller: Teller = SILENT,
+    teller: Teller | None = None,
     plan_file: str | None = None,
     open_case: OpenCase = open_case,
 ) -> SweepResult:
@@ -182,7 +172,7 @@ def run_sweep(
         partitions: Number of blocks.
         resume: Continues what an interrupted sweep left, or lets a finished one grow to a larger
             `count`.
-        teller: Says how far it is.
+        teller: Output for the progress and for lines that stay; None for no output.
         plan_file: The plan's path as the user wrote it, for the report's command.
         open_case: Runs a case under given rules.
 
@@ -191,6 +181,7 @@ def run_sweep(
             else or that another sweep is writing into, or no Java; later for a disk that cannot be
             written any more, and for an error of Spark.
     """
+    teller = teller or Silent()
     only_spark = master is not None or bool(spark)  # what only Spark can do asks for it
     why_processes = None if engine or only_spark else _why_no_spark()
     engine = engine or ("spark" if why_processes is None else "process")
@@ -209,57 +200,43 @@ def run_sweep(
         work = Work(sweep, open_case, in_use())
         chosen = _engine(engine, work, out, stack, master=master, spark=spark)
         write_plan(out, sweep, plan_file=plan_file)
-        return _complete(chosen, teller, started=started, blocks=partitions)
-
-
-def _complete(
-    engine: ProcessEngine | SparkEngine,
-    teller: Teller,
-    *,
-    started: float,
-    blocks: int | None,
-) -> SweepResult:
-    """Simulates what a table lacks, and asks the whole table for its statistics.
-
-    Raises BadInput where cases are missing afterwards.
-    """
-    sweep = engine.work.sweep
-    before = _simulate(engine, mended(engine.out, teller.tell).missing, teller, blocks=blocks)
-    seconds = time.perf_counter() - started
-    table = open_table(engine.out)
-    if table.missing:
-        raise BadInput(
-            f"{engine.out}/{RUNS}: {len(table.missing):,} of {sweep.count:,} cases are missing; do "
-            "all machines write to the same folder?"
-        )
-    with engine.asking(table.files) as ask:
+        before = _simulate(chosen, teller, blocks=partitions)
+        seconds = time.perf_counter() - started
+    with on_duckdb(_whole(out).files) as ask:
         statistics = statistics_of(sweep, ask, questions=BRIEF)
-    return SweepResult(engine.out, engine.cores, before, seconds, sweep, statistics)
+    return SweepResult(out, chosen.cores, before, seconds, sweep, statistics)
 
 
-def _simulate(
-    engine: ProcessEngine | SparkEngine,
-    missing: Sequence[int],
-    teller: Teller,
-    *,
-    blocks: int | None,
-) -> int:
+def _simulate(engine: ProcessEngine | SparkEngine, teller: Teller, *, blocks: int | None) -> int:
     """Simulates the missing cases and shows progress; the number of runs that were there before."""
     sweep = engine.work.sweep
+    missing = mended(engine.out, teller.tell).missing
     before = sweep.runs - len(missing) * len(sweep.rule_sets)
     if not missing:
         return before
-    parts = blocks_of(missing, len(sweep.rule_sets), cores=engine.cores, blocks=blocks)
-    report = progress_of(teller, total=sweep.runs, before=before)
+    parts = [*blocks_of(missing, len(sweep.rule_sets), cores=engine.cores, blocks=blocks)]
+    started = time.monotonic()
     try:
-        with closing(engine.simulate([*parts])) as runs:
+        with closing(engine.simulate(parts)) as runs:
             for done in runs:
-                report(done)
+                seconds = time.monotonic() - started
+                teller.show(progress(done, before=before, total=sweep.runs, seconds=seconds))
     except KeyboardInterrupt:
         kept = f"what is finished is kept in {engine.out}"
         teller.tell(f"interrupted: {kept}; the same command with --resume makes the others")
         raise
     return before
+
+
+def _whole(out: Path) -> TableState:
+    """Opens the table of a finished sweep. Raises BadInput where cases are missing."""
+    table = open_table(out)
+    if table.missing:
+        raise BadInput(
+            f"{out}/{RUNS}: {len(table.missing):,} of {table.sweep.count:,} cases are missing; do "
+            "all machines write to the same folder?"
+        )
+    return table
 
 
 def _check_options(engine: str, master: str | None, partitions: int | None) -> None:

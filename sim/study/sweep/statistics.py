@@ -1,7 +1,7 @@
 """Statistics of a sweep: questions in SQL to its table of runs.
 
-The text is the same on Spark, which asks a table wherever it is, and on DuckDB, which asks the
-files of a folder here. It keeps to what both know; of all that is used DuckDB lacks `explode`
+Commands ask DuckDB, which reads the files of a folder; the same text runs on Spark, for a table
+that is somewhere else. It keeps to what both know; of all that is used DuckDB lacks `explode`
 alone, and a macro of one line adds it. SQLGlot or Ibis would translate that one word, for another
 dependency and a text that could not be pasted into a notebook.
 
@@ -37,14 +37,8 @@ MEASURES: Final = ("verdict", "reason", "reached", "invariant", "family", "hazar
 SHORTEST: Final = 3
 """Number of violating runs kept per rule set and environment: those that fail earliest."""
 SHORTEST_COLUMNS: Final = (
-    "first_violation_ms",
-    "events",
-    "run_id",
-    "case_id",
-    "seed",
-    "first_invariant",
-    "violation_count",
-    "sentence",
+    *("first_violation_ms", "events", "run_id", "case_id", "seed"),
+    *("first_invariant", "violation_count", "sentence"),
 )
 MEMORY: Final = "160MB"
 """Of DuckDB; what takes more goes through temporary files."""
