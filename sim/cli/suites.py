@@ -25,8 +25,6 @@ def suite(
     *,
     shipped: bool = False,
     chosen_by: Annotated[str | None, Argument(metavar="EXPR", flags=("-k",))] = None,
-    last_failed: Annotated[bool, Argument(flags=("--lf", "--last-failed"))] = False,
-    stop_at_first: Annotated[bool, Argument(flags=("-x",))] = False,
     strict: bool = False,
     jobs: Annotated[int, Argument(IntRange(0, JOBS.most), "N", flags=("-j", "--jobs"))] = 1,
     skip: Annotated[list[str] | None, Argument(metavar="PATTERN")] = None,
@@ -52,8 +50,6 @@ def suite(
         shipped: The scenarios that come with Replog.
         chosen_by: Only files whose path, id or tags contain a word, as in 'kip280 and not timed';
             the kind, story, timed or log, and the folder of a file are tags.
-        last_failed: Only files that failed in their last run from this folder; all, if none did.
-        stop_at_first: Stop at the first failure.
         strict: Notes are failures: a step without effect, a violation that is not judged, an id
             that several files have.
         jobs: Number of processes; 0 for one per core.
@@ -67,12 +63,8 @@ def suite(
     reports = _Reports(junit, markdown, failures, as_json)
     found = _found(paths, shipped, skip or (), reports)
     chosen = found if chosen_by is None else select(found, chosen_by)
-    if last_failed:
-        chosen = _last_failed(chosen)
     began = datetime.now(UTC)
-    results, interrupted = _run(
-        chosen, jobs, strict=strict, stop_at_first=stop_at_first, show_rows=not as_json
-    )
+    results, interrupted = _run(chosen, jobs, strict=strict, show_rows=not as_json)
     same_ids = [*map(one_line, _same_ids(results))]
     reports.make(results, [*same_ids, *_not_run(found, chosen, len(results))], began=began)
     if interrupted:
@@ -147,11 +139,10 @@ def _as_row(result: CaseResult, saved: Mapping[Path, Path]) -> dict[str, Any]:
 
 
 def _run(
-    chosen: Collected, jobs: int, *, strict: bool, stop_at_first: bool, show_rows: bool
+    chosen: Collected, jobs: int, *, strict: bool, show_rows: bool
 ) -> tuple[list[CaseResult], bool]:
     """The results, each printed when it is there; true where Ctrl-C came before the last."""
     from sim.study.suite import run_suite
-    from sim.study.suite.cases import remember
 
     results: list[CaseResult] = []
     red, interrupted = 0, False
@@ -166,11 +157,8 @@ def _run(
                 red += not result.expectation_met and not result.open
                 progress = f"{len(results)} of {len(chosen.files)}, {red} not as expected"
                 line.show(progress, at_once=show_rows)
-                if stop_at_first and not result.expectation_met:
-                    break
     except KeyboardInterrupt:
         interrupted = True
-    complain(remember(results))
     return results, interrupted
 
 
@@ -180,18 +168,6 @@ def _counted(results: Sequence[CaseResult]) -> str:
     unknown = sum(result.open for result in results)
     known = f"{met} as expected, {len(results) - met - unknown} not"
     return f"{known}, {unknown} inconclusive" if unknown else known
-
-
-def _last_failed(found: Collected) -> Collected:
-    """The files that failed in their last run, and those that are refused; all, if none did."""
-    from sim.study.suite.cases import last_failed
-
-    failed = last_failed()
-    if not any(path.absolute() in failed for path in found.files):
-        complain("--lf: none of these files failed last time; all are run")
-        return found
-    files = (p for p in found.files if p.absolute() in failed or p in found.refused)
-    return found._replace(files=tuple(files))
 
 
 def _show_row(result: CaseResult) -> None:

@@ -49,7 +49,6 @@ def kind_of(top: Mapping[str, Any]) -> FormatKind | None:
 WRITTEN = (
     "replog-explored/1",
     "replog-failure/1",
-    "replog-last-failed/1",
     "replog-matrix/1",
     "replog-proven/1",
     PROVEN_FORMAT,

@@ -103,25 +103,6 @@ def test_json_is_a_list_with_the_path_and_what_run_prints(fill: Fill) -> None:
         assert row == replog("run", path, "--json").document
 
 
-def test_lf_runs_what_failed_until_it_passes_and_then_all(fill: Fill) -> None:
-    folder = fill(a=GOOD, b=FAILING, c=FAILING)
-
-    def run_last_failed(*arguments: str) -> tuple[list[str], str]:
-        answer = replog("suite", folder, "--lf", *arguments)
-        return statuses(answer.out), answer.err
-
-    none_known = "replog: --lf: none of these files failed last time; all are run\n"
-    assert run_last_failed() == (["ok   s/a.yaml", "FAIL s/b.yaml", "FAIL s/c.yaml"], none_known)
-    assert run_last_failed("-x") == (["FAIL s/b.yaml"], "")
-    fill(b=GOOD)
-    assert run_last_failed() == (["ok   s/b.yaml", "FAIL s/c.yaml"], "")
-    assert run_last_failed("-k", "s/a") == (["ok   s/a.yaml"], none_known)
-    fill(c=GOOD)
-    assert run_last_failed() == (["ok   s/c.yaml"], "")
-    assert len(run_last_failed()[0]) == 3
-    assert Path(".replog_cache/.gitignore").read_text() == "*\n"
-
-
 def test_a_green_suite_leaves_nothing_behind(fill: Fill) -> None:
     replog("suite", fill(a=GOOD))
 

@@ -7,9 +7,8 @@ import pytest
 
 from sim.files.reading import keep_pipes
 from sim.study.suite import cases, collect, run_suite
-from sim.study.suite.cases import last_failed, remember
 from sim.study.suite.result import BAD_INPUT, ERROR, CaseResult
-from tests.suite.conftest import GOOD, RED, Fill
+from tests.suite.conftest import GOOD, Fill
 
 
 def told(results: list[CaseResult]) -> dict[str, tuple[str, str | None]]:
@@ -70,22 +69,3 @@ def test_what_comes_through_a_pipe_is_run_with_the_others(fill: Fill, jobs: int)
 
     assert [one.verdict for one in run_suite(found, jobs=jobs)] == ["holds", "holds"]
     os.close(there)
-
-
-def test_a_name_that_is_no_utf_8_is_remembered_as_failed(fill: Fill) -> None:
-    name = os.fsdecode(b"\xff.yaml")
-    results = list(run_suite(collect([fill({"a.yaml": GOOD, name: RED})])))
-
-    assert remember(results) == ""
-    assert last_failed() == {(Path("s") / name).absolute()}
-
-
-@pytest.mark.parametrize(
-    "text", ["[" * 100_000, "{", "", '{"format": "replog-last-failed/1", "failed": [NaN]}', "\0"]
-)
-def test_a_cache_that_cannot_be_read_is_none(fill: Fill, text: str) -> None:
-    fill({})
-    Path(".replog_cache").mkdir()
-    Path(".replog_cache/last_failed.json").write_text(text)
-
-    assert last_failed() == frozenset()

@@ -1,14 +1,12 @@
 """The files of a suite as cases: selected, read, then run; a failure to do so is a result, too.
 
-Files are selected by `-k EXPRESSION`, as in pytest, and by the failures of the last run. A cache
-that cannot be read counts as empty, and none is written before a file has failed. A process that
-ends in the middle of a file, killed or by an exit, affects only that file.
+Files are selected by `-k EXPRESSION`, as in pytest. A process that ends in the middle of a file,
+killed or by an exit, affects only that file.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -19,11 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.bounds import Bounds, bound_each_run, bounded, bounds_in_force
 from sim.errors import BadInput
-from sim.files.atomic import replace_text
 from sim.files.document import OPERATORS, Document, is_tag, tags_at
 from sim.files.foreign import one_line
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
-from sim.files.reading import is_pipe, read_document, read_text
+from sim.files.reading import is_pipe, read_document
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.simulate.run import run_of
 from sim.study.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult, NotRun
@@ -134,46 +131,6 @@ def _names_as_known(path: Path) -> Names:
         return names_of(path)
     except BadInput:
         return (str(from_here(path)),)
-
-
-FOLDER = Path(".replog_cache")
-FILE = FOLDER / "last_failed.json"
-FORMAT = "replog-last-failed/1"
-
-
-def last_failed() -> frozenset[Path]:
-    """Absolute paths of the files that failed in their last run from this folder."""
-    try:
-        content = json.loads(read_text(FILE))
-        if content["format"] != FORMAT:
-            return frozenset()
-        return frozenset(Path(name).absolute() for name in content["failed"])
-    except (BadInput, ValueError, TypeError, KeyError, RecursionError):
-        return frozenset()
-
-
-def remember(results: Iterable[CaseResult]) -> str:
-    """Writes which files failed; files that were not run keep their state. The error, if any."""
-    known = last_failed()
-    failed = set(known)
-    for result in results:
-        path = result.path.absolute()
-        if result.expectation_met:
-            failed.discard(path)
-        else:
-            failed.add(path)
-    if failed == known:
-        return ""
-    names = sorted(str(from_here(path)) for path in failed if path.exists())
-    # Escaped: the bytes of a name need not be UTF-8.
-    text = json.dumps({"format": FORMAT, "failed": names}, indent=1)
-    try:
-        FOLDER.mkdir(exist_ok=True)
-        replace_text(FOLDER / ".gitignore", "*\n")
-        replace_text(FILE, text)
-    except (BadInput, OSError) as error:
-        return f"which files failed is not remembered for --lf: {error}"
-    return ""
 
 
 STRIP_COLUMNS = 96
