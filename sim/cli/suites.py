@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from click import IntRange
 
@@ -29,7 +29,6 @@ def suite(
     jobs: Annotated[int, Argument(IntRange(0, JOBS.most), "N", flags=("-j", "--jobs"))] = 1,
     skip: Annotated[list[str] | None, Argument(metavar="PATTERN")] = None,
     junit: Annotated[Path | None, Argument(metavar="FILE")] = None,
-    markdown: Annotated[Path | None, Argument(metavar="FILE")] = None,
     failures: FailuresIn = None,
     as_json: Json = False,
 ) -> int:
@@ -42,8 +41,8 @@ def suite(
     Status 0: all as expected. 1: a file is not as expected. 2: bad input. 3: a run hit a bound, so
     that its result is not known. 130: interrupted; finished files are still reported.
 
-    On GitHub Actions the page of --markdown is also added to the summary of the job, and failures
-    are annotated.
+    On GitHub Actions a page of Markdown is added to the summary of the job (the file that the
+    environment variable GITHUB_STEP_SUMMARY names), and failures are annotated.
 
     Args:
         paths: Scenario files, folders of them.
@@ -55,82 +54,60 @@ def suite(
         jobs: Number of processes; 0 for one per core.
         skip: Leave out files whose name or path matches; may be given more than once.
         junit: Also write JUnit XML to this file.
-        markdown: Also append a page of Markdown to this file.
     """
+    from sim.files.atomic import check_writable
     from sim.study.suite import exit_code
     from sim.study.suite.cases import select
 
-    reports = _Reports(junit, markdown, failures, as_json)
-    found = _found(paths, shipped, skip or (), reports)
+    found = _found(paths, shipped, skip or ())
+    if junit is not None:
+        check_writable(junit, what=f"--junit {junit}", read=found.files)
     chosen = found if chosen_by is None else select(found, chosen_by)
     began = datetime.now(UTC)
     results, interrupted = _run(chosen, jobs, strict=strict, show_rows=not as_json)
     same_ids = [*map(one_line, _same_ids(results))]
-    reports.make(results, [*same_ids, *_not_run(found, chosen, len(results))], began=began)
+    notes = [*same_ids, *_not_run(found, chosen, len(results))]
+    saved = {} if failures is None else _save(results, failures)
+    _report(results, notes, saved, began=began, junit=junit, as_json=as_json)
     if interrupted:
         complain("interrupted")
         return EXIT_INTERRUPTED
     return exit_code(results) or int(strict and same_ids != [])
 
 
-class _Reports(NamedTuple):
-    """The files and the folder to which a suite reports.
+def _report(
+    results: Sequence[CaseResult],
+    notes: Sequence[str],
+    saved: Mapping[Path, Path],
+    *,
+    began: datetime,
+    junit: Path | None,
+    as_json: bool,
+) -> None:
+    """Prints and writes the results of a run that began at that time."""
+    from sim.study.suite.reports import error_commands, page, write_junit
 
-    Attributes:
-        junit: File of JUnit XML.
-        markdown: File to which a page of Markdown is appended.
-        failures: Folder that gets a folder for each failure.
-        as_json: True for JSON in place of text on standard output.
-    """
-
-    junit: Path | None
-    markdown: Path | None
-    failures: Path | None
-    as_json: bool
-
-    def check(self, read: Sequence[Path]) -> None:
-        """Raises BadInput for a file that cannot be written or is one of those to read."""
-        from sim.files.atomic import check_writable
-
-        for option, path in (("--junit", self.junit), ("--markdown", self.markdown)):
-            if path is not None:
-                check_writable(path, what=f"{option} {path}", read=read)
-
-    def make(self, results: Sequence[CaseResult], notes: Sequence[str], *, began: datetime) -> None:
-        """Prints and writes everything about results of a run that began at that time."""
-        from sim.study.suite.reports import error_commands, page, write_junit
-
-        seconds = (datetime.now(UTC) - began).total_seconds()
-        summary = f"{_counted(results)}; {seconds:.1f} s"
-        saved = {} if self.failures is None else _save(results, self.failures)
-        if self.as_json:
-            print_json([_as_row(result, saved) for result in results])
-            complain("\n".join(notes))
-        else:
-            _show_failures(results, saved)
-            print(*notes, summary, sep="\n")
-        if self.junit is not None:
-            write_junit(self.junit, results, started=began)
-        written = page(results, notes, summary)
-        if self.markdown is not None:
-            with self.markdown.open("a", encoding="utf-8", errors="backslashreplace") as added:
-                added.write(written)
-        hand_over(written, error_commands(results), as_json=self.as_json)
+    summary = f"{_counted(results)}; {(datetime.now(UTC) - began).total_seconds():.1f} s"
+    if as_json:
+        print_json([_as_row(result, saved) for result in results])
+        complain("\n".join(notes))
+    else:
+        _show_failures(results, saved)
+        print(*notes, summary, sep="\n")
+    if junit is not None:
+        write_junit(junit, results, started=began)
+    hand_over(page(results, notes, summary), error_commands(results), as_json=as_json)
 
 
-def _found(
-    paths: Sequence[Path], shipped: bool, skip: Sequence[str], reports: _Reports
-) -> Collected:
-    """All files below the given paths, once the reports can be written."""
+def _found(paths: Sequence[Path], shipped: bool, skip: Sequence[str]) -> Collected:
+    """All files below the given paths."""
     from sim.files.shipped import shipped_folder
     from sim.study.suite import collect
 
     if not (paths or shipped):
         text = "nothing to run: give files or folders, or --shipped"
         raise BadInput(f"{text}; see replog suite --help")
-    found = collect([*paths, *([shipped_folder()] if shipped else [])], skip=skip)
-    reports.check(found.files)
-    return found
+    return collect([*paths, *([shipped_folder()] if shipped else [])], skip=skip)
 
 
 def _as_row(result: CaseResult, saved: Mapping[Path, Path]) -> dict[str, Any]:

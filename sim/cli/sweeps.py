@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class GateOptions:
-    """Options for gates: families and budgets, rule sets, and a page.
+    """Options for gates: families and budgets, and rule sets.
 
     Attributes:
         fail_on: Fail if any run violates this family or invariant, `any` invariant, or those that
@@ -50,13 +50,11 @@ class GateOptions:
         budget: Fail if the runs show that more than this share of runs violates a family or an
             invariant; may be given more than once.
         rule_set: Judge only this rule set; may be given more than once.
-        markdown: Also write a table of the gates to this file.
     """
 
     fail_on: Annotated[list[str] | None, Argument(metavar="NAME")] = None
     budget: Annotated[list[str] | None, Argument(metavar="NAME=SHARE%")] = None
     rule_set: Annotated[list[str] | None, Argument(metavar="LABEL")] = None
-    markdown: Annotated[Path | None, Argument(metavar="FILE")] = None
 
 
 def gates_from(given: GateOptions) -> Gates | None:
@@ -66,15 +64,11 @@ def gates_from(given: GateOptions) -> Gates | None:
         BadInput: A gate cannot be read, or there is an option for gates and no gate.
     """
     if not (given.fail_on or given.budget):
-        for option, value in (("rule-set", given.rule_set), ("markdown", given.markdown)):
-            if value:
-                raise BadInput(f"--{option}: needs --fail-on or --budget")
+        if given.rule_set:
+            raise BadInput("--rule-set: needs --fail-on or --budget")
         return None
-    from sim.files.atomic import check_writable
     from sim.study.gates import Gates, budget_in
 
-    if given.markdown is not None:
-        check_writable(given.markdown, what=f"--markdown {given.markdown}")
     return Gates(
         fail_on=tuple(given.fail_on or ()),
         budgets=tuple(map(budget_in, given.budget or ())),
@@ -82,19 +76,14 @@ def gates_from(given: GateOptions) -> Gates | None:
     )
 
 
-def show_verdict(verdict: Verdict, given: GateOptions, *, as_json: bool) -> None:
-    """Prints a line for each comparison; writes the page and annotations that are wanted."""
-    from sim.files.atomic import replace_text
-
+def show_verdict(verdict: Verdict, *, as_json: bool) -> None:
+    """Prints a line for each comparison; on GitHub adds a page and annotations to the job."""
     if not as_json:
         for line in verdict.lines():
             tell(line)
         if verdict.reproduce is not None:
             print(f"reproduce: {verdict.reproduce}")
-    page = verdict.as_markdown()
-    if given.markdown is not None:
-        replace_text(given.markdown, page)
-    hand_over(page, verdict.error_commands(), as_json=as_json)
+    hand_over(verdict.as_markdown(), verdict.error_commands(), as_json=as_json)
 
 
 def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
@@ -114,7 +103,7 @@ def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
     if as_json:
         unfinished = {"errors": missing.errors, "unfinished": missing.unfinished}
         print_json({"out": str(folder), **verdict.as_document(), **unfinished})
-    show_verdict(verdict, options, as_json=as_json)
+    show_verdict(verdict, as_json=as_json)
     if missing.first_run is not None:
         complain(not_green(missing, runs=verdict.folder.sweep.runs, out=folder))
     return status_of(verdict, missing)
@@ -203,7 +192,7 @@ def sweep(
     missing = unjudged(result.statistics)
     _show_sweep(result, missing, verdict, as_json=as_json)
     if verdict is not None:
-        show_verdict(verdict, options, as_json=as_json)
+        show_verdict(verdict, as_json=as_json)
     if failures is not None:
         save_causes(out, failures, file=beside(as_json))
     if missing.first_run is not None:

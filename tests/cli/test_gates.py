@@ -31,7 +31,8 @@ def test_a_sweep_ends_with_1_when_a_run_violates_what_it_must_not(
     swept = replog(*sweep, "--fail-on", "any")
     with monkeypatch.context() as github:
         github.setenv("GITHUB_ACTIONS", "true")
-        again = replog("gate", "o", "--fail-on", "any", "--markdown", "page.md")
+        github.setenv("GITHUB_STEP_SUMMARY", "page.md")
+        again = replog("gate", "o", "--fail-on", "any")
     narrowed = replog("gate", "o", "--fail-on", "any", "--rule-set", "as Kafka")
 
     assert (swept.status, swept.document["gates"], swept.document["errors"]) == (1, "failed", 0)

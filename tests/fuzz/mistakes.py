@@ -139,7 +139,7 @@ def shipped(pattern: str, form: str) -> list[bytes]:
 STORY = (
     ("run", "x.yaml"), ("run", "x.yaml", "--explain"), ("run", "x.yaml", "--failures", "out"),
     ("draw", "x.yaml", "-o", "out.html"), ("explain", "x.yaml", "--json"), ("shrink", "x.yaml"),
-    ("suite", "x.yaml", "--junit", "out.xml", "--markdown", "out.md", "--json"),
+    ("suite", "x.yaml", "--junit", "out.xml", "--json"),
     ("run", "x.yaml", "--trace", "out.ndjson"), ("matrix", "x.yaml", "--vary", "fix"),
 )  # fmt: skip
 LOG = (("clean", "x.yaml"), ("clean", "x.yaml", "--json"), ("suite", "x.yaml"))
