@@ -11,8 +11,8 @@ For notebooks and scripts this package is the whole interface:
 * `sweep(plan, ...)`: a plan's random scenarios under each of its rule sets; `open_sweep(folder)`
   reads one that is there; a `Sweep` has `runs`, `violations`, `causes()` and `failures()`, each of
   which is a run again: `failures().where(invariant=..., fix=...).first()`;
-* `explore(plan)`: every schedule of a small world; an `Explored` has `table`, `levels`, `plot()`,
-  and a shortest schedule for all that breaks: `witness(invariant)`;
+* `explore(plan)`: every schedule of a small world; an `Explored` has `table`, `levels`, and
+  a shortest schedule for all that breaks: `witness(invariant)`;
 * `open_partition(folder)`: a partition of a broker: its `records`, `contents()`, whether a pass is
   `due()`, the `fate(key)` of a record; `open_replicas(folders)` has them `compared`, and
   `load(folders)` is a story that begins with them;

@@ -139,28 +139,46 @@ class Run:
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """Table of the events, a row each. See `columns`."""
+        """Table of the events, a row each; the index is the position of the event, from 0.
+
+        `at_ms` (of a story `step`, from 1), `event` (a class of `sim.protocol.events`), `replica`
+        (missing for what concerns the whole cluster), `peer` (the leader it copied from, the
+        follower or the consumer it is about), leader `epoch`, `offset` (the first one it is about,
+        inclusive, or the position it moves to), `keys` (joined by spaces), `sentence`.
+        """
         return tables.events_table(self.recorded, self.scenario.time)
 
     @cached_property
     def violations(self) -> pd.DataFrame:
-        """Table of the violations, a row each. See `columns`."""
+        """Table of the violations, a row each, in order of detection.
+
+        `at_ms` or `step` (when it was judged), `invariant`, `family`, `replica`, `offset` and `key`
+        (each missing where the violation is about none), `sentence`, and `since`: when it began to
+        be so, in the unit of the first column.
+        """
         return tables.violations_table(self.recorded, self.scenario.time)
 
     @cached_property
     def replicas(self) -> pd.DataFrame:
-        """The replicas at the end, a row each; of a timed run before it settled. See `columns`."""
+        """The replicas at the end, a row each; of a timed run before it settled.
+
+        `replica`, `up`, `leads` (was elected in the newest epoch), `log_start_offset` (inclusive),
+        `first_dirty_offset` (below it all was cleaned), `high_watermark` (as far as it knows what
+        is committed, exclusive), `log_end_offset` (of its next record), `records` with data, and
+        of those `tombstones`.
+        """
         return tables.replicas_table(self.recorded)
 
     @cached_property
     def records(self) -> pd.DataFrame:
-        """Table of the logs at the same time, a row per offset. See `columns`."""
-        return tables.records_table(self.recorded)
+        """Table of the logs at the same time, a row per replica and offset.
 
-    @property
-    def columns(self) -> pd.DataFrame:
-        """Documentation of the columns of all tables: `table`, `column`, `means`."""
-        return tables.columns_table(self.scenario.time)
+        `replica`, `offset`, `kind` (record, tombstone, marker of a transaction, empty batch, hole),
+        `key` and `value` (missing where the offset has none), leader `epoch` of the batch,
+        `timestamp_ms` (create time, missing where there is none), `committed` (this is what was
+        committed at the offset), `wins` (it is the committed, decided record that wins its key).
+        """
+        return tables.records_table(self.recorded)
 
     def explain(self, invariant: str | None = None) -> Explanation:
         """Explains a violation, the deciding fact first; without a name, of the first invariant.

@@ -20,7 +20,6 @@ from sim.plugins import load_plugins
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from sim.study.explore.answers import SearchAnswer, SearchWitness
     from sim.study.explore.plan import SearchPlan as PlanOfSearch
@@ -70,7 +69,9 @@ class Sweep:
         return list(self._sweep.swept)
 
     def runs(self, *, where: str = "", columns: Iterable[str] = ()) -> pd.DataFrame:
-        """The runs that are asked for, a row each, see `columns`; axes and verdicts are categories.
+        """The runs that are asked for, a row each; axes and verdicts are categories.
+
+        `replog list columns` prints the meaning of each column.
 
         `runs(where="verdict = 'violated'", columns=["fix", "events"])` reads three columns of the
         failing runs. `rule_set` is the label; the swept rules are columns of their own.
@@ -85,7 +86,7 @@ class Sweep:
         return self._asked("runs", where, columns, "run_id")
 
     def violations(self, *, where: str = "", columns: Iterable[str] = ()) -> pd.DataFrame:
-        """The violations that are asked for, a row each, see `columns`, with the axes of the run.
+        """The violations that are asked for, a row each, with the axes of the run.
 
         Of a run with very many, the first of each invariant and some more. The arguments are those
         of `runs`; a condition may be on the columns of a violation and the axes of its run.
@@ -131,24 +132,6 @@ class Sweep:
             elif name in kinds:
                 found[name] = found[name].astype(kinds[name])
         return found
-
-    @property
-    def columns(self) -> pd.DataFrame:
-        """Documentation of the columns of `runs` and `violations` (replog list columns).
-
-        `table`, `group`, `column`, `unit`, `means`, `source`. The axes of a violation's run, beside
-        it, mean what they mean in `runs`.
-        """
-        from sim.study.sweep.columns import SWEPT, columns
-
-        rows = []
-        for one in columns():
-            if one.table in ("runs", "violations"):
-                names = self.axes if one.name == SWEPT else [one.name]
-                about = (one.unit, one.means, one.source)
-                rows += [(one.table, one.group, name, *about) for name in names]
-        columns_of = ("table", "group", "column", "unit", "means", "source")
-        return frame(rows, dict.fromkeys(columns_of, ""))
 
     def _values_of(self, rule: str) -> list[Any]:
         return list(dict.fromkeys(one.values[rule] for one in self._sweep.rule_sets))
@@ -433,17 +416,6 @@ class Explored:
             for one in self.answers
             for found in one.witnesses
         }
-
-    def plot(self) -> Axes:
-        """States by depth, a line for each search."""
-        levels = self.levels.assign(search=lambda table: table.rules + " " + table.against)
-        found: Axes = (
-            levels.pivot_table("states", "depth", "search", sort=False)
-            .plot(logy=True, xlabel="moves", ylabel="states", figsize=(7, 3.5))
-            .legend(fontsize="small")
-            .axes
-        )
-        return found
 
     def _rows(self) -> list[tuple[Any, ...]]:
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from sim.api.scenarios import Scenario
 from sim.errors import BadInput
@@ -19,26 +19,6 @@ if TYPE_CHECKING:
     from sim.protocol.events import Event
 
 
-class Column(NamedTuple):
-    """A column of a table of a run.
-
-    Attributes:
-        name: Name of the column.
-        kind: The type of pandas: `category` in order of appearance, `Int64` and `string` where a
-            value may be missing.
-        means: Meaning, in a sentence.
-    """
-
-    name: str
-    kind: str
-    means: str
-
-
-TIME: Final = {
-    "at_ms": "simulated time in milliseconds; of a story there is `step` instead",
-    "step": "number of the step, from 1; of a timed scenario there is `at_ms` instead",
-}
-"""The first column of `events` and `violations`, by the kind of the scenario."""
 KINDS: Final = ("record", "tombstone", "marker", "empty batch", "hole")
 _KEYS_SHOWN = 8
 """Number of keys of one event that are listed."""
@@ -57,63 +37,39 @@ _OFFSETS = (
     "log_end_offset",
 )
 
-EVENTS: Final = (
-    Column("event", "category", "kind of event, a class of `sim.protocol.events`"),
-    Column("replica", "category", "where it happened; missing for what concerns the whole cluster"),
-    Column("peer", "string", "the other party: the leader it copied from, the follower or the "
-           "consumer it is about"),
-    Column("epoch", "Int64", "leader epoch it names, or of its batch"),
-    Column("offset", "Int64", "first offset it is about (inclusive), or the position it moves to"),
-    Column("keys", "string", "keys of its records, joined by spaces"),
-    Column("sentence", "string", "what happened, with the numbers in it"),
-)  # fmt: skip
-"""The other columns of `events`, one row per (when, event); the index is its position, from 0."""
-
-VIOLATIONS: Final = (
-    Column("invariant", "category", "the invariant that was broken (replog list invariants)"),
-    Column("family", "category", "what kind of thing goes wrong"),
-    Column("replica", "category", "where, if at one replica"),
-    Column("offset", "Int64", "the offset concerned, if one is"),
-    Column("key", "string", "the key concerned, if one is"),
-    Column("sentence", "string", "what happened, with the numbers in it"),
-    Column("since", "int64", "when it began to be so, in the unit of the first column, which is "
-           "when it was judged"),
-)  # fmt: skip
-"""The other columns of `violations`, one row each, in order of detection."""
-
-REPLICAS: Final = (
-    Column("replica", "category", "its name"),
-    Column("up", "bool", "whether it is up at the end, of a timed run before it settled"),
-    Column("leads", "bool", "whether it was elected in the newest epoch"),
-    Column("log_start_offset", "int64", "first offset of its log (inclusive)"),
-    Column("first_dirty_offset", "int64", "below it, everything was cleaned (exclusive)"),
-    Column("high_watermark", "int64", "as far as it knows what is committed (exclusive)"),
-    Column("log_end_offset", "int64", "where the next record goes (exclusive)"),
-    Column("records", "int64", "data records it holds"),
-    Column("tombstones", "int64", "of those, deletes"),
-)
-"""The columns of `replicas`, one row each, as they are at the end, before a timed run settles."""
-
-RECORDS: Final = (
-    Column("replica", "category", "whose log"),
-    Column("offset", "int64", "from the log start offset to the log end offset"),
-    Column("kind", "category",
-           "record, tombstone, marker (of a transaction), empty batch, or hole"),
-    Column("key", "string", "missing for markers, empty batches, holes and records without a key"),
-    Column("value", "string", "missing for the same, and for null values"),
-    Column("epoch", "Int64", "leader epoch of its batch"),
-    Column("timestamp_ms", "Int64", "create time; missing where there is none"),
-    Column("committed", "bool", "whether this is what was committed at the offset"),
-    Column("wins", "bool", "whether it is the committed, decided record that wins its key"),
-)  # fmt: skip
-"""The columns of `records`, one row per replica and offset, at the same time."""
-
-COLUMNS: Final = {
-    "events": EVENTS,
-    "violations": VIOLATIONS,
-    "replicas": REPLICAS,
-    "records": RECORDS,
+EVENTS: Final = {
+    **dict.fromkeys(("event", "replica"), "category"),
+    "peer": "string",
+    **dict.fromkeys(("epoch", "offset"), "Int64"),
+    **dict.fromkeys(("keys", "sentence"), "string"),
 }
+"""Types of pandas of `Run.events`, behind the time: `category` in order of appearance."""
+VIOLATIONS: Final = {
+    **dict.fromkeys(("invariant", "family", "replica"), "category"),
+    "offset": "Int64",
+    **dict.fromkeys(("key", "sentence"), "string"),
+    "since": "int64",
+}
+"""Types of pandas of `Run.violations`, behind the time."""
+_NUMBERS = (
+    *("log_start_offset", "first_dirty_offset", "high_watermark", "log_end_offset"),
+    *("records", "tombstones"),
+)
+REPLICAS: Final = {
+    "replica": "category",
+    **dict.fromkeys(("up", "leads"), "bool"),
+    **dict.fromkeys(_NUMBERS, "int64"),
+}
+"""Types of pandas of `Run.replicas`."""
+RECORDS: Final = {
+    "replica": "category",
+    "offset": "int64",
+    "kind": "category",
+    **dict.fromkeys(("key", "value"), "string"),
+    **dict.fromkeys(("epoch", "timestamp_ms"), "Int64"),
+    **dict.fromkeys(("committed", "wins"), "bool"),
+}
+"""Types of pandas of `Run.records`."""
 
 
 def check_pandas() -> None:
@@ -144,26 +100,12 @@ def frame(rows: Sequence[Any], kinds: Mapping[str, Any]) -> pd.DataFrame:
     return table
 
 
-def columns_table(time: str) -> pd.DataFrame:
-    """Documents every column of a run's tables; `time` as in `events_table`."""
-    rows = []
-    for table, columns in COLUMNS.items():
-        if table in ("events", "violations"):
-            rows.append((table, time, TIME[time]))
-        rows += [(table, column.name, column.means) for column in columns]
-    return frame(rows, dict.fromkeys(("table", "column", "means"), ""))
-
-
 def events_table(recorded: Run, time: str) -> pd.DataFrame:
-    """Makes the table of `EVENTS`; `time` is the column of `TIME` that this kind of run has."""
+    """Makes the table `Run.events`; `time` is the name of its first column, at_ms or step."""
     rows = [(when, *_row_of_event(event)) for when, event in recorded.events]
-    table = frame(rows, {time: "int64", **_kinds(EVENTS)})
+    table = frame(rows, {time: "int64", **EVENTS})
     table.index.name = "position"
     return table
-
-
-def _kinds(columns: Iterable[Column]) -> dict[str, str]:
-    return {column.name: column.kind for column in columns}
 
 
 def _row_of_event(event: Event) -> tuple[Any, ...]:
@@ -195,7 +137,7 @@ def _keys_of(event: Event) -> Sequence[str]:
 
 
 def violations_table(recorded: Run, time: str) -> pd.DataFrame:
-    """Makes the table of `VIOLATIONS`; `time` as in `events_table`."""
+    """Makes the table `Run.violations`; `time` as in `events_table`."""
     from sim.diagnose.explain.past import Past
     from sim.diagnose.explain.signature import so_since
 
@@ -207,11 +149,11 @@ def violations_table(recorded: Run, time: str) -> pd.DataFrame:
         )
         for one in recorded.violations
     ]
-    return frame(rows, {time: "int64", **_kinds(VIOLATIONS)})
+    return frame(rows, {time: "int64", **VIOLATIONS})
 
 
 def replicas_table(recorded: Run) -> pd.DataFrame:
-    """Makes the table of `REPLICAS`."""
+    """Makes the table `Run.replicas`."""
     history = recorded.history
     rows = []
     for view in history.replicas.values():
@@ -230,20 +172,20 @@ def replicas_table(recorded: Run) -> pd.DataFrame:
                 tombstones,
             )
         )
-    return frame(rows, _kinds(REPLICAS))
+    return frame(rows, REPLICAS)
 
 
 def records_table(recorded: Run) -> pd.DataFrame:
-    """Makes the table of `RECORDS`."""
+    """Makes the table `Run.records`."""
     history = recorded.history
     rows = [row for view in history.replicas.values() for row in _rows_of_log(history, view)]
-    table = frame(rows, _kinds(RECORDS))
+    table = frame(rows, RECORDS)
     table["kind"] = table["kind"].cat.set_categories(list(KINDS))
     return table
 
 
 def _rows_of_log(history: ClusterHistory, view: ReplicaView) -> Iterator[tuple[Any, ...]]:
-    """A row of `RECORDS` for each offset of a log."""
+    """A row of the table `Run.records` for each offset of a log."""
     for offset, kind, uid in _slots(history, view):
         known = history.written.get(uid)
         record = None if known is None or kind == "marker" else known.record

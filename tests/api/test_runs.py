@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 import sim
-from sim.api import sweeps
-from sim.api.tables import COLUMNS
+from sim.api import sweeps, tables
 from sim.protocol.rules import rules_from
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import load_story
@@ -97,8 +96,10 @@ def test_the_tables_of_a_run_have_the_documented_columns_and_types() -> None:
 
     for table in ("events", "violations", "replicas", "records"):
         first = ["step"] if table in ("events", "violations") else []
-        named = [*first, *(column.name for column in COLUMNS[table])]
-        assert list(getattr(run, table).columns) == named
+        names = [*first, *getattr(tables, table.upper())]
+        assert list(getattr(run, table).columns) == names
+        documented = getattr(sim.Run, table).__doc__
+        assert all(f"`{name}`" in documented for name in names)
     assert str(run.events.step.dtype) == "int64"
     assert str(run.events.offset.dtype) == "Int64"
     assert isinstance(run.events.event.dtype, pd.CategoricalDtype)

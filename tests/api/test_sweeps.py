@@ -239,18 +239,6 @@ def test_a_sweep_writes_one_folder_per_cause_and_no_more_than_some(
     assert f"failure: {folder}\nno more than 1 failures" in printed.getvalue()
 
 
-def test_every_column_is_documented(swept: sim.Sweep, reused: sim.Run) -> None:
-    told = swept.columns.set_index("table").column
-    beside = {"case_id", "environment", "rule_set", "fix"}
-
-    assert set(swept.runs().columns) == set(told["runs"])
-    assert set(swept.violations().columns) == {*told["violations"], *beside}
-    of_run = reused.columns.set_index("table").column
-    for table in ("events", "violations", "replicas", "records"):
-        assert list(getattr(reused, table).columns) == of_run[table].tolist()
-    assert (swept.columns.means.str.len() > 0).all()
-
-
 def test_a_sweep_without_a_folder_is_gone_with_its_object(swept: sim.Sweep, tmp_path: Path) -> None:
     folder = shutil.copytree(swept.folder, tmp_path / "temporary")
     temporary = sim.Sweep(folder, temporary=True)
