@@ -33,7 +33,6 @@ from sim.cli.output import (
 from sim.cli.parser import Command
 from sim.errors import BadInput
 from sim.files.foreign import one_line
-from sim.files.reading import keep_pipes
 from sim.version import __version__
 
 COLLECT_AFTER = 100_000
@@ -69,10 +68,6 @@ def main() -> None:
     atexit.register(gc.freeze)  # what is left then goes with the process, cycles or not
     with shown_streams(), _terminated_as_interrupted():
         status = _status(sys.argv[1:])
-    if status == EXIT_INTERRUPTED:
-        # An interrupt that came while Python evaluated text, as it does to make a named tuple, is
-        # remembered although it was caught: `python -m` would end by a signal. This forgets it.
-        eval("None")  # noqa: S307 - nothing is evaluated
     sys.exit(status)
 
 
@@ -163,7 +158,6 @@ def _run(words: Sequence[str]) -> object:
     Raises:
         BadInput: The words name no command, or not as it is declared.
     """
-    keep_pipes()
     if instruction := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete
 

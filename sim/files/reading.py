@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from sim.errors import BadInput
 from sim.files.document import Document, Location
@@ -25,21 +25,6 @@ MEBIBYTE = 1 << 20
 _ALLOWED = "allowed: a regular file, or a pipe"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """How text in this encoding begins."""
-
-
-class _Kept:
-    """Contents of pipes, by device and inode; None where they are not kept."""
-
-    contents: ClassVar[dict[tuple[int, int], bytes] | None] = None
-
-
-def keep_pipes() -> None:
-    """Keeps the content of each pipe from now on, so that it can be read more than once.
-
-    For a process that runs one command, which reads its files several times. Contents that were
-    kept before are dropped.
-    """
-    _Kept.contents = {}
 
 
 def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
@@ -55,18 +40,12 @@ def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
     """
     with _clear_errors(path):
         found = _refuse_others(path, path.stat())
-        name = (found.st_dev, found.st_ino)
-        is_pipe = stat.S_ISFIFO(found.st_mode)
-        if is_pipe and _Kept.contents is not None and name in _Kept.contents:
-            return _Kept.contents[name]
         with _opened(path) as file:
             content = file.read(limit + 1)
         if len(content) > limit:
             raise BadInput(f"{path}: has more than {_in_words(limit)}, the most that is read")
-        if is_pipe and not content:
+        if stat.S_ISFIFO(found.st_mode) and not content:
             raise BadInput(f"{path}: is a pipe without a writer")
-        if is_pipe and _Kept.contents is not None:
-            _Kept.contents[name] = content
         return content
 
 
@@ -98,14 +77,6 @@ def head_of(path: Path, count: int) -> bytes:
             raise BadInput(f"{path}: {text}")
         with _opened(path) as file:
             return file.read(count)
-
-
-def is_pipe(path: Path) -> bool:
-    """True where a path leads to a pipe; false where nothing is there."""
-    try:
-        return stat.S_ISFIFO(path.stat().st_mode)
-    except (OSError, ValueError):
-        return False
 
 
 @contextmanager

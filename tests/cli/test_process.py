@@ -81,20 +81,6 @@ def test_an_interrupt_keeps_what_is_finished_and_is_exit_status_130(
     assert 'tests="1" failures="0"' in (tmp_path / "junit.xml").read_text()
 
 
-def test_an_interrupt_while_a_named_tuple_is_made_is_exit_status_130_as_well(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "interrupted.py").write_text(
-        "import signal, sim.cli\n"
-        "sim.cli._run = lambda words: eval('signal.raise_signal(signal.SIGINT)')\n"
-        "sim.cli.main()\n"
-    )
-
-    ended = python("-m", "interrupted", PYTHONPATH=f"{ROOT}:{tmp_path}")
-
-    assert (ended.stderr, ended.returncode) == ("replog: interrupted\n", 130)
-
-
 def test_results_go_to_stdout_and_are_plain_text_in_a_pipe() -> None:
     ended = python("-m", "sim", "list", "rules", FORCE_COLOR="1", COLUMNS="40")
 

@@ -10,15 +10,9 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.files import reading
 from sim.files.foreign import one_line
 from sim.files.limits import DOCUMENT_BYTES
-from sim.files.reading import head_of, is_pipe, keep_pipes, read_bytes, read_text
-
-
-@pytest.fixture(autouse=True)
-def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading._Kept, "contents", None)
+from sim.files.reading import head_of, read_bytes, read_text
 
 
 @pytest.fixture
@@ -120,26 +114,12 @@ def test_a_pipe_without_an_end_is_read_up_to_the_limit(piped: tuple[Path, int]) 
     assert complaint(path, 999) == "has more than 999 bytes, the most that is read"
 
 
-def test_a_command_reads_a_pipe_once_and_looks_at_it_often(piped: tuple[Path, int]) -> None:
-    path, end = piped
-    os.write(end, b"a: 1")
-    os.close(end)
-    keep_pipes()
-
-    assert [read_text(path), read_text(path)] == ["a: 1", "a: 1"]
-    keep_pipes()
-    assert complaint(path).startswith("is a pipe without a writer")
-
-
 def test_what_is_read_piece_by_piece_is_no_pipe(fifo: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is a pipe, and is read more than once here; save what"):
         head_of(fifo, 4)
     (tmp_path / "x").write_text("a: 1")
 
     assert head_of(tmp_path / "x", 2) == b"a:"
-    assert is_pipe(fifo)
-    assert not is_pipe(tmp_path / "x")
-    assert not is_pipe(tmp_path / "none")
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def test_what_is_no_file_is_a_failure_and_nobody_waits_for_it(fill: Fill) -> Non
     found = collect([folder])
 
     assert {path.name: told.partition(": ")[2] for path, told in found.refused.items()} == {
-        "pipe.yaml": "is a pipe; allowed in a folder: regular files",
+        "pipe.yaml": "is a pipe, and is read more than once here; save what comes through it first",
         "self.yaml": "cannot be read: Too many levels of symbolic links",
         "zero.json": "is a device; allowed: a regular file, or a pipe",
         odd.name: found.refused[odd].partition(": ")[2],

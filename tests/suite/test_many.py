@@ -1,11 +1,9 @@
 """Whatever happens to a file of a suite is that file's result; the others are run."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from sim.files.reading import keep_pipes
 from sim.study.suite import cases, collect, run_suite
 from sim.study.suite.result import BAD_INPUT, ERROR, CaseResult
 from tests.suite.conftest import GOOD, Fill
@@ -55,17 +53,3 @@ def test_a_file_that_goes_while_a_suite_is_run_is_bad_input(fill: Fill) -> None:
     assert told(list(running)) == {
         "b.yaml": (BAD_INPUT, "s/b.yaml: cannot be read: No such file or directory")
     }
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_what_comes_through_a_pipe_is_run_with_the_others(fill: Fill, jobs: int) -> None:
-    folder = fill({"a.yaml": GOOD})
-    there, here = os.pipe()
-    os.write(here, GOOD.encode())
-    os.close(here)
-    keep_pipes()
-
-    found = collect([Path(f"/dev/fd/{there}"), folder])
-
-    assert [one.verdict for one in run_suite(found, jobs=jobs)] == ["holds", "holds"]
-    os.close(there)

@@ -20,7 +20,7 @@ from sim.errors import BadInput
 from sim.files.document import OPERATORS, Document, is_tag, tags_at
 from sim.files.foreign import one_line
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
-from sim.files.reading import is_pipe, read_document
+from sim.files.reading import read_document
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.simulate.run import run_of
 from sim.study.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult, NotRun
@@ -234,8 +234,7 @@ def run_suite(found: Collected, *, jobs: int = 1) -> Generator[CaseResult]:
         jobs: Number of processes; 1 for this one, 0 for one per core.
     """
     wanted = [path for path in found.files if path not in found.refused]
-    # The content of a pipe is in this process alone.
-    alone = jobs == 1 or len(wanted) < 2 or any(map(is_pipe, wanted))
+    alone = jobs == 1 or len(wanted) < 2
     running = (run_any(path) for path in wanted) if alone else _on_processes(wanted, jobs)
     with closing(running) as results:
         for path in found.files:

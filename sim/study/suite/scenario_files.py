@@ -29,7 +29,7 @@ from sim.files.formats import (
     WRITTEN,
     kind_of,
 )
-from sim.files.reading import document_in, is_pipe, read_document, read_text
+from sim.files.reading import document_in, head_of, read_document, read_text
 
 if TYPE_CHECKING:
     from sim.files.document import Document
@@ -348,12 +348,12 @@ def set_aside(path: Path, *, named: bool = False) -> str | None:
         named: True for a file that was given by its path, and cannot be left out.
 
     Raises:
-        BadInput: The file is meant as a scenario, and has no format, or an unknown one.
+        BadInput: The file is meant as a scenario, and has no format, or an unknown one; or it is
+            no regular file: a suite reads a file more than once.
     """
     if path.suffix.lower() not in SUFFIXES and not named:
         return path.suffix or NO_SUFFIX
-    if not named and is_pipe(path):
-        raise BadInput(f"{path}: is a pipe; allowed in a folder: regular files")
+    head_of(path, 0)
     found = format_of(path)
     if found in IN_A_SUITE:
         return None
