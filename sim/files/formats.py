@@ -47,22 +47,10 @@ def kind_of(top: Mapping[str, Any]) -> FormatKind | None:
 
 
 WRITTEN = (
-    "replog-explored/1",
-    "replog-failure/1",
-    "replog-matrix/1",
-    "replog-proven/1",
-    PROVEN_FORMAT,
-    "replog-report/1",
-    "replog-report/2",
-    "replog-report/3",
-    "replog-report/4",
-    "replog-sweep-output/1",
-    "replog-sweep-output/2",
-    "replog-sweep-output/3",
-    "replog-sweep-output/4",
-    "replog-sweep-output/5",
+    *("replog-explored", "replog-failure", "replog-matrix", "replog-proven", "replog-report"),
+    "replog-sweep-output",
 )
-"""Formats of files that commands write for other commands and programs; they are not run."""
+"""Formats of any version of files that commands write for other commands; they are not run."""
 
 FOLDERS = {
     "failure.json": "replog-failure/",

@@ -203,7 +203,7 @@ def _name(given: str) -> str:
     return given.partition("/")[0]
 
 
-_KNOWN = {_name(one) for one in (*IN_A_SUITE, *NOT_RUN, *WRITTEN)}
+_KNOWN = {_name(one) for one in (*IN_A_SUITE, *NOT_RUN)}.union(WRITTEN)
 """Formats of any version: a file with one of them is not misspelt."""
 
 
@@ -361,7 +361,7 @@ def set_aside(path: Path, *, named: bool = False) -> str | None:
         raise BadInput(str(elsewhere(read_document(path), path)))
     if found in NOT_RUN:
         return NOT_RUN[found].name
-    if found in WRITTEN and not named:
+    if _name(str(found)) in WRITTEN and not named:
         return OUTPUT
     if found is None and not named and _is_schema(path):
         return SCHEMA
