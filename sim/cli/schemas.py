@@ -12,7 +12,7 @@ a replica that does not exist, is not checked.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,27 +54,21 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 TEXT: Schema = {"type": "string"}
 NOTE: Schema = {"description": "Anything; it is not read."}
+_RULES: Schema = {"$ref": "#/$defs/rules"}
 
 
 def scenario_schema() -> Schema:
-    """The JSON Schema of scenario files, with the meanings of all presets, rules and values.
-
-    `enumDescriptions` belongs to no draft of JSON Schema, but editors show it with the values.
-    """
+    """The JSON Schema of scenario files; `#/$defs/rules` is that of `rules_schema`."""
     schema = ScenarioFile.model_json_schema(schema_generator=Described)
     fields = schema["properties"]
-    fields["rules"] = rules_schema(RULES, fields["rules"]["description"])
-    return {"$schema": DRAFT, "title": "Replog scenario", **schema}
+    fields["rules"] = described(_RULES, fields["rules"]["description"])
+    return {"title": "Replog scenario", **schema}
 
 
-def rules_schema(names: Iterable[str], description: str) -> dict[str, Any]:
+def rules_schema() -> Schema:
     """JSON Schema of an object of rules with the meanings of their values, and of a preset."""
-    return {
-        "type": "object",
-        "description": description,
-        "properties": {"preset": preset_schema(), **{name: rule_schema(name) for name in names}},
-        "additionalProperties": False,
-    }
+    rules = {name: rule_schema(name) for name in RULES}
+    return described(strict({"preset": preset_schema(), **rules}), "Rules by name, or a preset.")
 
 
 def preset_schema() -> dict[str, Any]:
@@ -84,7 +78,10 @@ def preset_schema() -> dict[str, Any]:
 
 
 def rule_schema(name: str) -> dict[str, Any]:
-    """JSON Schema of the value of a rule."""
+    """JSON Schema of the value of a rule.
+
+    `enumDescriptions` belongs to no draft of JSON Schema, but editors show it with the values.
+    """
     spec, default = RULES[name], DEFAULTS[name]
     found: dict[str, Any] = {
         "description": f"{spec.decides} ({spec.source})" if spec.source else spec.decides,
@@ -128,16 +125,8 @@ def strict(fields: Mapping[str, Schema], *, required: tuple[str, ...] = ()) -> S
     return {**found, "required": list(required)} if required else found
 
 
-_SETTINGS: dict[str, type[Part]] = {"topic": TopicSettings, "broker": BrokerSettings}
+_SETTINGS = {"topic": TopicSettings.__name__, "broker": BrokerSettings.__name__}
 """Kafka's settings, as timed scenarios have them; log files read them when they are given."""
-
-
-def _settings() -> dict[str, Schema]:
-    """Their schemas, by name."""
-    return {
-        model.__name__: model.model_json_schema(schema_generator=Described)
-        for model in _SETTINGS.values()
-    }
 
 
 def _rules() -> Schema:
@@ -161,8 +150,7 @@ def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
     schema["properties"]["rules"] = rules
     for fields in (schema["properties"], parts.get("LogLine", {}).get("properties", {})):
         for name in _SETTINGS.keys() & fields.keys():
-            said = {"$ref": f"#/$defs/{_SETTINGS[name].__name__}"}
-            fields[name] = {"anyOf": [said, {"type": "null"}]}
+            fields[name] = {"anyOf": [{"$ref": f"#/$defs/{_SETTINGS[name]}"}, {"type": "null"}]}
     if model is LogFileLines:
         segments = schema["properties"]["segments"]
         batches = parts["SegmentLine"]["properties"]["batches"]
@@ -171,17 +159,19 @@ def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
 
 
 def log_schema() -> Schema:
-    """The schema of a log file of either kind: with `steps`, or with `logs`."""
-    parts: Schema = {"rules": _rules(), **_settings()}
+    """The schema of a log file of either kind: with `steps`, or with `logs`.
+
+    Its settings are those in `scenario_schema`.
+    """
+    parts: Schema = {}
     (estimate,) = eligible_file.RULES
     one_rule = nullable(strict({estimate: nullable(rule_schema(estimate))}))
     return {
-        "$schema": DRAFT,
         "title": "Replog log file",
         "type": "object",
         "if": {"required": ["logs"]},
         "then": _file(eligible_file.EligibleFileLines, one_rule, parts),
-        "else": _file(LogFileLines, {"$ref": "#/$defs/rules"}, parts),
+        "else": _file(LogFileLines, _rules(), parts),
         "$defs": parts,
     }
 
@@ -265,7 +255,7 @@ def story_schema() -> Schema:
             "items": {"type": "string", "pattern": TAG_PATTERN},
             "uniqueItems": True,
         },
-        "rules": rules_schema(RULES, "Where it differs from the defaults of stories."),
+        "rules": described(_RULES, "Where it differs from the defaults of stories."),
         "replicas": described(
             {**names, "uniqueItems": True}, "In order of creation; their logs start empty."
         ),
@@ -279,14 +269,10 @@ def story_schema() -> Schema:
     assert list(fields) == list(TOP), f"a story has {TOP}"
     definitions = {**_expect(), **{f"step.{op}": _step(op) for op in OPS}}
     return {
-        "$schema": DRAFT,
         "title": "Replog story",
         **strict(fields, required=("format", "replicas", "steps")),
         "$defs": definitions,
     }
-
-
-_RULES: Schema = {"$ref": "#/$defs/rules"}
 
 
 def plan_schema() -> Schema:
@@ -328,17 +314,15 @@ def explore_schema() -> Schema:
 def _with_matrix(schema: Schema, title: str) -> Schema:
     """The schema of a plan whose rules are those there are, with the fields of a matrix."""
     schema.pop("description", None)
-    rules = rules_schema(RULES, "Rules by name; may name a preset.")
-    schema["$defs"]["rules"] = rules
     fields = schema["properties"]
     fields["rules"] = _RULES
     fields["rule_sets"] |= {"items": _RULES}
-    fields |= _matrix_fields(rules)
+    fields |= _matrix_fields()
     needed = {LABEL: [MATRIX]}
-    return {"$schema": DRAFT, "title": title, **schema, "dependentRequired": needed}
+    return {"title": title, **schema, "dependentRequired": needed}
 
 
-def _matrix_fields(rules: Schema) -> dict[str, Schema]:
+def _matrix_fields() -> dict[str, Schema]:
     """The fields of a matrix, which a plan is read without (`sim.study.sweep.plan_matrix`)."""
     factors: dict[str, Schema] = {
         name: {
@@ -348,7 +332,7 @@ def _matrix_fields(rules: Schema) -> dict[str, Schema]:
             "minItems": 1,
             "uniqueItems": True,
         }
-        for name, one in rules["properties"].items()
+        for name, one in rules_schema()["properties"].items()
     }
     return {
         MATRIX: described(
@@ -372,26 +356,21 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
 """The schema of each file by its `format`."""
 SCHEMA_FILE = Path("scenarios/schema.json")
 """Relative to the root of the repository."""
-_LOCAL = "#/$defs/"
 
 
 def schema_of_files() -> Schema:
     """The schema of every file with a `format`.
 
     Nothing in it refers to another file, and no part has a base of its own: not every editor knows
-    those. So definitions stand side by side, named after their schema.
+    those. So the definitions of all formats stand side by side.
     """
-    definitions: Schema = {}
+    definitions: Schema = {"rules": rules_schema()}
     parts: dict[str, str] = {}
     for name, make in SCHEMAS.items():
         short = name.removeprefix("replog-").partition("/")[0]
-        text = json.dumps(make()).replace(f'"$ref": "{_LOCAL}', f'"$ref": "{_LOCAL}{short}.')
-        schema = json.loads(text)
-        schema.pop("$schema")
-        for part, content in schema.pop("$defs", {}).items():
-            definitions[f"{short}.{part}"] = content
-        definitions[short] = schema
-        parts[name] = f"{_LOCAL}{short}"
+        schema = make()
+        definitions |= {**schema.pop("$defs", {}), short: schema}
+        parts[name] = f"#/$defs/{short}"
     return {
         "$schema": DRAFT,
         "title": "Replog plan, story, scenario or log file",

@@ -7,7 +7,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from sim.cli.new import TEMPLATES
-from sim.cli.schemas import SCHEMAS
+from sim.cli.schemas import schema_of_files
 from sim.files.reading import read_document
 from sim.files.shipped import shipped_folder
 from sim.study.sweep.plan import load_plan, number_runs
@@ -40,7 +40,7 @@ def test_what_is_new_begins_with_its_schema_and_meets_it(here: Path, kind: str) 
     assert first == f"# yaml-language-server: $schema={shipped_folder() / 'schema.json'}"
     assert Path(first.partition("$schema=")[2]).is_file()
     data = read_document(here / "mine.yaml").data
-    assert list(Draft202012Validator(SCHEMAS[data["format"]]()).iter_errors(data)) == []
+    assert list(Draft202012Validator(schema_of_files()).iter_errors(data)) == []
     assert replog("new", kind).out == (here / "mine.yaml").read_text()
 
 

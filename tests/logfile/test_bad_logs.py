@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from sim.cli.schemas import log_schema
+from sim.cli.schemas import schema_of_files
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.yaml_text import parse_yaml
@@ -117,7 +117,7 @@ def test_the_good_one_is_good() -> None:
     assert len(answer(good())["steps"]) == 5
 
 
-SCHEMA = Draft202012Validator(log_schema())
+SCHEMA = Draft202012Validator(schema_of_files())
 NASTY: tuple[Any, ...] = (..., None, -2, 2**63, True, "x")
 EVERYTHING = {
     "magic": 2, "epoch": 0, "producer_id": -1, "producer_epoch": -1, "base_sequence": -1,

@@ -1,13 +1,13 @@
 """The schema that editors use says what the loader says."""
 
-from sim.cli.schemas import scenario_schema
+from sim.cli.schemas import rules_schema, scenario_schema
 from sim.protocol.rules import PRESETS, RULES
 from sim.simulate.scenario.file.format import ScenarioFile
 
 
 def test_it_names_every_field_every_rule_and_every_preset() -> None:
     schema = scenario_schema()
-    rules = schema["properties"]["rules"]["properties"]
+    rules = rules_schema()["properties"]
 
     assert list(schema["properties"]) == list(ScenarioFile.model_fields)
     assert list(rules) == ["preset", *RULES]
@@ -17,7 +17,7 @@ def test_it_names_every_field_every_rule_and_every_preset() -> None:
 
 
 def test_it_says_of_every_value_what_it_means_and_who_says_so() -> None:
-    rules = scenario_schema()["properties"]["rules"]["properties"]
+    rules = rules_schema()["properties"]
 
     for name, spec in RULES.items():
         told = [f"{value.means} ({value.source})" for value in spec.described()]
