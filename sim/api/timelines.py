@@ -111,11 +111,11 @@ class Timeline:
         from sim.files.atomic import replacing
 
         where = Path(path)
-        if where.suffix not in SUFFIXES:
+        if where.suffix.lower() not in SUFFIXES:
             allowed = ", ".join(SUFFIXES)
             raise BadInput(f"{where}: a picture has one of these endings: {allowed}")
         with replacing(where) as file:
-            file.write(self._content(where.suffix))
+            file.write(self._content(where.suffix.lower()))
         return where
 
     def _content(self, suffix: str) -> bytes:
@@ -137,9 +137,18 @@ class Timeline:
 
     def __str__(self) -> str:
         """Draws the logs of all replicas as a text of about a dozen lines."""
+        return self.as_text()
+
+    def as_text(self, columns: int = 100) -> str:
+        """The violation, and the logs of all replicas, as a text of about a dozen lines.
+
+        Args:
+            columns: Width of a line; 40 at least.
+        """
         from sim.diagnose.draw import strip
 
-        return strip(self.as_case())
+        about, text = self.violation, strip(self.as_case(), columns)
+        return text if about is None else f"{about.invariant}: {about.sentence}\n{text}"
 
     def __repr__(self) -> str:
         """Returns one line for people."""

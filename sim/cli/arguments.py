@@ -145,13 +145,6 @@ def rule_values(given: list[str] | None, *, option: str = "--rule") -> dict[str,
     return values
 
 
-def plugin_arguments() -> list[str]:
-    """Options with which a command that reproduces a run names the same plugins."""
-    from sim.plugins import as_options
-
-    return as_options()
-
-
 def run_at(
     place: Path,
     run_id: int | None = None,

@@ -19,7 +19,6 @@ from sim.cli.arguments import (
     RunOf,
     Seconds,
     SeedOf,
-    plugin_arguments,
     rule_values,
     run_at,
     shipped,
@@ -39,10 +38,10 @@ from sim.cli.output import (
 from sim.errors import BadInput
 from sim.files.foreign import command_line
 from sim.files.limits import RUN, TRIES
+from sim.plugins import as_options
 
 if TYPE_CHECKING:
     from sim.api.runs import Run
-    from sim.api.timelines import Timeline
     from sim.check import Violation
     from sim.diagnose.shrink.smallest import ShrinkCase, SmallestExample
     from sim.diagnose.what_if.heals import Healings, NearMiss
@@ -269,7 +268,7 @@ def _case_to_shrink(file: Path, run_id: int | None, invariant: str | None) -> Sh
 
     words: list[object] = [file, *([] if run_id is None else [run_id])]
     words += ["--invariant", invariant] if invariant else []
-    command = f"replog shrink {command_line([*words, *plugin_arguments()])}"
+    command = f"replog shrink {command_line([*words, *as_options()])}"
     content: Any = run_at(file, run_id).scenario.content
     return ShrinkCase(
         content, invariant, command=command, where=None if file.is_dir() else str(file)
@@ -347,9 +346,6 @@ def _lines(
         yield "no change of a single rule heals it"
 
 
-_KINDS = (".html", ".svg", ".png", ".txt")
-
-
 def draw(
     source: Annotated[Path, Argument(shipped, "FILE|DIR")],
     run_id: RunId = None,
@@ -381,7 +377,7 @@ def draw(
     from sim.api.scenarios import under
     from sim.files.atomic import check_writable
 
-    kind = _kind(output, against=against, step=step)
+    _check_kind(output, against=against, step=step)
     if output is not None:
         check_writable(output, what=f"--output {output}", read=[source])
     made = run_at(source, run_id, rule=rule)
@@ -398,39 +394,29 @@ def draw(
         decided=True,
         everything=everything,
         moments=moments,
-        command=f"replog draw {command_line([*words, *plugin_arguments()])}",
+        command=f"replog draw {command_line([*words, *as_options()])}",
     )
-    _put(drawn, output, kind)
+    if output is None:
+        print(drawn.as_text(width()))
+    else:
+        tell(str(drawn.save(output)))
     if not drawn.recorded.cut_off:
         return 0
     complain(f"inconclusive: {drawn.recorded.reason}; this is what happened until then")
     return EXIT_INCONCLUSIVE
 
 
-def _put(drawn: Timeline, output: Path | None, kind: str) -> None:
-    """Prints a picture as text, or writes it to a file."""
-    from sim.files.atomic import replace_text
+def _check_kind(output: Path | None, *, against: object, step: object) -> None:
+    """Raises BadInput for a file whose ending is no kind of picture, or not one for the options."""
+    from sim.api.timelines import SUFFIXES
 
-    if output is None:
-        print(_strip(drawn, columns=width()))
-        return
-    if kind == ".txt":
-        replace_text(output, f"{_strip(drawn, columns=100)}\n")
-    else:
-        drawn.save(output)
-    tell(str(output))
-
-
-def _kind(output: Path | None, *, against: object, step: object) -> str:
-    """The kind of picture, by the suffix of the file."""
     kind = ".txt" if output is None else output.suffix.lower()
-    if kind not in _KINDS:
-        raise BadInput(f"--output {output}: expected a name that ends in {', '.join(_KINDS)}")
+    if kind not in SUFFIXES:
+        raise BadInput(f"--output {output}: expected a name that ends in {', '.join(SUFFIXES)}")
     if against and kind != ".html":
         raise BadInput("--against: only an HTML page shows two cases; give -o NAME.html")
     if step and kind not in (".svg", ".png"):
         raise BadInput("--step: only pictures show chosen steps; give -o NAME.svg or NAME.png")
-    return kind
 
 
 def _captions(step: list[str] | None) -> dict[int, str]:
@@ -441,11 +427,3 @@ def _captions(step: list[str] | None) -> dict[int, str]:
             raise BadInput(f"--step {text}: expected NUMBER=caption")
         captions[int(number)] = caption
     return captions
-
-
-def _strip(drawn: Timeline, *, columns: int) -> str:
-    from sim.diagnose.draw import strip
-
-    text = strip(drawn.as_case(), columns)
-    about = drawn.violation
-    return text if about is None else f"{about.invariant}: {about.sentence}\n{text}"

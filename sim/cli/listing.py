@@ -101,7 +101,7 @@ def reached() -> Rows:
 
 
 def mixes() -> Rows:
-    """Every field of a mix, with unit, meaning, and value in each built-in mix."""
+    """Every field of a mix, with its meaning, and its value in each built-in mix."""
     from sim.files.attribute_docs import attribute_docs
     from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, MIX_PURPOSES, Mix
 
@@ -113,17 +113,8 @@ def mixes() -> Rows:
         if field != "weights":
             values = {name: getattr(mix, field) for name, mix in BUILT_IN_MIXES.items()}
             shown_values = {name: _shown(value) for name, value in values.items()}
-            unit = "name" if field == "mix" else _unit(field, values["reference"])
-            rows.append({"field": field, "unit": unit, "means": docs[field], **shown_values})
+            rows.append({"field": field, "means": docs[field], **shown_values})
     return rows
-
-
-def _unit(field: str, value: object) -> str:
-    first = value[0] if isinstance(value, tuple) else value
-    kind = "ms" if field.endswith("_ms") else "chance" if isinstance(first, float) else "number"
-    if kind == "chance" and isinstance(value, tuple):
-        kind = "share"
-    return f"{kind}, range" if isinstance(value, tuple) else kind
 
 
 def _shown(value: object) -> str:

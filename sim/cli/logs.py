@@ -13,7 +13,6 @@ from sim.cli.arguments import (
     Argument,
     GivenRules,
     Json,
-    plugin_arguments,
     rule_values,
     shipped,
 )
@@ -29,6 +28,7 @@ from sim.cli.partitions import (
 )
 from sim.files.foreign import command_line, one_line
 from sim.files.limits import LONG
+from sim.plugins import as_options
 
 LogPath = Annotated[
     Path,
@@ -93,7 +93,7 @@ def clean(
         document |= {"explanation": rows, "explanation_left_out": explained.left_out}
         show = partial(_show_explained, explained)
     document |= {"notes": list(loaded.notes), "differences": differences}
-    return _print("clean", logfile, rule, document, show, expects=_expects(read), as_json=as_json)
+    return _print("clean", read, rule, document, show, as_json=as_json)
 
 
 def eligible(
@@ -124,9 +124,7 @@ def eligible(
     document |= {"notes": list(file.notes), "differences": differences}
 
     show = partial(_show_selection, select_log(file.logs, now_ms=file.now_ms))
-    return _print(
-        "eligible", logfile, rule, document, show, expects=_expects(read), as_json=as_json
-    )
+    return _print("eligible", read, rule, document, show, as_json=as_json)
 
 
 def _clean_partition(partition: OpenedPartition, *, as_json: bool) -> int:
@@ -143,10 +141,6 @@ def _clean_partition(partition: OpenedPartition, *, as_json: bool) -> int:
     return print_answer(as_json, document, show)
 
 
-def _expects(read: Document) -> bool:
-    return read.data.get("expect") is not None
-
-
 def _explained(loaded: LogFile, file: Path, key: str) -> KeyExplanation:
     from sim.errors import BadInput
     from sim.simulate.logfile.explain import explain_key
@@ -159,12 +153,11 @@ def _explained(loaded: LogFile, file: Path, key: str) -> KeyExplanation:
 
 def _print(
     name: str,
-    file: Path,
+    read: Document,
     rule: list[str] | None,
     document: dict[str, Any],
     show: Callable[[], None],
     *,
-    expects: bool,
     as_json: bool,
 ) -> int:
     """Prints the result, its notes, and its differences from what the file expects."""
@@ -173,15 +166,14 @@ def _print(
     if as_json:
         return print_answer(as_json, document, show, status=status)
     show()
-    for line in document["notes"]:
-        tell(f"note: {line}")
+    print_notes(document["notes"])
     for line in differences:
         tell(f"not as expected: {line}")
-    if expects:
+    if read.data.get("expect") is not None:
         print("expectation NOT met" if differences else "expectation met")
     if differences:
-        options = [*(f"--rule={text}" for text in rule or []), *plugin_arguments()]
-        print(f"reproduce: replog {name} {command_line([file, *options])}")
+        options = [*(f"--rule={text}" for text in rule or []), *as_options()]
+        print(f"reproduce: replog {name} {command_line([Path(read.name), *options])}")
     return status
 
 

@@ -9,11 +9,13 @@ each of its fields.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from importlib import import_module
 from inspect import Parameter, signature
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
 
@@ -24,6 +26,9 @@ from sim.cli.arguments import Argument, path_of
 from sim.files.attribute_docs import docs_of
 from sim.files.limits import MEGABYTES as MOST_MEGABYTES
 from sim.files.limits import SECONDS as MOST_SECONDS
+
+_NAME = re.compile("-.*|[a-z-]*")
+"""Another option, or the name of an invariant; files and ids of scenarios have other letters."""
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -70,7 +75,7 @@ class Command(NamedTuple):
             arguments.append(_plugins())
         if self.has_bounds:
             arguments += _declared(RunBounds)
-        return click.Command(
+        return WordsCommand(
             name,
             params=arguments,
             callback=partial(self._run, function),
@@ -93,6 +98,19 @@ class Command(NamedTuple):
             with bounded() as watch:
                 return _call(function, given)
         raise Inconclusive(f"{watch.reached}; --max-seconds and --max-memory-mb allow more")
+
+
+class WordsCommand(click.Command):
+    """A command whose file may stand behind an option that needs no value: `--explain FILE`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads the words; a file behind such an option is no value of it. Raises UsageError."""
+        needless = [one for one in self.params if getattr(one, "flag_value", None) == ""]
+        names = {name for one in needless for name in one.opts}
+        for at, (word, following) in enumerate(pairwise(args)):
+            if word in names and (Path(following).exists() or not _NAME.fullmatch(following)):
+                args[at] = f"{word}="
+        return super().parse_args(ctx, args)
 
 
 def _plugins() -> click.Option:

@@ -20,7 +20,6 @@ from sim.cli.arguments import (
     GivenRules,
     Json,
     Output,
-    plugin_arguments,
     rule_values,
     shipped,
     spark_settings,
@@ -29,6 +28,7 @@ from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_json, print_ta
 from sim.errors import BadInput
 from sim.files.foreign import command_line, file_name, one_line
 from sim.files.shipped import check_extra
+from sim.plugins import as_options
 
 if TYPE_CHECKING:
     from sim.study.causes import Cause, Causes
@@ -102,7 +102,7 @@ def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> 
     for name, given in repeated.items():
         values: list[object] = given if isinstance(given, list) else []
         words += [word for value in values for word in (f"--{name}", str(value))]
-    return f"replog matrix {command_line([*words, *plugin_arguments(), '-o', output])}"
+    return f"replog matrix {command_line([*words, *as_options(), '-o', output])}"
 
 
 WIDTH_MAX = 100
@@ -157,7 +157,7 @@ def _facts(found: Causes, cause: Cause) -> Iterator[str]:
     from sim.study.causes import NOT_KNOWN
 
     example, story = cause.example, cause.story
-    words = command_line([found.folder, str(example.run_id), *plugin_arguments()])
+    words = command_line([found.folder, str(example.run_id), *as_options()])
     yield from _wrapped(f"earliest: after {example.at_ms:,} ms: {example.sentence}")
     yield f"     replog run {words}"
     if story is None:

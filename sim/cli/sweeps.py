@@ -14,7 +14,6 @@ from sim.cli.arguments import (
     FailuresIn,
     Folder,
     Json,
-    plugin_arguments,
     shipped,
     spark_settings,
 )
@@ -34,6 +33,7 @@ from sim.cli.output import (
 from sim.errors import BadInput
 from sim.files.foreign import command_line
 from sim.files.limits import CASES, PARTITIONS, SEED
+from sim.plugins import as_options
 
 if TYPE_CHECKING:
     from sim.study.gates import Gates, Verdict
@@ -111,7 +111,7 @@ def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
 
 def not_green(missing: Unjudged, *, runs: int, out: Path) -> str:
     """The runs without a verdict, in a line, and a command that repeats one of them."""
-    words = command_line([out, missing.first_run, *plugin_arguments()])
+    words = command_line([out, missing.first_run, *as_options()])
     columns = f"see the columns error and reason of {out}/runs"
     return f"{missing.in_words(runs)}; {columns}\nreproduce: replog run {words}"
 
@@ -239,7 +239,7 @@ def _show_sweep(
     tell(
         f"{result.out}: {result.runs:,} runs of {result.sweep.drawn}, "
         f"{result.rate:,.0f} runs/s; next: replog report "
-        + command_line([result.out, *plugin_arguments()])
+        + command_line([result.out, *as_options()])
     )
 
 
