@@ -81,7 +81,9 @@ class CaughtUp(Answers):
         """Notes a fetch that a leader may count, and where its log ends."""
         node, self._fetch, self._answered = self.nodes[name], None, False
         if isinstance(message, of.FetchRequest) and node.leader is not None:
-            self._fetch = message, node.replica.log.log_end_offset
+            # One that waits already, and comes again, was counted when it came.
+            if node.leader.fetches.waiting.get(message.follower) is not message:
+                self._fetch = message, node.replica.log.log_end_offset
 
     def sent(self, source: str, target: str, message: Any) -> None:
         """Notes a fetch that is answered with records; judges who is to leave the in-sync set."""

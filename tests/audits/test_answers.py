@@ -359,8 +359,9 @@ def caught_up(world: World, node: Node, offset: int) -> None:
     number = 10**6 + world.cluster.context.now_ms
     request = of.FetchRequest("r2", 1, offset, 1, correlation_id=number)
     assert node.leader is not None
+    world.observer.decisions.caught_up.receives(node.name, request, overdue=False)
     node.leader.fetches.waiting["r2"] = request
-    world.hears(node, request)
+    world.observer.decisions.caught_up.handled(node.name, request)
 
 
 @pytest.mark.parametrize(("waited_ms", "told"), [(0, ["r2 leaves"]), (60_000, [])])
