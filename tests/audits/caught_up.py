@@ -80,10 +80,11 @@ class CaughtUp(Answers):
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
         """Notes a fetch that a leader may count, and where its log ends."""
         node, self._fetch, self._answered = self.nodes[name], None, False
-        if isinstance(message, of.FetchRequest) and node.leader is not None:
-            # One that waits already, and comes again, was counted when it came.
-            if node.leader.fetches.waiting.get(message.follower) is not message:
-                self._fetch = message, node.replica.log.log_end_offset
+        if not isinstance(message, of.FetchRequest) or node.leader is None:
+            return
+        # One that waits already, and comes again, was counted when it came.
+        if node.leader.fetches.waiting.get(message.follower) is not message:
+            self._fetch = message, node.replica.log.log_end_offset
 
     def sent(self, source: str, target: str, message: Any) -> None:
         """Notes a fetch that is answered with records; judges who is to leave the in-sync set."""
