@@ -14,18 +14,20 @@ class CommittedReplicated(LogInvariant):
     `commit: isr`: for all members r of the in-sync set, offsets start(r) <= o < N: r has o.
     `commit: majority`: for all offsets o < N: more than half of the voters have o, or start above
     it.
-    Judged: when a leader's high watermark moves, and when a replica is admitted by its position
-    (not when a controller names the set, nor for the set of a deposed leader). N counts all that
-    was ever committed, even where the present leader does not know it. Excused: offsets that were
-    committed twice (see `committed-never-lost`).
+    Judged: when the newest leader's high watermark moves, and when it admits a replica by its
+    position (not when a controller names the set). N counts all that was ever committed, even where
+    the present leader does not know it. Excused: offsets that were committed twice (see
+    `committed-never-lost`); a deposed leader, which commits nothing. Until it hears of its successor
+    it goes by its own set, and moves its high watermark by fetches in its own epoch
+    (Partition.maybeIncrementLeaderHW); what the successor lacks, `leader-completeness` judges.
     """
 
     source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
     says = ", log end offset {log_end}, lacks committed offset {offset} ({record})."
 
     def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
-        """Judges the advance of a leader's high watermark."""
-        if event.leading:
+        """Judges the advance of the newest leader's high watermark, not that of a deposed one."""
+        if event.leading and event.replica == self.history.leader:
             self._judge("{leader} moved its high watermark to", event.replica, None)
 
     def on_isr_changed(self, event: events.IsrChanged) -> None:
