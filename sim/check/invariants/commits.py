@@ -17,9 +17,9 @@ class CommittedReplicated(LogInvariant):
     Judged: when the newest leader's high watermark moves, and when it admits a replica by its
     position (not when a controller names the set). N counts all that was ever committed, even where
     the present leader does not know it. Excused: offsets that were committed twice (see
-    `committed-never-lost`); a deposed leader, which commits nothing. Until it hears of its successor
-    it goes by its own set, and moves its high watermark by fetches in its own epoch
-    (Partition.maybeIncrementLeaderHW); what the successor lacks, `leader-completeness` judges.
+    `committed-never-lost`); a deposed leader, which commits nothing: until it hears of its
+    successor it goes by its own set, and moves its high watermark by fetches in its own epoch
+    (Partition.maybeIncrementLeaderHW). What the successor lacks, `leader-completeness` judges.
     """
 
     source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
