@@ -141,7 +141,7 @@ class Rounds:
     def _whole_so_far(self, out: Path) -> None:
         """A sweep that was disturbed is not damaged."""
         if (out / "plan.json").is_file():  # else it did not come to its plan
-            assert state_of(out, thorough=True).damage == ()
+            assert state_of(out, thorough=True).damage == {}
 
     def _finished(self, sweep: Running, out: Path) -> Tables:
         status = sweep.wait()

@@ -72,7 +72,7 @@ def assert_same(one: Path, other: Path) -> None:
         pd.testing.assert_frame_equal(left, right)
     assert read_sweep(one) == read_sweep(other)
     for out in (one, other):
-        assert state_of(out, thorough=True).damage == ()
+        assert state_of(out, thorough=True).damage == {}
 
 
 def test_more_cases_are_the_sweep_that_had_them_from_the_start(seven: Path, tmp_path: Path) -> None:

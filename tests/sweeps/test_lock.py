@@ -72,7 +72,7 @@ def test_of_two_sweeps_at_once_in_one_folder_one_is_refused_and_the_other_whole(
             refused = ("another sweep is writing here (", "another sweep has", "holds this sweep")
             assert answers[0].startswith(tuple(f"{out}: {why}" for why in refused))
             state = state_of(out, thorough=True)
-            assert (state.missing, state.damage) == ([], ())
+            assert (state.missing, state.damage) == ([], {})
 
 
 def test_a_lock_names_its_owner_and_ends_with_it_however_that_ends(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from sim.check.counters import COSTS, COUNTER
 from sim.check.violation import Violation
 from sim.simulate.run import Run
 from sim.simulate.scenario.generate.scenario import targeted_faults_of
-from sim.study.sweep.plan import RuleSet, Sweep, swept_type
+from sim.study.sweep.plan import Sweep, swept_type
 
 
 class SweepColumn(NamedTuple):
@@ -171,23 +172,16 @@ VIOLATIONS_PER_RUN_MAX = 20
 """Violations in the row of a run, at most (see `reported`)."""
 
 
-def row_of(
-    sweep: Sweep, case_id: int, rule_set: RuleSet, wall_ms: float, outcome: dict[str, Any]
-) -> dict[str, Any]:
-    """Makes the row of a run from its numbers and its outcome."""
+def case_columns(sweep: Sweep, case_id: int) -> dict[str, Any]:
+    """Computes the columns that all runs of a case have in common."""
     seed, environment = sweep.case_seed(case_id), sweep.environment_of(case_id)
     targeted = targeted_faults_of(seed, environment.mix)
     return {
-        "run_id": sweep.run_id(case_id, rule_set.index),
         "case_id": case_id,
         "environment": environment.name,
         "hunted": bool(targeted),
         "hunts": " ".join(targeted),
         "seed": seed,
-        "rule_set": rule_set.label,
-        **rule_set.values,
-        "wall_ms": wall_ms,
-        **outcome,
     }
 
 
@@ -226,12 +220,8 @@ def reported(violations: Sequence[Violation]) -> list[tuple[int, Violation]]:
     each of its families, always gets a row; then the earliest others, up to
     VIOLATIONS_PER_RUN_MAX rows in all.
     """
-    firsts: dict[tuple[str, str], int] = {}
-    for position, found in enumerate(violations):
-        firsts.setdefault((found.invariant, found.family), position)
-    kept = set(firsts.values())
-    for position in range(len(violations)):
-        if len(kept) >= VIOLATIONS_PER_RUN_MAX:
-            break
-        kept.add(position)
-    return [(position, violations[position]) for position in sorted(kept)]
+    found = list(enumerate(violations))
+    firsts = {(one.invariant, one.family): position for position, one in reversed(found)}
+    others = (position for position, _ in found if position not in firsts.values())
+    room = max(0, VIOLATIONS_PER_RUN_MAX - len(firsts))
+    return [found[position] for position in sorted([*firsts.values(), *islice(others, room)])]

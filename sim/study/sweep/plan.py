@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -40,7 +41,6 @@ from sim.study.sweep.plan_matrix import (
     Environment,
     Plugins,
     RuleMap,
-    case_seed,
     changed,
     environments_of,
     read_plan,
@@ -49,8 +49,8 @@ from sim.study.sweep.wording import drawn
 
 PRESET = "preset"
 FLAG_MARKS = ("magic", "flag")
-"""Values of `tombstone_mark` with which a plan may have `mixed_clients`: by the format, and with
-cleaners that know the flag alone."""
+"""Values of `tombstone_mark` with which a plan may have `mixed_clients`, whose new clients delete
+with the flag: by the format, and with cleaners that know the flag alone."""
 
 Count = Annotated[int, Field(ge=1), Within(CASES)]
 Text = Annotated[str, Field(min_length=1), Within(TITLE)]
@@ -143,46 +143,27 @@ class Plan(BaseModel):
 
     @field_validator("rule_sets")
     @classmethod
-    def _can_be_counted(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
+    def _can_be_compared(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
         cells = len(rule_sets) * len(info.data.get("environments", {}))
         problem = CELLS.too_many(cells, "rule sets in environments")
         if problem is not None:
             raise ValueError(problem)
-        return rule_sets
-
-    @field_validator("rule_sets")
-    @classmethod
-    def _all_different(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
         if "rules" not in info.data:
             return rule_sets
-        base = rules_from(info.data["rules"])
+        base, mix = rules_from(info.data["rules"]), info.data.get("generate")
+        allowed = FLAG_MARKS if mix is not None and mix.mixed_clients else None
         seen: dict[Rules, int] = {}
         for index, values in enumerate(rule_sets):
-            same = seen.setdefault(rules_from(values, base=base), index)
+            rules = rules_from(values, base=base)
+            mark = rules.cleaner.tombstone_mark
+            if allowed is not None and mark not in allowed:
+                raise ValueError(
+                    f"entry {index} (from 0): mixed_clients, but tombstone_mark is {mark}; "
+                    f"allowed: {listed(allowed)}"
+                )
+            same = seen.setdefault(rules, index)
             if same != index:  # one of them tells why; with a matrix there are many
                 raise ValueError(f"entries {same} and {index} (from 0) are the same rules")
-        return rule_sets
-
-    @field_validator("rule_sets")
-    @classmethod
-    def _know_the_flag(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
-        """Deletes of new clients have the flag: by null values alone they are values."""
-        mix = info.data.get("generate")
-        if mix is None or "rules" not in info.data:
-            return rule_sets
-        base, allowed = info.data["rules"], f"allowed: {listed(FLAG_MARKS)}"
-        marks = [
-            rules_from(values, base=rules_from(base)).cleaner.tombstone_mark
-            for values in (rule_sets if mix.mixed_clients else ())
-        ]
-        refused(
-            (
-                (at,),
-                f"entry {at} (from 0): mixed_clients, but tombstone_mark is {mark}; {allowed}",
-            )
-            for at, mark in enumerate(marks)
-            if mark not in FLAG_MARKS
-        )
         return rule_sets
 
     @field_validator("environments")
@@ -290,8 +271,13 @@ class Sweep:
         return (self.count + others) // len(self.environments)
 
     def case_seed(self, case_id: int) -> int:
-        """The seed of a case's scenario (`sim.study.sweep.plan_matrix.case_seed`)."""
-        return case_seed(self.seed, len(self.environments), case_id)
+        """The seed of a case's scenario, in [0, 2**63); a draw has one in every environment.
+
+        It is a hash of (seed of the sweep, draw): a case is the same however many others there are.
+        """
+        draw = case_id // len(self.environments)
+        digest = blake2b(f"{self.seed}/{draw}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") >> 1
 
 
 def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None) -> Sweep:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import product
 from math import prod
 from string import Formatter
@@ -67,28 +66,10 @@ def environments_of(
     Raises ValueError for what no mix has; pydantic's ValidationError is one.
     """
     if not changes:
-        targeted = (
-            generate.tail_hunts
-            or generate.election_hunts
-            or generate.disk_hunts
-            or generate.mark_hunts
-        )
+        hunts = ("tail_hunts", "election_hunts", "disk_hunts", "mark_hunts")
+        targeted = any(getattr(generate, name) for name in hunts)
         return (Environment(HUNTED if targeted else PLAIN, generate),)
     return tuple(Environment(name, changed(generate, own)) for name, own in changes.items())
-
-
-def case_seed(seed: int, turns: int, case_id: int) -> int:
-    """The seed of a case's scenario, in [0, 2**63); one draw has one in every environment.
-
-    It is a hash of (seed of the sweep, draw): a case is the same however many others there are.
-
-    Args:
-        seed: Of the sweep.
-        turns: How many environments take turns.
-        case_id: Number of the case.
-    """
-    digest = blake2b(f"{seed}/{case_id // turns}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1
 
 
 def changed(generate: Mix, changes: Mapping[str, Any]) -> Mix:

@@ -12,12 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from sim.errors import BadInput
 from sim.simulate.scenario.generate import generate
@@ -35,25 +33,6 @@ NUMBERS: Final = ("run_id", "seed")
 """Columns that identify a run."""
 
 
-class Damage(NamedTuple):
-    """A damaged or foreign file in the folder of a sweep.
-
-    Attributes:
-        name: Path of the file in the folder.
-        what: The damage in words.
-    """
-
-    name: str
-    what: str
-
-
-class Block(NamedTuple):
-    """A file of the table, with the numbers of the cases that it holds."""
-
-    name: str
-    cases: NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True)
 class TableState:
     """The state of a sweep in a folder.
@@ -61,28 +40,25 @@ class TableState:
     Attributes:
         out: The folder.
         sweep: The sweep.
-        blocks: The sound files of the table.
-        damage: The others. A sweep that was interrupted is not damaged.
+        blocks: The sound files of the table by their paths in the folder, with the numbers of the
+            cases that each holds.
+        damage: The damage of each other file, in words. An interrupted sweep is not damaged.
     """
 
     out: Path
     sweep: Sweep
-    blocks: tuple[Block, ...]
-    damage: tuple[Damage, ...]
+    blocks: dict[str, list[int]]
+    damage: dict[str, str]
 
     @property
     def missing(self) -> list[int]:
         """Numbers of the cases that are in no block, in order."""
-        there = np.zeros(self.sweep.count, np.bool_)
-        for block in self.blocks:
-            there[block.cases] = True
-        missing: list[int] = np.flatnonzero(~there).tolist()
-        return missing
+        return sorted({*range(self.sweep.count)}.difference(*self.blocks.values()))
 
     @property
     def files(self) -> list[Path]:
         """Paths of the sound files of the table."""
-        return [self.out / one.name for one in self.blocks]
+        return [self.out / name for name in self.blocks]
 
     def ask(self, statement: str) -> pa.Table:
         """Asks DuckDB a statement in SQL.
@@ -134,35 +110,27 @@ def state_of(out: Path, *, thorough: bool = False) -> TableState:
     Raises:
         BadInput: It holds no sweep.
     """
+    blocks: dict[str, list[int]] = {}
+    damage: dict[str, str] = {}
+    holder: dict[int, str] = {}
     with clear_errors(out):
         sweep = read_sweep(out)
-        blocks, damage = _blocks(out, sweep, thorough=thorough)
+        schema = runs_schema(sweep)
+        columns = schema.names if thorough else [*NUMBERS, *sweep.swept]
+        for name in names_in(out):
+            if Path(name).name[0] in "._":
+                continue  # drafts, and what Spark notes down
+            try:
+                cases = _cases_in(sweep, _checked(out / name, schema, columns))
+                if doubled := sorted(holder.keys() & cases):
+                    first = holder[doubled[0]]
+                    raise ValueError(f"holds case {doubled[0]}, which {first} has, too")
+            except ValueError as error:
+                damage[name] = str(error)
+            else:
+                blocks[name] = cases
+                holder |= dict.fromkeys(cases, name)
     return TableState(out, sweep, blocks, damage)
-
-
-def _blocks(
-    out: Path, sweep: Sweep, *, thorough: bool
-) -> tuple[tuple[Block, ...], tuple[Damage, ...]]:
-    blocks: list[Block] = []
-    damage: list[Damage] = []
-    block_of = np.full(sweep.count, -1)
-    schema = runs_schema(sweep)
-    columns = schema.names if thorough else [*NUMBERS, *sweep.swept]
-    for name in names_in(out):
-        if Path(name).name[0] in "._":
-            continue  # drafts, and what Spark notes down
-        try:
-            cases = _cases_in(sweep, _checked(out / name, schema, columns))
-            doubled = cases[block_of[cases] >= 0]
-            if len(doubled):
-                first = blocks[block_of[doubled[0]]].name
-                raise ValueError(f"holds case {doubled[0]}, which {first} has, too")
-        except ValueError as error:
-            damage.append(Damage(name, str(error)))
-        else:
-            block_of[cases] = len(blocks)
-            blocks.append(Block(name, cases))
-    return tuple(blocks), tuple(damage)
 
 
 def _checked(path: Path, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
@@ -181,7 +149,7 @@ def _checked(path: Path, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
         raise ValueError(f"cannot be read as Parquet: {words:.200}") from None
 
 
-def _cases_in(sweep: Sweep, rows: pa.Table) -> NDArray[Any]:
+def _cases_in(sweep: Sweep, rows: pa.Table) -> list[int]:
     """Finds the cases that some rows hold, in the order of the rows.
 
     Raises:
@@ -189,16 +157,14 @@ def _cases_in(sweep: Sweep, rows: pa.Table) -> NDArray[Any]:
     """
     if any(rows.column(name).null_count for name in NUMBERS):
         raise ValueError(f"a row without one of {', '.join(NUMBERS)}")
-    # Arrow's own `to_numpy` imports pandas.
-    run_ids, seeds = (np.from_dlpack(rows.column(name).combine_chunks()) for name in NUMBERS)
+    run_ids, seeds = (rows.column(name).to_pylist() for name in NUMBERS)
     size = len(sweep.rule_sets)
-    cases: NDArray[Any] = run_ids[::size] // size
-    whole = (cases[:, None] * size + np.arange(size)).ravel()
-    wrong = np.flatnonzero(run_ids != whole[: len(run_ids)])
-    if len(wrong) or len(run_ids) != len(whole) or len(np.unique(cases)) != len(cases):
-        first = cases[wrong[0] // size if len(wrong) else -1]
-        raise ValueError(f"case {first} is not whole, or holds a run twice")
-    for case_id, seed in zip(cases.tolist(), seeds[::size].tolist(), strict=True):
+    cases = [run_id // size for run_id in run_ids[::size]]
+    whole = [sweep.run_id(case, index) for case in cases for index in range(size)]
+    if run_ids != whole or len({*cases}) < len(cases):
+        wrong = (one // size for one, other in zip(run_ids, whole, strict=False) if one != other)
+        raise ValueError(f"case {next(wrong, cases[-1])} is not whole, or holds a run twice")
+    for case_id, seed in zip(cases, seeds[::size], strict=True):
         if not 0 <= case_id < sweep.count:
             raise ValueError(f"case {case_id} is none of the sweep's")
         if seed != sweep.case_seed(case_id):
@@ -221,12 +187,12 @@ def mended(out: Path, tell: Callable[[str], None]) -> TableState:
     # The next job of Spark's would commit what a killed one has left there.
     shutil.rmtree(out / RUNS / "_temporary", ignore_errors=True)
     state = state_of(out, thorough=True)
-    for name, what in state.damage:
+    for name, what in state.damage.items():
         target = out / aside / name
         target.parent.mkdir(parents=True, exist_ok=True)
         (out / name).replace(target)
         tell(f"{out}/{name}: {what}; its runs are made again, it is kept in {aside}")
-    return replace(state, damage=())
+    return replace(state, damage={})
 
 
 def open_table(out: Path) -> TableState:
@@ -237,8 +203,8 @@ def open_table(out: Path) -> TableState:
     """
     state = state_of(out)
     if state.damage:
-        (name, what), others = state.damage[0], len(state.damage) - 1
-        more = f" (and {others} more)" if others else ""
+        (name, what), *others = state.damage.items()
+        more = f" (and {len(others)} more)" if others else ""
         raise BadInput(f"{out}/{name}: {what}{more}; --resume of the sweep mends it")
     return state
 

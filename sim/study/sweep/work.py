@@ -28,7 +28,7 @@ from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
-from sim.study.sweep.columns import VIOLATIONS, outcome_of, reported, row_of, runs_schema
+from sim.study.sweep.columns import VIOLATIONS, case_columns, outcome_of, reported, runs_schema
 from sim.study.sweep.plan import Sweep
 
 ROWS_PER_BATCH = 20
@@ -147,6 +147,7 @@ def _rows_of_case(
     sweep: Sweep, case_id: int, open_case: OpenCase, bounds: Bounds
 ) -> Iterator[dict[str, Any]]:
     run_case: RunCase | None = None
+    case = case_columns(sweep, case_id)
     for rule_set in sweep.rule_sets:
         started = time.perf_counter()
         run: Run | None = None
@@ -162,4 +163,12 @@ def _rows_of_case(
             text = "".join(traceback.format_exception(error))[-ERROR_LENGTH_MAX:]
             outcome = {"verdict": "error", "error": text}
         elapsed_ms = round((time.perf_counter() - started) * 1000, 3)
-        yield row_of(sweep, case_id, rule_set, elapsed_ms, {VIOLATIONS: [], **outcome})
+        yield {
+            **case,
+            "run_id": sweep.run_id(case_id, rule_set.index),
+            "rule_set": rule_set.label,
+            **rule_set.values,
+            "wall_ms": elapsed_ms,
+            VIOLATIONS: [],
+            **outcome,
+        }
