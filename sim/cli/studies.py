@@ -48,7 +48,7 @@ def matrix(
     output: Output = None,
     as_json: Json = False,
 ) -> int:
-    """Run scenarios under every value of one rule, and compare violations and costs.
+    """Run scenarios under every value of one rule; print what each value violates and costs.
 
     Args:
         paths: Stories, timed scenarios, folders of them; or names of shipped ones.
@@ -88,12 +88,12 @@ def _print_matrix(made: Matrix) -> None:
 
     if len(made.conditions) > 1:
         print_table(page.conditions_table(made), texts=True)
-        print(*page.conditions_list(made), "", sep="\n")
+        print(*(f"{letter}: {name}" for letter, name in page.letters(made).items()), "", sep="\n")
     for rows in (page.invariants_table(made), page.prices_table(made), page.scenarios_table(made)):
         print_table(rows)
         print()
     differing = sum(line.differs for line in made.lines)
-    print(f"{made.varied.rule} makes a difference in {differing} of {len(made.lines)} scenarios")
+    print(f"{made.varied.rule} changes what {differing} of {len(made.lines)} scenarios violate")
 
 
 def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> str:

@@ -229,17 +229,16 @@ def _show_sweep(
             }
         )
         return
-    names = list(dict.fromkeys(name for row in result.verdicts.values() for name in row))
     print_table(
         [
-            {"rule set": label, **{name: f"{row.get(name, 0):,}" for name in names}}
+            {"rule set": label, **{name: f"{runs:,}" for name, runs in row.items()}}
             for label, row in result.verdicts.items()
         ]
     )
     tell(
         f"{result.out}: {result.runs:,} runs of {result.sweep.drawn}, "
         f"{result.rate:,.0f} runs/s; next: replog report "
-        + command_line([result.out, *as_options()])
+        f"{command_line([result.out, *as_options()])} (--alternative VALUE adds a fix)"
     )
 
 

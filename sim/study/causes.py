@@ -267,8 +267,10 @@ _FAILING: Final = """
     SELECT cause, environment, rule_set, first_invariant, count(*) AS runs
     FROM runs WHERE verdict = 'violated' GROUP BY ALL ORDER BY runs DESC, min(run_id)"""
 _EARLIEST: Final = """
-    SELECT cause, run_id, environment, rule_set, first_invariant, first_violation_ms, events,
-        violations[1].sentence AS sentence
+    SELECT cause, {
+        run_id: run_id, environment: environment, label: rule_set, invariant: first_invariant,
+        at_ms: first_violation_ms, events: events, sentence: coalesce(violations[1].sentence, '')
+    } AS example
     FROM runs WHERE verdict = 'violated'
     QUALIFY row_number() OVER (
         PARTITION BY cause ORDER BY first_violation_ms, events, run_id) = 1"""
@@ -302,7 +304,7 @@ def causes_of(out: Path | str, *, stories: Path | str | None = None) -> Causes:
                 cells.total(),
                 dict(invariants.most_common()),
                 tuple(_shares(table.sweep, cells, judged)),
-                _example(first),
+                Example(**first["example"]),
                 _known(known, out, first),
             )
         )
@@ -316,7 +318,7 @@ def _known(known: TrackRecord, out: Path, row: Row) -> KnownCase | None:
     None as well when the run has another cause with this version.
     """
     with suppress(Inconclusive):
-        run = conclusive(run_of(scenario_of_run(out, row["run_id"])))
+        run = conclusive(run_of(scenario_of_run(out, row["example"]["run_id"])))
         for first in run.violations[:1]:
             found = signature_of(Past(run.events, run.rules), first)
             return known.story_of(found, run.rules) if found.cause == row["cause"] else None
@@ -331,15 +333,3 @@ def _shares(
         runs, of = failing.get(cell, 0), judged.get(cell, 0)
         interval = clopper_pearson(runs, of) if of else None
         yield Share(where.name, rule_set.index, rule_set.label, runs, of, interval)
-
-
-def _example(row: Row) -> Example:
-    return Example(
-        row["run_id"],
-        row["environment"],
-        row["rule_set"],
-        row["first_invariant"],
-        row["first_violation_ms"],
-        row["events"],
-        row["sentence"] or "",
-    )

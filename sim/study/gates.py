@@ -22,7 +22,7 @@ from sim.files.shipped import check_extra
 
 check_extra("gates need", "report", "numpy", "scipy", "pyarrow")
 
-from scipy import special, stats
+from scipy import special
 
 from sim.check.checker import known_invariants
 from sim.check.families import FAMILIES
@@ -143,7 +143,7 @@ class GateFinding(NamedTuple):
         """Probability of this many runs or more at the budgeted rate (exact binomial test)."""
         if self.limit is None or not self.judged:
             return None
-        return float(stats.binom.sf(self.violated - 1, self.judged, self.limit))
+        return float(special.bdtrc(self.violated - 1, self.judged, self.limit))
 
     @property
     def place(self) -> str:
@@ -250,18 +250,14 @@ class Verdict(NamedTuple):
 
     def as_markdown(self) -> str:
         """A heading and a table, with what failed first: a page is read from its top."""
-        lines = [
-            f"### {self.summary}",
-            "",
-            "| | gate | runs | what was counted |",
-            "|---|---|---|---|",
+        rows = [
+            (outcome, *map(markdown.text, (one.gate, one.place, one.numbers)))
+            for one in sorted(self.findings, key=lambda one: -ORDER.index(one.outcome))
+            for outcome in ["**failed**" if one.outcome == "failed" else one.outcome]
         ]
-        for one in sorted(self.findings, key=lambda one: -ORDER.index(one.outcome)):
-            outcome = "**failed**" if one.outcome == "failed" else one.outcome
-            cells = map(markdown.text, (one.gate, one.place, one.numbers))
-            lines.append(f"| {outcome} | {' | '.join(cells)} |")
+        table = markdown.table(("", "gate", "runs", "what was counted"), rows)
         reproduce = f"Reproduce: {markdown.code(self.reproduce)}\n" if self.reproduce else ""
-        return "\n".join([*lines, "", reproduce])
+        return f"### {self.summary}\n\n{table}\n\n{reproduce}"
 
     def error_commands(self) -> Iterator[str]:
         """Annotations of GitHub Actions, one for each failure, with a run of its own."""
@@ -297,12 +293,8 @@ def _counted(
     for one in folder.statistics:
         named = one["name"] if len(folder.statistics) > 1 else ""
         for entry in one["rule_sets"]:
-            if gates.rule_sets and entry["label"] not in gates.rule_sets:
-                continue
-            counts = entry["counts"]
-            judged = entry["judged"]
-            seen = counts[measure].get(key, {"runs": 0, "first_run": None})
-            violated = min(seen["runs"], judged)
-            yield GateFinding(
-                gate, entry["label"], named, violated, judged, seen["first_run"], limit
-            )
+            label, judged = entry["label"], entry["judged"]
+            if not gates.rule_sets or label in gates.rule_sets:
+                seen = entry["counts"][measure].get(key, {"runs": 0, "first_run": None})
+                runs, first = min(seen["runs"], judged), seen["first_run"]
+                yield GateFinding(gate, label, named, runs, judged, first, limit)

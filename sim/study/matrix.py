@@ -132,9 +132,10 @@ class Matrix:
             name for name in self.violated if any(self.blamed(name, *place) for place in places)
         )
 
-    def price(self, counter: str, value: int) -> int:
-        """A counter, added up over all scenarios with the other rules as written."""
-        return sum(line.outcomes[0][value].counters[counter] for line in self.lines)
+    def prices(self, counter: str) -> list[int]:
+        """A counter by value, added up over all scenarios with the other rules as written."""
+        rows = ([cell.counters[counter] for cell in line.outcomes[0]] for line in self.lines)
+        return [sum(column) for column in zip(*rows, strict=True)]
 
 
 def choice_of(text: str, *, option: str) -> Choice:
@@ -278,25 +279,6 @@ HOLDS = "holds"
 NEVER_WORSE = "never worse"
 """The cell of a value under which no scenario violates more than under another value."""
 
-_ABOUT = (
-    "Every scenario was run under each value of `{rule}`; nothing is drawn at random. "
-    "A scenario that says what is checked is judged by that alone; scenarios that differ in "
-    "`{rule}` alone count once."
-)
-_LETTERS = (
-    "A letter is a condition under which all {count} scenarios were run. It is in a cell where a "
-    "scenario violates the invariant under this value and not under another; “{never_worse}” where "
-    "no scenario does."
-)
-_COSTS = (
-    "Added up over the {count} scenarios, in the model's bytes, with the other rules as written; "
-    "in brackets against the first value."
-)
-_SCENARIOS = (
-    "{differing} of {count} end differently from value to value, with the other rules as written. "
-    "Named is the invariant that is violated first, and how many follow."
-)
-
 
 def as_document(matrix: Matrix) -> dict[str, Any]:
     """A matrix as data."""
@@ -310,7 +292,7 @@ def as_document(matrix: Matrix) -> dict[str, Any]:
         "values": [shown(value) for value in matrix.varied.values],
         "conditions": list(matrix.conditions),
         "decided": list(matrix.decided),
-        "prices": {counter: _by_value(matrix, _prices(matrix, counter)) for counter in PRICES},
+        "prices": {counter: _by_value(matrix, matrix.prices(counter)) for counter in PRICES},
         "scenarios": [
             {
                 "path": line.path.as_posix(),
@@ -328,10 +310,6 @@ def _by_value(matrix: Matrix, cells: Iterable[Any]) -> dict[str, Any]:
     return dict(zip(map(shown, matrix.varied.values), cells, strict=True))
 
 
-def _prices(matrix: Matrix, counter: str) -> list[int]:
-    return [matrix.price(counter, at) for at in range(len(matrix.varied.values))]
-
-
 def invariants_table(matrix: Matrix) -> list[Row]:
     """A row per invariant that the rule decides: the number of scenarios with a violation."""
     values = range(len(matrix.varied.values))
@@ -344,11 +322,11 @@ def invariants_table(matrix: Matrix) -> list[Row]:
 
 def conditions_table(matrix: Matrix) -> list[Row]:
     """A row per invariant that the rule decides: letters of the conditions with a violation."""
-    letters, values = _letters(matrix), range(len(matrix.varied.values))
+    named, values = letters(matrix), range(len(matrix.varied.values))
 
     def blamed(name: str, at: int) -> str:
-        failing = [matrix.blamed(name, place, at) for place in range(len(letters))]
-        return " ".join(compress(letters, failing)) or NEVER_WORSE
+        failing = [matrix.blamed(name, place, at) for place in range(len(named))]
+        return " ".join(compress(named, failing)) or NEVER_WORSE
 
     return [
         {"invariant": name} | _by_value(matrix, [blamed(name, at) for at in values])
@@ -356,13 +334,8 @@ def conditions_table(matrix: Matrix) -> list[Row]:
     ]
 
 
-def conditions_list(matrix: Matrix) -> list[str]:
-    """The conditions by their letters."""
-    return [f"{letter}: {name}" for letter, name in _letters(matrix).items()]
-
-
-def _letters(matrix: Matrix) -> dict[str, str]:
-    """Letter -> condition: A is the first one; AA follows Z."""
+def letters(matrix: Matrix) -> dict[str, str]:
+    """The conditions by their letters: A is the first one; AA follows Z."""
     many = [*ascii_uppercase, *map("".join, product(ascii_uppercase, repeat=2))]
     return dict(zip(many, matrix.conditions, strict=False))
 
@@ -400,7 +373,7 @@ def prices_table(matrix: Matrix) -> list[Row]:
 
     rows = []
     for counter, title in PRICES.items():
-        base, *_ = prices = _prices(matrix, counter)
+        base, *_ = prices = matrix.prices(counter)
         cells = [against(price, base) for price in prices]
         rows.append({"price": title} | _by_value(matrix, cells))
     return rows
@@ -408,28 +381,46 @@ def prices_table(matrix: Matrix) -> list[Row]:
 
 def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
     """A page of Markdown; links to scenarios are relative to `folder`."""
-    rule, count = matrix.varied.rule, len(matrix.lines)
+    rule, count = markdown.code(matrix.varied.rule), len(matrix.lines)
     table = scenarios_table(matrix, start=folder)
     untouched = [name for name in matrix.violated if name not in matrix.decided]
+    about = (
+        f"Every scenario was run under each value of {rule}; nothing is drawn at random. "
+        "A scenario that says what is checked is judged by that alone; scenarios that differ in "
+        f"{rule} alone count once."
+    )
+    conditions = (
+        f"A letter is a condition under which all {count} scenarios were run. It is in a cell "
+        "where a scenario violates the invariant under this value and not under another; "
+        f"“{NEVER_WORSE}” where no scenario does."
+    )
+    costs = (
+        f"Added up over the {count} scenarios, in the model's bytes, with the other rules as "
+        "written; in brackets against the first value."
+    )
+    ends = (
+        f"The value changes what {len(table)} of {count} scenarios violate, with the other rules "
+        "as written. Named is the invariant that is violated first, and how many follow."
+    )
     parts = [
-        f"# What {markdown.code(rule)} decides, in {count} scenarios",
+        f"# What {rule} decides, in {count} scenarios",
         f"Made by\n\n{markdown.block([f'$ {command}'], language='console')}",
-        _ABOUT.format(rule=rule),
+        about,
         "## Which values are worse than others, under which other rules",
-        _LETTERS.format(count=count, never_worse=NEVER_WORSE),
+        conditions,
         "\n".join(
             f"* {letter}: {name if name == AS_WRITTEN else markdown.code(name)}"
-            for letter, name in _letters(matrix).items()
+            for letter, name in letters(matrix).items()
         ),
         _markdown(conditions_table(matrix)),
         f"The value makes no difference to: {', '.join(untouched)}." if untouched else "",
         "## How many scenarios violate them, with the other rules as written",
         _markdown(invariants_table(matrix)),
         "## What it costs",
-        _COSTS.format(count=count),
+        costs,
         _markdown(prices_table(matrix)),
         "## Scenario by scenario",
-        _SCENARIOS.format(differing=len(table), count=count),
+        ends,
         _markdown(table),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -438,9 +429,4 @@ def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
 def _markdown(rows: Sequence[Mapping[str, str]]) -> str:
     if not rows:
         return "None."
-    lines = [
-        list(map(markdown.text, rows[0])),
-        ["---"] * len(rows[0]),
-        *(list(row.values()) for row in rows),
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown.table(map(markdown.text, rows[0]), (row.values() for row in rows))

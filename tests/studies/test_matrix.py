@@ -91,16 +91,12 @@ def test_other_rules_are_tried_in_every_combination_of_a_group() -> None:
 
 def test_prices_are_added_up_over_the_scenarios() -> None:
     alone, other, both = matrix_of(LOST_TAIL), matrix_of(QUIET), matrix_of(LOST_TAIL, QUIET)
-
-    def prices(made: Matrix, counter: str) -> list[int]:
-        return [made.price(counter, at) for at in range(len(FIXES))]
-
     for counter in ("empty_batches", "bytes_retained", "gaps_learned", "log_ends_persisted"):
-        added = map(sum, zip(prices(alone, counter), prices(other, counter), strict=True))
-        assert prices(both, counter) == list(added)
-    assert prices(alone, "empty_batches") == [0, 0, 2, 2, 0, 0]
-    assert prices(alone, "gaps_learned") == [0, 0, 0, 0, 0, 1]
-    assert prices(alone, "log_ends_persisted") == [0, 0, 0, 0, 1, 0]
+        added = map(sum, zip(alone.prices(counter), other.prices(counter), strict=True))
+        assert both.prices(counter) == list(added)
+    assert alone.prices("empty_batches") == [0, 0, 2, 2, 0, 0]
+    assert alone.prices("gaps_learned") == [0, 0, 0, 0, 0, 1]
+    assert alone.prices("log_ends_persisted") == [0, 0, 0, 0, 1, 0]
     assert cells(prices_table(alone), "keys for which a reader ends on a stale record")[1] == "1"
 
 
