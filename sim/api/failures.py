@@ -71,7 +71,9 @@ class Failures(Sequence[Run]):
                 if name == "invariant" and len(values) == 1:
                     about = str(values[0])
             elif name in table.columns:
-                _check(name, values, _known_values(self.table[name]))
+                categories = getattr(self.table[name].dtype, "categories", None)
+                known = self.table[name].unique() if categories is None else categories
+                _check(name, values, list(known))
                 table = table[table[name].isin(values)]
             else:
                 known = [*_BY_VIOLATION, *map(str, table.columns)]
@@ -117,12 +119,6 @@ class Failures(Sequence[Run]):
         note = f"and {left:,} more" if left else ""
         head = ("run_id", "case_id", "rule set", "events", "first violation")
         return grid(head, rows, note=note) if rows else "<p>no failures</p>"
-
-
-def _known_values(column: pd.Series) -> list[object]:
-    """The categories of a column, or its distinct values if it has no categories."""
-    categories = getattr(column.dtype, "categories", None)
-    return list(column.unique() if categories is None else categories)
 
 
 def _check(name: str, values: Sequence[object], known: Sequence[object]) -> None:

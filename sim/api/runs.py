@@ -20,7 +20,7 @@ from sim.api.answers import (
 )
 from sim.api.markup import facts, shorten, when
 from sim.api.scenarios import Row, Scenario, Source, Value, load
-from sim.api.timelines import Timeline, picture
+from sim.api.timelines import Timeline
 from sim.errors import BadInput
 from sim.files.foreign import command_line
 from sim.plugins import as_options
@@ -274,13 +274,18 @@ class Run:
         Raises:
             BadInput: This invariant is not violated.
         """
+        from sim.diagnose.failures.failure import not_as_expected
+
         about_one = invariant is not None or self.recorded.violations
         found = self.violation(invariant) if about_one else None
 
         def shown(run: Run, found: Violation | None, name: str) -> Timeline:
+            recorded, missed = run.recorded, list[str]()
             # What was expected of a file says nothing of a changed one.
-            as_filed = run.scenario.path is not None and not run.scenario.changes
-            return picture(run.recorded, found, name, run.title, run.command, missed=as_filed)
+            if run.scenario.path is not None and not run.scenario.changes and recorded.exit_code:
+                missed = not_as_expected(recorded)
+            about = (name, run.title, run.scenario.unit, recorded, found)
+            return Timeline(*about, command=run.command or "", missed=tuple(missed))
 
         if against is None:
             return shown(self, found, f"{self.id}, fix={self.scenario.rules['fix']}")

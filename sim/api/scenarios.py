@@ -248,7 +248,7 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
             raise BadInput(f"seed {source}: a seed is between 0 and {SEED_LIMIT - 1}")
         from sim.simulate.scenario.generate import Mix, generate
 
-        return drawn(generate(source, Mix()), Mix())
+        return Scenario(generate(source, Mix()), mix=Mix())
     document = document_of(source, TEXT)
     if document is not None:
         text = source if isinstance(source, str) else None
@@ -259,11 +259,6 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
     path = shipped_path(str(source))
     text = read_text(path)  # once: it may come through a pipe
     return _loaded(document_in(text, path), path=path, text=text, seed=seed)
-
-
-def drawn(content: TimedScenario, mix: Mix) -> Scenario:
-    """A timed scenario that was drawn from a mix."""
-    return Scenario(content, mix=mix)
 
 
 def document_of(given: object, name: str) -> Document | None:

@@ -12,7 +12,7 @@ from weakref import finalize
 from sim.api.failures import Failures
 from sim.api.markup import grid
 from sim.api.runs import Run
-from sim.api.scenarios import Row, Scenario, document_of, drawn, load
+from sim.api.scenarios import Row, Scenario, document_of, load
 from sim.api.tables import check_pandas, frame
 from sim.errors import BadInput
 from sim.plugins import load_plugins
@@ -123,7 +123,10 @@ class Sweep:
             "verdict": VERDICTS,
             "environment": [one.name for one in self._sweep.environments],
             "family": list(FAMILIES),
-            **{name: self._values_of(name) for name in self.axes},
+            **{
+                rule: list(dict.fromkeys(one.values[rule] for one in self._sweep.rule_sets))
+                for rule in self.axes
+            },
         }
         kinds: dict[str, Any] = dict.fromkeys(_NAMES, "category") | dict.fromkeys(_TEXTS, "string")
         for name in found.columns:
@@ -132,9 +135,6 @@ class Sweep:
             elif name in kinds:
                 found[name] = found[name].astype(kinds[name])
         return found
-
-    def _values_of(self, rule: str) -> list[Any]:
-        return list(dict.fromkeys(one.values[rule] for one in self._sweep.rule_sets))
 
     def run(self, run_id: int) -> Run:
         """A run of the sweep by its number, in full when something of it is asked for.
@@ -158,7 +158,8 @@ class Sweep:
             lasting=not self._temporary,
         )
         mix = self._sweep.environment_of(case_id).mix
-        return Run(drawn(scenario_of_run(self.folder, run_id), mix), row=row, about=about)
+        scenario = Scenario(scenario_of_run(self.folder, run_id), mix=mix)
+        return Run(scenario, row=row, about=about)
 
     def failures(self) -> Failures:
         """The runs that violate something, those with the fewest events first."""

@@ -160,30 +160,3 @@ class Timeline:
         from sim.diagnose.draw import figure_html
 
         return figure_html(self.as_case(), **self._how)
-
-
-def picture(
-    run: Run,
-    found: Violation | None,
-    name: str,
-    title: str,
-    command: str | None,
-    *,
-    missed: bool = False,
-) -> Timeline:
-    """Makes the timeline of a run at a violation, or at its end.
-
-    Args:
-        run: The run.
-        found: The violation; None for the end of the run.
-        name: Name of the run among others.
-        title: Title of the picture.
-        command: Command that runs it again; None without one.
-        missed: True to open the page with the expectations that were not met.
-    """
-    said: list[str] = []
-    if missed and run.exit_code:
-        from sim.diagnose.failures.failure import not_as_expected
-
-        said = not_as_expected(run)
-    return Timeline(name, title, run.unit, run, found, command=command or "", missed=tuple(said))

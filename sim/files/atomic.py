@@ -58,12 +58,6 @@ def check_writable(path: Path, *, what: str | None = None, read: Iterable[Path] 
             not be written.
     """
     name = what or str(path)
-    try:
-        possible = b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:
-        possible = False
-    if not possible:
-        raise BadInput(f"{name}: no file can have that name here")
     if path.is_dir():
         raise BadInput(f"{name}: is a folder")
     if not path.parent.is_dir():

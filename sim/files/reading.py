@@ -22,7 +22,6 @@ from sim.files.document import Document, Location
 from sim.files.limits import DOCUMENT_BYTES
 
 MEBIBYTE = 1 << 20
-_ALLOWED = "allowed: a regular file, or a pipe"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """How text in this encoding begins."""
 
@@ -100,9 +99,8 @@ def _refuse_others(path: Path, found: os.stat_result) -> os.stat_result:
         return found
     if stat.S_ISDIR(mode):
         raise BadInput(f"{path}: cannot be read: Is a directory")
-    if stat.S_ISSOCK(mode):
-        raise BadInput(f"{path}: is a socket; {_ALLOWED}")
-    raise BadInput(f"{path}: is a device; {_ALLOWED}")
+    what = "socket" if stat.S_ISSOCK(mode) else "device"
+    raise BadInput(f"{path}: is a {what}; allowed: a regular file, or a pipe")
 
 
 def _opened(path: Path) -> BinaryIO:
