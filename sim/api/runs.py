@@ -64,8 +64,7 @@ class Run:
     def recorded(self) -> Simulated:
         """Everything that happened, as the simulator has it: for tools, see `sim.protocol.events`.
 
-        Raises:
-            BadInput: It is a row of a sweep that another version of Replog made.
+        Raises BadInput for a row of a sweep that another version of Replog made.
         """
         found = run_of(self.scenario.content)
         if self.row is not None and self.row.digest not in (None, found.digest):
@@ -163,9 +162,8 @@ class Run:
         """The replicas at the end, a row each; of a timed run before it settled.
 
         `replica`, `up`, `leads` (was elected in the newest epoch), `log_start_offset` (inclusive),
-        `first_dirty_offset` (below it all was cleaned), `high_watermark` (as far as it knows what
-        is committed, exclusive), `log_end_offset` (of its next record), `records` with data, and
-        of those `tombstones`.
+        `first_dirty_offset` (all below was cleaned), `high_watermark` (the first offset not known
+        there as committed), `log_end_offset`, `records` with data, of those `tombstones`.
         """
         return tables.replicas_table(self.recorded)
 
@@ -280,12 +278,12 @@ class Run:
         found = self.violation(invariant) if about_one else None
 
         def shown(run: Run, found: Violation | None, name: str) -> Timeline:
-            recorded, missed = run.recorded, list[str]()
+            made, recorded = run.scenario, run.recorded
             # What was expected of a file says nothing of a changed one.
-            if run.scenario.path is not None and not run.scenario.changes and recorded.exit_code:
-                missed = not_as_expected(recorded)
-            about = (name, run.title, run.scenario.unit, recorded, found)
-            return Timeline(*about, command=run.command or "", missed=tuple(missed))
+            as_filed = made.path is not None and not made.changes and recorded.exit_code
+            missed = tuple(not_as_expected(recorded)) if as_filed else ()
+            about = (name, run.title, made.unit, recorded, found)
+            return Timeline(*about, command=run.command or "", missed=missed)
 
         if against is None:
             return shown(self, found, f"{self.id}, fix={self.scenario.rules['fix']}")
@@ -313,8 +311,7 @@ class Run:
     def causes(self) -> pd.DataFrame:
         """The causes of all its violations, a row each: `cause`, `invariants`, `violations`.
 
-        `invariants` are the names of those that it breaks, joined by spaces; `violations` says how
-        many of them there are.
+        `invariants` has the names of those that it breaks, joined by spaces; `violations` a number.
         """
         return tables.causes_table(self.recorded)
 
