@@ -221,7 +221,7 @@ class Sweep:
         from sim.study.report import grids_of, read_folder, write_report
 
         folder = read_folder(self.folder)
-        return write_report(folder, grids_of(folder)).page
+        return write_report(folder, grids_of(folder))
 
     def verdict(self, decision: str | None = None) -> pd.DataFrame:
         """The grid of a decision as data, with the answer of each search, environment and story.

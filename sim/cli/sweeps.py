@@ -26,7 +26,6 @@ from sim.cli.output import (
     complain,
     hand_over,
     print_json,
-    print_json_text,
     print_table,
     tell,
 )
@@ -252,6 +251,8 @@ def report(
 ) -> int:
     """Write report.html, report.md and report.json, and print the verdict with its grid.
 
+    With --json print the content of report.json and write nothing.
+
     A row of the grid is a hazard, a column an alternative; a cell has the results of searches, the
     rates of random runs, and the stories that show it. `replog causes DIR` says why runs fail.
 
@@ -265,9 +266,12 @@ def report(
     from sim.study.report import (
         add_alternative,
         decision_of,
+        document_of,
         grid_rows,
         grids_of,
+        headline,
         read_folder,
+        verdict_of,
         write_report,
     )
 
@@ -277,16 +281,16 @@ def report(
         folder = add_alternative(found, chosen, alternative, teller=tell)
         found, decision = read_folder(folder), None
     grids = grids_of(found, decision)
+    if as_json:
+        print_json(document_of(found, grids))
+        return 0
     if quote_in is not None:
         check_writable(quote_in, what=f"--quote-in {quote_in}")
-    written = write_report(found, grids, quote_in=quote_in)
-    if as_json:
-        print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
-        return 0
+    page = write_report(found, grids, quote_in=quote_in)
     print_table(grid_rows(grids[0]), texts=True)
-    for sentence in written.headline:
+    for sentence in headline(found, verdict_of(grids[0])):
         tell(sentence)
-    tell(f"report: {written.page}")
+    tell(f"report: {page}")
     return 0
 
 

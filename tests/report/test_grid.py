@@ -96,31 +96,38 @@ def test_a_cell_says_what_searches_runs_and_stories_show(fixes: SweepFolder) -> 
         return cell_lines(grid.cell(hazard, label), None)
 
     assert lines(TWICE, "none")[:2] == [
-        "breaks after 7 moves, but 4 moves with unclean elections",
+        "breaks after 7 moves in last_record, deleted_keys; 9 moves in two_replicas, "
+        "two_replicas_longer, three_replicas, three_replicas_longer; with unclean elections after "
+        "4 moves in pairs",
         "0 of 9",
     ]
     searched, _, stories = lines(TWICE, "leo_retention")
-    assert searched == "none in 27 searches, but 4 moves with unclean elections"
+    assert searched == "none in 27 searches; with unclean elections after 4 moves in pairs"
     assert "finding_01" in stories.split(", ")
-    assert lines("follower believed too far", "leo_retention")[0] == "breaks after 13 moves"
     assert lines("late write outlives its delete", "none")[0] == "not searched"
+    returns = [lines("deleted key returns", one)[0] for one in ("leo_retention", "empty_batch")]
+    assert returns == [
+        "breaks after 6 moves in deleted_keys_two_keys",
+        "breaks after 5 moves in deleted_keys, deleted_keys_two_keys; 7 moves in "
+        "deleted_keys_three_replicas",
+    ]
 
 
 def test_the_verdict_on_the_fixes_names_what_one_allows_and_the_other_does_not(
     fixes: SweepFolder,
 ) -> None:
-    closed, differ, kept = verdict_of(grids_of(fixes, "fixes")[0])
+    differ, closed, kept = (one.text for one in verdict_of(grids_of(fixes, "fixes")[0]))
 
-    assert "prevent an offset given twice and diverging replicas in all 8 searches" in closed.text
-    leo, other, stories = differ.text.partition("; ")[0], *differ.text.split("; ")[1:]
-    assert "leo_retention allows the loss of a committed record and 2 more (10 moves" in leo
-    assert leo.endswith("empty_batch does not")
-    assert (
-        other
-        == "the return of a deleted key takes 6 moves under leo_retention, 5 under empty_batch"
+    added, searches, stories = differ.split("; ")
+    assert added.startswith(
+        'Where "none" holds, empty_batch adds returning deleted keys (deleted_keys, '
+        "deleted_keys_three_replicas) and leo_retention adds late writes that outlive deletes"
     )
-    assert "finding_01 shows an offset given twice under leo_retention only" in stories
-    assert "an offset given twice and 3 more with unclean elections" in kept.text
+    assert searches.endswith("(three_replicas) and 3 more under leo_retention, not empty_batch")
+    assert "7 break more under leo_retention (finding_01: offsets given twice)" in stories
+    assert "4 break more under empty_batch (kip280_01: offsets given twice)" in stories
+    assert "prevent offsets given twice and diverging replicas (two_replicas, " in closed
+    assert "and 2 more in searches with unclean elections" in kept
 
 
 def test_every_schedule_that_is_proven_breaks_what_it_says() -> None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from sim.study.report.claims import Claim, Sentence, contradictions, verdict_of
-from sim.study.report.grid import RUNS, SEARCH, STORY, Finding, Grid, ReportDecision, Unit
+from sim.study.report.claims import WORDS_MAX, Claim, Sentence, contradictions, verdict_of
+from sim.study.report.grid import RUNS, SEARCH, STORY, UNCLEAN, Finding, Grid, ReportDecision, Unit
 from sim.study.sweep.hazards import HAZARDS
 
 TWICE, LOST, BACK = (
@@ -15,6 +15,7 @@ TWICE, LOST, BACK = (
 )
 FIXES = ("none", "leo", "empty")
 SMALL, LARGE = Unit(SEARCH, "small"), Unit(SEARCH, "large")
+PAIRS = Unit(SEARCH, "pairs", UNCLEAN)
 PLAIN, STORY_1 = Unit(RUNS, "plain"), Unit(STORY, "finding_01_a_tail")
 
 
@@ -59,63 +60,79 @@ def texts(of: Grid) -> list[str]:
     return [one.text for one in sentences]
 
 
-def test_what_all_others_prevent_is_said_of_the_searches_in_which_they_do() -> None:
+def test_what_all_others_prevent_is_said_with_the_searches_in_which_they_do() -> None:
     found = grid(searched(TWICE, SMALL, 9, None, None), searched(LOST, LARGE, 7, 14, None))
 
-    closed, differ = texts(found)
+    differ, closed = texts(found)
 
+    assert differ == "Searches find lost committed records (large) under leo, not empty."
     assert closed == (
-        "Both leo and empty prevent an offset given twice in the search of small worlds with clean "
-        'elections where "none" does not.'
+        "In searches with clean elections both leo and empty prevent offsets given twice (small)."
     )
-    assert differ == (
-        "They differ: in small worlds with clean elections leo allows the loss of a committed "
-        "record (14 moves or more), empty does not."
+
+
+@pytest.mark.parametrize(
+    ("adding", "said"),
+    [
+        (searched(BACK, LARGE, None, None, 8), "empty adds returning deleted keys (large)"),
+        (searched(BACK, LARGE, None, 8, None), "leo adds returning deleted keys (large)"),
+        (searched(BACK, PAIRS, None, 8, 8), "both leo and empty add returning deleted keys"),
+        (shown(BACK, False, True, False), "leo adds returning deleted keys (finding_01)"),
+    ],
+)
+def test_what_an_alternative_breaks_where_the_first_one_holds_is_said_first(
+    adding: Sequence[Finding], said: str
+) -> None:
+    """Also of a hazard that the first one breaks elsewhere, and whatever else is found."""
+    found = grid(
+        searched(TWICE, SMALL, 9, 13, None),
+        searched(BACK, SMALL, 6, 6, 6),
+        adding,
+        rates(LOST, 40, 0, 0),
     )
+
+    assert texts(found)[0].startswith(f'Where "none" holds, {said}')
+
+
+def test_a_search_that_was_stopped_adds_nothing() -> None:
+    stopped = [one._replace(bound=9) for one in searched(BACK, LARGE, None, None, 8)]
+
+    assert not any("adds" in one for one in texts(grid(stopped)))
 
 
 def test_each_difference_is_said_in_both_directions() -> None:
     found = grid(
         searched(TWICE, SMALL, 9, 13, None),
-        searched(BACK, LARGE, None, None, 8),
+        searched(LOST, LARGE, 9, None, 8),
         shown(TWICE, True, True, False),
     )
 
-    (differ,) = texts(found)
-
-    assert differ == (
-        "They differ: in small worlds with clean elections leo allows an offset given twice (13 "
-        "moves or more), empty does not; empty allows the return of a deleted key (8 moves or "
-        "more), leo does not; of the two, finding_01 shows an offset given twice under leo only."
-    )
+    assert texts(found) == [
+        "Searches find offsets given twice (small) under leo, not empty and lost committed records "
+        "(large) under empty, not leo; of 1 story 1 breaks more under leo (finding_01: offsets "
+        "given twice)."
+    ]
 
 
-def test_what_another_search_breaks_under_the_other_is_not_said_of_one_alone() -> None:
+def test_worlds_in_which_two_alternatives_differ_are_named_though_both_break_a_hazard() -> None:
     early, late = searched(TWICE, SMALL, 9, 9, None), searched(TWICE, LARGE, 9, None, 13)
-    same = searched(TWICE, LARGE, 9, None, 9)
 
-    assert texts(grid(early, late))[0] == (
-        "They differ: in small worlds with clean elections an offset given twice takes 9 moves "
-        "under leo, 13 under empty."
-    )
-    assert texts(grid(early, same))[0] == (
-        "They differ: in small worlds with clean elections an offset given twice occurs in other "
-        "worlds under each."
-    )
-    alone = verdict_of(grid(early, searched(TWICE, LARGE, 9, None, None)))
-    assert contradictions(grid(early, late), alone) != []
+    assert texts(grid(early, late)) == [
+        "Searches find offsets given twice (small) under leo, not empty and offsets given twice "
+        "(large) under empty, not leo."
+    ]
 
 
 def test_a_search_that_was_stopped_does_not_say_that_an_alternative_holds() -> None:
     stopped = [one._replace(bound=9) for one in searched(TWICE, SMALL, 9, 9, None)]
 
-    assert not any("does not" in one for one in texts(grid(stopped)))
+    assert not any(", not " in one for one in texts(grid(stopped)))
 
 
 def test_a_hazard_that_another_search_breaks_is_not_called_prevented() -> None:
     found = grid(searched(TWICE, SMALL, 9, None, None), searched(TWICE, LARGE, 9, 13, None))
 
-    assert "prevent" not in texts(found)[0]
+    assert not any("prevent" in one for one in texts(found))
 
 
 def test_a_search_that_was_stopped_prevents_nothing() -> None:
@@ -124,35 +141,48 @@ def test_a_search_that_was_stopped_prevents_nothing() -> None:
     assert not any("prevent" in one for one in texts(grid(stopped)))
 
 
-def test_rates_fall_where_they_differ_beyond_chance_and_stay_where_the_same_runs_meet() -> None:
+def test_every_rate_that_differs_beyond_chance_is_said_and_about_as_many_runs_are() -> None:
     found = grid(rates(TWICE, 40, 0, 0), rates(LOST, 50, 9, 9), rates(BACK, 60, 61, 60))
 
-    fell, differ, same = texts(found)
-
-    assert fell == (
-        "In 1,000 plain runs, an offset given twice falls from 40 to 0 under both leo and empty."
-    )
-    assert differ == "No rate distinguishes leo and empty."
-    assert same == "All of them allow as often in runs the return of a deleted key."
+    assert texts(found) == [
+        "In 1,000 plain runs both leo and empty lower offsets given twice (40 to 0) and lost "
+        "committed records (50 to 9); no rate distinguishes leo and empty.",
+        "All of them allow returning deleted keys in about as many (60 to 61) of 1,000 plain runs.",
+    ]
 
 
 def test_a_rate_that_differs_beyond_chance_is_a_difference_and_one_within_it_is_none() -> None:
     clear, near = grid(rates(LOST, 30, 30, 5)), grid(rates(LOST, 30, 4, 3))
 
-    assert texts(clear)[0] == (
-        "They differ: of 1,000 plain runs the loss of a committed record in 5 under empty and 30 "
-        "under leo."
+    assert texts(clear) == [
+        "Of 1,000 plain runs lost committed records in 5 under empty and 30 under leo.",
+        "In 1,000 plain runs empty lowers lost committed records (30 to 5).",
+    ]
+    assert texts(near)[0].endswith("(30 to at most 4); no rate distinguishes leo and empty.")
+    assert texts(grid(rates(LOST, 3, 30, 3)))[0].startswith(
+        "In 1,000 plain runs leo raises lost committed records (3 to 30); of 1,000 plain runs"
     )
-    assert "No rate distinguishes leo and empty." in texts(near)
 
 
-def test_what_breaks_under_all_is_said() -> None:
-    found = grid(searched(TWICE, SMALL, 9, 13, 13), searched(LOST, LARGE, 3, 3, 3))
+def test_what_breaks_under_all_is_said_with_the_kind_of_elections() -> None:
+    found = grid(
+        searched(TWICE, SMALL, 9, 13, 13),
+        searched(TWICE, PAIRS, 3, 3, 3),
+        searched(LOST, PAIRS, 3, 3, 3),
+    )
 
     assert texts(found)[-1] == (
-        "All of them allow an offset given twice and the loss of a committed record in small "
-        "worlds."
+        "All of them allow offsets given twice (small) in searches with clean elections and lost "
+        "committed records (pairs) in searches with unclean elections."
     )
+
+
+def test_a_sentence_that_is_too_long_says_how_much_the_grid_has_besides() -> None:
+    found = grid(*(rates(one.name, 50, 0, 0) for one in HAZARDS))
+
+    (said, *_) = texts(found)
+    assert len(said.split()) <= WORDS_MAX
+    assert said.count(" to 0)") == len(HAZARDS) - int(said.split("; ")[-1].split()[0]) + 1
 
 
 def test_a_story_that_breaks_a_closed_cell_is_told() -> None:
@@ -162,8 +192,8 @@ def test_a_story_that_breaks_a_closed_cell_is_told() -> None:
 
     after = grid(searched(TWICE, SMALL, 9, None, None), shown(TWICE, True, True, False))
 
-    assert contradictions(after, said) == ["offset given twice: finding_01 breaks it under leo"]
-    assert "finding_01 shows an offset given twice under leo only" in "".join(texts(after))
+    assert "offset given twice: finding_01 breaks it under leo" in contradictions(after, said)
+    assert "more under leo (finding_01: offsets given twice)" in "".join(texts(after))
 
 
 @pytest.mark.parametrize("moves", [(9, 9, None), (9, None, 9), (None, None, None)])
@@ -190,10 +220,7 @@ def test_no_order_of_the_alternatives_hides_one() -> None:
         {},
     )
 
-    first, second = (texts(one)[0] for one in (grid(*found), turned))
-    for part in ("leo allows an offset given twice (13 moves", "empty allows the return of a"):
-        assert part in first
-        assert part in second
+    assert texts(grid(*found)) == texts(turned)
 
 
 def test_every_invariant_belongs_to_one_hazard() -> None:

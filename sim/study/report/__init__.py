@@ -15,6 +15,6 @@ from sim.study.report.cells import grid_rows
 from sim.study.report.claims import verdict_of
 from sim.study.report.further import add_alternative
 from sim.study.report.grid import decision_of, grids_of
-from sim.study.report.output import write_report
+from sim.study.report.output import document_of, write_report
 from sim.study.report.page import headline
 from sim.study.report.sweep_folder import read_folder

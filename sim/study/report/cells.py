@@ -6,36 +6,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from math import inf
 
 from sim.diagnose.explain.case import listed
 from sim.files import markdown
 from sim.study.report.grid import RUNS, SEARCH, STORY, UNCLEAN, Finding, Grid
 from sim.study.sweep import stats, wording
 
-NOT_SEARCHED: Final = "not searched"
 Anchors = Mapping[Finding, str]
 """A finding of a search -> the anchor of its schedule on the page."""
 
 
-def breaks_of(cell: Sequence[Finding]) -> tuple[Finding | None, Finding | None]:
-    """The shortest schedules that a cell shows: with clean elections, and with unclean ones.
+def _moves(one: Finding) -> float:
+    """The moves after which a search breaks a hazard; infinite where it does not."""
+    return inf if one.moves is None else one.moves
 
-    The second is None unless it is shorter than the first.
-    """
-    broken = [one for one in cell if one.unit.kind == SEARCH and one.broken]
-    clean, unclean = (
-        min(
-            (one for one in broken if one.unit.is_clean_search == wanted),
-            key=lambda one: one.moves or 0,
-            default=None,
-        )
-        for wanted in (True, False)
-    )
-    if clean and unclean and (clean.moves or 0) <= (unclean.moves or 0):
-        unclean = None
-    return clean, unclean
+
+def _broken(cell: Sequence[Finding], *, clean: bool) -> list[Finding]:
+    """The search of each plan that breaks a cell after the fewest moves, those of fewer first."""
+    found: dict[str, Finding] = {}
+    for one in sorted(cell, key=_moves):
+        if one.moves is not None and one.unit.is_clean_search == clean:
+            found.setdefault(one.unit.title, one)
+    return [*found.values()]
+
+
+def breaks_of(cell: Sequence[Finding]) -> list[Finding]:
+    """The shortest schedules of a cell: with clean elections, and a shorter one with unclean."""
+    clean, unclean = (_broken(cell, clean=each)[:1] for each in (True, False))
+    return clean + [one for one in unclean if not clean or _moves(one) < _moves(clean[0])]
 
 
 def cell_lines(
@@ -51,47 +52,44 @@ def cell_lines(
     """
 
     def link(text: str, anchor: str) -> str:
-        return f"[{markdown.text(text)}](#{anchor})" if anchors is not None and anchor else text
+        return f"[{markdown.text(text)}](#{anchor})" if anchors is not None else text
 
-    moves = {
-        one: link(f"{one.moves} moves", (anchors or {}).get(one, ""))
-        for one in breaks_of(cell)
-        if one is not None
-    }
+    def after(broken: Sequence[Finding]) -> str:
+        texts = []
+        for moves, some in groupby(broken, _moves):
+            names = ((one, one.unit.title) for one in some)
+            linked = (link(name, (anchors or {}).get(one, name)) for one, name in names)
+            texts.append(f"{moves} moves in {', '.join(linked)}")
+        return f"after {'; '.join(texts)}"
+
     rates = most_met(cell)
-    met = any(one.runs for one in rates)
+    counts = _counts(rates) if rates else ""
+    stories = [one.unit.title for one in cell if one.unit.kind == STORY and one.broken]
     lines = [
-        _proven(cell, moves) or (NOT_SEARCHED if searched else ""),
-        link(_counts(rates), rates_anchor(rates[0].hazard) if met else "") if rates else "",
-        ", ".join(
-            link(one.unit.title, one.unit.title)
-            for one in cell
-            if one.unit.kind == STORY and one.broken
-        ),
+        _proven(cell, after) or ("not searched" if searched else ""),
+        link(counts, rates_anchor(rates[0].hazard)) if any(one.runs for one in rates) else counts,
+        ", ".join(link(title, title) for title in stories),
     ]
     return [*filter(None, lines)]
 
 
-def _proven(cell: Sequence[Finding], moves: Mapping[Finding, str]) -> str:
-    """The shortest schedule that breaks a cell, or the number of searches without one.
+def _proven(cell: Sequence[Finding], after: Callable[[Sequence[Finding]], str]) -> str:
+    """The searches that break a cell, or the number of those that do not; unclean elections last.
 
-    Unclean elections are named where they allow a shorter one.
+    Args:
+        cell: The findings.
+        after: Writes moves and plans of the searches that break the cell.
     """
-    clean, unclean = breaks_of(cell)
-    found = ""
-    if clean is not None:
-        found = f"breaks after {moves[clean]}"
-    elif none := [one for one in cell if one.unit.is_clean_search or _is_held(one)]:
-        bounds = [one.bound for one in none if one.bound is not None]
+    clean, unclean = (_broken(cell, clean=each) for each in (True, False))
+    held = [one for one in cell if one.unit.kind == SEARCH and not one.broken]
+    parts = [f"breaks {after(clean)}"] if clean else []
+    if held and not clean:
+        bounds = [one.bound for one in held if one.bound is not None]
         every = f" of up to {min(bounds)} moves" if bounds else ""
-        found = f"none in {len(none)} search{'' if len(none) == 1 else 'es'}{every}"
-    if unclean is None:
-        return found
-    return f"{f'{found}, but' if found else 'breaks after'} {moves[unclean]} with {UNCLEAN}"
-
-
-def _is_held(found: Finding) -> bool:
-    return found.unit.kind == SEARCH and not found.broken
+        parts = [f"none in {len(held)} search{'' if len(held) == 1 else 'es'}{every}"]
+    if unclean:
+        parts.append(f"with {UNCLEAN} {after(unclean)}")
+    return "; ".join(parts)
 
 
 def most_met(cell: Sequence[Finding]) -> list[Finding]:

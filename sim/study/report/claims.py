@@ -1,19 +1,18 @@
-"""The verdict of a decision: three sentences at most, each made of claims that the grid supports.
+"""The verdict of a decision: three sentences at most, each about comparisons of the grid.
 
-A claim is about one hazard in named units. Sentences are written from claims alone and every claim
-is compared with the grid again (`contradictions`). A sentence names hazards and counts worlds; the
-grid has the rest.
+A comparison belongs to one sentence by the alternatives that break it: it is a difference, it is
+prevented by all that would replace the first alternative, or all allow it. Every sentence keeps
+claims on its comparisons, and `contradictions` compares them with a grid again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations
 from typing import Final, NamedTuple
 
 from sim.diagnose.explain.case import listed
-from sim.study.report.grid import RUNS, SEARCH, STORY, TARGETED, Grid, Unit
+from sim.study.report.grid import RUNS, SEARCH, STORY, TARGETED, Comparison, Grid, Unit
 from sim.study.sweep import stats, wording
 from sim.study.sweep.hazards import PHRASES
 from sim.study.sweep.plan_matrix import PLAIN
@@ -22,16 +21,20 @@ SURE: Final = 0.05
 """Below this p value, corrected for their number (Holm), rates of two alternatives differ."""
 SAME: Final = 0.1
 """At most this share of the runs that meet a hazard do so under one of two alternatives alone,
-where a sentence says that it stays as frequent."""
+where a sentence says that about as many do under all."""
 FEW: Final = 3
-"""Up to so many alternatives are compared pair by pair."""
+"""Up to so many alternatives are named one by one."""
 NAMED_MAX: Final = 2
 """Number of hazards that a part of a sentence names, the gravest first."""
 WORDS_MAX: Final = 60
 """Number of words of a sentence that can be read aloud."""
 
-Differing = set[tuple[Unit, str, str, str]]
+Apart = set[tuple[Unit, str, str, str]]
 """Unit, hazard, the alternative with the lower rate and the other one: different beyond chance."""
+Thing = tuple[str, list[Comparison]]
+"""A thing that a clause lists, with the comparisons that it is about."""
+Clauses = dict[str, list[Thing]]
+"""The beginning of a clause -> what it lists."""
 
 
 class Claim(NamedTuple):
@@ -59,32 +62,33 @@ class Sentence(NamedTuple):
 
 def contradictions(grid: Grid, sentences: Iterable[Sentence]) -> list[str]:
     """Every claim that a cell of the grid contradicts, in words; empty for none."""
-    found = []
-    for claim in (claim for sentence in sentences for claim in sentence.claims):
-        for unit in claim.units or grid.units:
-            broken = grid.breaking(claim.hazard, unit)
-            wrong = [one for one in claim.breaks if claim.units and one not in broken]
-            found += [f"{claim.hazard}: {unit} does not break it under {one}" for one in wrong]
-            wrong = [one for one in claim.holds if one in broken]
-            found += [f"{claim.hazard}: {unit} breaks it under {one}" for one in wrong]
-    return found
+    return [
+        f"{one.hazard}: {one.unit} {'breaks' if one.broken else 'does not break'} it "
+        f"under {one.alternative}"
+        for sentence in sentences
+        for claim in sentence.claims
+        for one in grid.findings
+        if one.hazard == claim.hazard
+        and (one.unit in claim.units or not claim.units)
+        and one.alternative in (claim.holds if one.broken else claim.breaks)
+    ]
 
 
 def verdict_of(grid: Grid) -> list[Sentence]:
-    """The sentences on the hazards that all others prevent, that differ, and that all allow.
+    """The sentences on the hazards that differ, that all others prevent, and that all allow.
 
     A grid of one alternative has no verdict.
     """
     if len(grid.alternatives) < 2:
         return []
-    differing = _differing_rates(grid)
-    many = len(grid.alternatives) > FEW + 1
-    differences = _met_and_not_met(grid, differing) if many else _differences(grid, differing)
-    made = (_prevented(grid, differing), differences, _kept(grid))
-    return [one for one in made if one is not None]
+    apart = _rates_apart(grid)
+    differences, prevented = _differences(grid, apart), _prevented(grid, apart)
+    if not differences and (len(grid.alternatives) > 2 or not prevented):
+        prevented |= _undistinguished(grid)
+    return [_sentence(one) for one in (differences, prevented, _kept(grid)) if one]
 
 
-def _differing_rates(grid: Grid) -> Differing:
+def _rates_apart(grid: Grid) -> Apart:
     """The units and hazards in which the rates of two alternatives differ beyond chance."""
     tests: dict[tuple[Unit, str, str, str], float] = {}
     for (unit, hazard, one, other), fewer in grid.apart.items():
@@ -95,312 +99,222 @@ def _differing_rates(grid: Grid) -> Differing:
     return {key for key, p in zip(tests, adjusted, strict=True) if p < SURE}
 
 
-def _prevented(grid: Grid, differing: Differing) -> Sentence | None:
+def _differences(grid: Grid, apart: Apart) -> Clauses:
+    """In what alternatives differ; first, what one of them adds where the first one holds."""
+    first, *others = grid.alternatives
+    proven = [one for one in grid.comparisons if one.unit.kind != RUNS and one.is_decided]
+    searches, stories = (
+        [one for one in proven if one.unit.kind == kind] for kind in (SEARCH, STORY)
+    )
+    clauses: Clauses = {}
+    added = [
+        (f"{_do(grid, labels, 'add')} {_named(found, 1)}", found)
+        for labels, found in _by_breaking(proven, grid.alternatives).items()
+        if first not in labels
+    ]
+    clauses |= _together(f"where {_list([first])} holds,", added)
+    clauses |= _against_first(grid, apart, "raise")
+    found_in = _by_breaking([one for one in searches if first in one.breaking], others)
+    split = []
+    for labels, found in found_in.items():
+        if held := [one for one in others if one not in labels]:
+            under = f"under {_list(labels)}, not {_list(held)}"
+            split.append((f"{_named(found, 1)} {under}", found))
+    clauses |= _together("searches find", split)
+    shown = []
+    for labels, found in _by_breaking(stories, others).items():
+        if len(labels) < len(others):
+            example = f"{found[0].unit.title}: {PHRASES[found[0].hazard]}"
+            number = len({one.unit for one in found})
+            more = "breaks more" if number == 1 else "break more"
+            shown.append((f"{number} {more} {_under(labels, others)} ({example})", found))
+    number = len({one.unit for one in stories})
+    clauses |= _together(f"of {number} {'story' if number == 1 else 'stories'}", shown)
+    for one in _most_met(grid, lambda one: (one.unit, one.hazard, *_extremes(one)) in apart):
+        texts = [f"{wording.count(one.findings[at].runs)} under {at}" for at in _extremes(one)]
+        rates = f"{PHRASES[one.hazard]} in {listed(texts)}"
+        clauses.setdefault(f"of {_of_runs(one)}", []).append((rates, [one]))
+    return clauses
+
+
+def _together(lead: str, things: Sequence[Thing]) -> Clauses:
+    """A clause that a sentence has whole or not at all, so that it has every direction."""
+    if not things:
+        return {}
+    texts, about = zip(*things, strict=True)
+    return {lead: [(listed(texts), [one for found in about for one in found])]}
+
+
+def _prevented(grid: Grid, apart: Apart) -> Clauses:
     """The hazards that no other alternative breaks in a search with clean elections; rates below.
 
-    Of rates it has the gravest hazard that is rarer under every other alternative.
+    Nothing is said of a hazard that such a search breaks under another alternative, or of which
+    it was stopped.
     """
     first, *others = grid.alternatives
-    under = f"{('', 'both ', 'all of ')[min(len(others), 3) - 1]}{listed(_quoted(others))}"
-    worlds = {hazard: _closed_worlds(grid, hazard) for hazard in grid.hazards}
-    worlds = {hazard: units for hazard, units in worlds.items() if units}
-    claims = [Claim(one, (first,), tuple(others), tuple(units)) for one, units in worlds.items()]
-    parts = []
-    if worlds:
-        sizes = sorted({len(units) for units in worlds.values()})
-        where = "the search" if sizes == [1] else f"all {_from_to(sizes)} searches"
-        parts.append(
-            f"{under} prevent{'s' if len(others) == 1 else ''} {_named([*worlds])} in {where} of "
-            f"small worlds with clean elections where {_quoted([first])[0]} does not"
-        )
-    rarer = _runs_where(
-        grid,
-        lambda hazard, unit: all((unit, hazard, one, first) in differing for one in others),
-    )
-    for hazard, unit in rarer[:1]:
-        runs = [grid.at(hazard, one, unit).runs for one in grid.alternatives]
-        most = ("" if len({*runs[1:]}) == 1 else "at most ") + wording.count(max(runs[1:]))
-        fall = f"{PHRASES[hazard]} falls from {wording.count(runs[0])} to {most}"
-        parts.append(f"in {_of_runs(grid, unit)}, {fall}{'' if parts else f' under {under}'}")
-        holds = tuple(one for one, count in zip(others, runs[1:], strict=True) if not count)
-        claims.append(Claim(hazard, (first,), holds, (unit,)))
-    return _sentence(parts, claims)
-
-
-def _closed_worlds(grid: Grid, hazard: str) -> list[Unit]:
-    """The clean searches that meet a hazard under the first alternative only.
-
-    There are none if such a search meets it under another one, too, or was not exhausted.
-    """
-    first, *others = grid.alternatives
-    clean = [one for one in grid.shared(hazard) if one.is_clean_search]
-    if any({*grid.breaking(hazard, one)} & {*others} for one in clean):
-        return []
-    broken = [one for one in clean if first in grid.breaking(hazard, one)]
-    findings = (grid.at(hazard, one, unit) for unit in broken for one in others)
-    return [] if any(one.bound is not None for one in findings) else broken
-
-
-def _differences(grid: Grid, differing: Differing) -> Sentence | None:
-    """In what two or three alternatives differ, each direction by itself.
-
-    The first one is compared with the others only if there are no more than two.
-    """
-    compared = grid.alternatives[1:] if len(grid.alternatives) > 2 else grid.alternatives
-    claims: list[Claim] = []
-    parts = [
-        *_apart_in_searches(grid, compared, claims),
-        *_apart_in_runs(grid, compared, differing, claims),
-        *_apart_in_stories(grid, compared, claims),
-    ]
-    if not parts:
-        return _undistinguished(grid, listed(compared))
-    return _sentence([f"they differ: {parts[0]}", *parts[1:]], claims)
-
-
-def _apart_in_searches(grid: Grid, compared: Sequence[str], claims: list[Claim]) -> list[str]:
-    """The hazards that searches with clean elections break under some of the alternatives alone.
-
-    Then the gravest one that they break under all, after different numbers of moves. Where there is
-    neither, the hazards that single worlds break under some alone.
-    """
-    only: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, int]] = {}
-    sooner: list[str] = []
-    elsewhere: list[str] = []
+    closed: list[Comparison] = []
     for hazard in grid.hazards:
-        clean = tuple(one for one in grid.shared(hazard) if one.is_clean_search)
-        fewest = {one: _fewest_moves(grid, hazard, one, clean) for one in compared}
-        found = {one: least for one, least in fewest.items() if least is not None}
-        held = tuple(one for one in compared if one not in found)
-        exhausted = all(grid.at(hazard, one, unit).bound is None for one in held for unit in clean)
-        shown_by = [Claim(hazard, (one,), (), (unit,)) for one, (_, unit) in found.items()]
-        if found and held and exhausted:
-            least = min(moves for moves, _ in found.values())
-            only.setdefault((tuple(found), held), {})[hazard] = least
-            claims += [*shown_by, Claim(hazard, (), held, clean)]
-        elif not held and len({moves for moves, _ in found.values()}) > 1 and not sooner:
-            (one, (moves, _)), *others = found.items()
-            more = ", ".join(f"{count} under {other}" for other, (count, _) in others)
-            sooner = [f"{PHRASES[hazard]} takes {moves} moves under {one}, {more}"]
-            claims += shown_by
-        elif any(0 < len({*grid.breaking(hazard, u)} & {*compared}) < len(compared) for u in clean):
-            elsewhere.append(hazard)
-    parts = [*(_only_under(*labels, moves) for labels, moves in only.items()), *sooner]
-    if elsewhere and not parts:
-        parts = [f"{_named(elsewhere)} occurs in other worlds under each"]
-    return [f"in small worlds with clean elections {parts[0]}", *parts[1:]] if parts else []
-
-
-def _only_under(met: Sequence[str], held: Sequence[str], moves: Mapping[str, int]) -> str:
-    """Says under which alternatives hazards occur, the gravest by name, and under which not."""
-    allows, do = ("allows" if len(met) == 1 else "allow"), ("does" if len(held) == 1 else "do")
-    least = min(moves.values())
-    named = f"{_named([*moves], 1)} ({least} moves or more)"
-    return f"{listed(met)} {allows} {named}, {listed(held)} {do} not"
-
-
-def _fewest_moves(
-    grid: Grid, hazard: str, label: str, units: Sequence[Unit]
-) -> tuple[int, Unit] | None:
-    """Fewest moves that break a hazard in some searches, and the first one that does so."""
-    found = [(grid.at(hazard, label, unit).moves, unit) for unit in units]
-    broken = [(moves, unit) for moves, unit in found if moves is not None]
-    return min(broken, key=lambda one: one[0], default=None)
-
-
-def _apart_in_runs(
-    grid: Grid, compared: Sequence[str], differing: Differing, claims: list[Claim]
-) -> list[str]:
-    """The gravest hazard that is rarer under an alternative than under another, for each pair."""
-    rarer = []
-    for one, other in permutations(compared, 2):
-        for hazard, unit in _runs_where(grid, partial(_is_rarer, differing, one, other))[:1]:
-            runs = [wording.count(grid.at(hazard, each, unit).runs) for each in (one, other)]
-            phrase = f"{PHRASES[hazard]} in {runs[0]} under {one} and {runs[1]} under {other}"
-            rarer.append(f"of {_of_runs(grid, unit)} {phrase}")
-            claims.append(Claim(hazard, (other,), (), (unit,)))
-    return [", ".join(rarer)] if rarer else []
-
-
-def _apart_in_stories(grid: Grid, compared: Sequence[str], claims: list[Claim]) -> list[str]:
-    """Of each alternative the gravest hazard that a story breaks under no other one compared."""
-    shown: dict[str, list[str]] = {}
-    for one in compared:
-        found = [
-            (hazard, unit)
-            for hazard in grid.hazards
-            for unit in grid.shared(hazard)
-            if unit.kind == STORY and {*grid.breaking(hazard, unit)} & {*compared} == {one}
-        ]
-        for hazard, unit in found[:1]:
-            held = tuple(other for other in compared if other != one)
-            claims.append(Claim(hazard, (one,), held, (unit,)))
-            verb = "" if hazard in shown else f" shows {PHRASES[hazard]}"
-            shown.setdefault(hazard, []).append(f"{unit.title}{verb} under {one} only")
-    stories = [text for texts in shown.values() for text in texts]
-    number = {2: "two", 3: "three"}[len(compared)]
-    return [f"of the {number}, {', '.join(stories)}"] if stories else []
-
-
-def _undistinguished(grid: Grid, labels: str) -> Sentence:
-    kinds = {unit.kind for unit in grid.units}
-    names = {SEARCH: "search", STORY: "story", RUNS: "rate"}
-    *others, last = [name for kind, name in names.items() if kind in kinds]
-    either = f"{', '.join(others)} or {last}" if others else last
-    return Sentence(f"No {either} distinguishes {labels}.", ())
-
-
-def _is_rarer(differing: Differing, one: str, other: str, hazard: str, unit: Unit) -> bool:
-    """True where a rate is lower under one alternative than under the other beyond chance."""
-    return (unit, hazard, one, other) in differing
-
-
-def _met_and_not_met(grid: Grid, differing: Differing) -> Sentence | None:
-    """Of the hazards whose rates differ most: the alternatives under which nothing meets them.
-
-    Alternatives that no search, no story and no rate beyond chance distinguishes are left out.
-    """
-    never = {
-        hazard: [
+        broken = [
             one
-            for one in grid.alternatives
-            if not any(each.broken for each in grid.cell(hazard, one))
+            for one in grid.comparisons
+            if one.hazard == hazard and one.unit.is_clean_search and one.breaking
         ]
-        for hazard in grid.hazards
-    }
-    never = {
-        hazard: labels
-        for hazard, labels in never.items()
-        if labels and _is_distinguished(grid, differing, hazard)
-    }
-    in_order = sorted(never, key=lambda hazard: -_spread(grid, hazard))
-    clauses = []
-    for hazard in in_order[:NAMED_MAX]:
-        met = [one for one in grid.alternatives if one not in never[hazard]]
-        under = f"only under {listed(_quoted(met))}"
-        if len(never[hazard]) <= len(met):
-            under = f"under all but {listed(_quoted(never[hazard]))}"
-        clauses.append(f"{PHRASES[hazard]} occurs {under}")
-    if not clauses:
-        return _undistinguished(grid, "them")
-    more = [f"{len(never) - NAMED_MAX} more hazards differ"] if len(never) > NAMED_MAX else []
-    claims = tuple(Claim(one, (), tuple(labels), ()) for one, labels in never.items())
-    return _sentence([f"they differ: {clauses[0]}", *clauses[1:], *more], claims)
+        if all(one.breaking == (first,) and one.is_decided for one in broken):
+            closed += broken
+    prevented = f"in searches with clean elections {_do(grid, others, 'prevent')}"
+    clauses: Clauses = {prevented: [(_named(closed), closed)]} if closed else {}
+    return clauses | _against_first(grid, apart, "lower")
 
 
-def _is_distinguished(grid: Grid, differing: Differing, hazard: str) -> bool:
-    """True where a search, a story or a rate beyond chance distinguishes some alternatives."""
-    proven = [one for one in grid.shared(hazard) if one.kind != RUNS]
-    some = any(0 < len(grid.breaking(hazard, one)) < len(grid.alternatives) for one in proven)
-    return some or any(hazard == other for _, other, *_ in differing)
+def _against_first(grid: Grid, apart: Apart, verb: str) -> Clauses:
+    """The hazards that other alternatives `lower` or `raise` in the runs in which most met them."""
+    first, *others = grid.alternatives
+
+    def moving(one: Comparison) -> list[str]:
+        """The alternatives with a rate that differs from that of the first one."""
+        at = one.unit, one.hazard
+        lower = verb == "lower"
+        return [
+            each for each in others if (*at, *((each, first) if lower else (first, each))) in apart
+        ]
+
+    clauses: Clauses = {}
+    for one in _most_met(grid, lambda one: bool(moving(one))):
+        labels = moving(one)
+        counts = {one.findings[each].runs for each in labels}
+        bound = "at most " if verb == "lower" else "at least "
+        least = max(counts) if verb == "lower" else min(counts)
+        to = f"{bound if len(counts) > 1 else ''}{wording.count(least)}"
+        text = f"{PHRASES[one.hazard]} ({wording.count(one.runs[0])} to {to})"
+        lead = f"in {_of_runs(one)} {_do(grid, labels, verb)}"
+        clauses.setdefault(lead, []).append((text, [one]))
+    return clauses
 
 
-def _spread(grid: Grid, hazard: str) -> int:
-    """How far the rates of a hazard are apart in an environment at most, in runs."""
-    runs = {
-        unit: [grid.at(hazard, one, unit).runs for one in grid.alternatives]
-        for unit in grid.shared(hazard)
-    }
-    return max((max(one) - min(one) for one in runs.values()), default=0)
-
-
-def _kept(grid: Grid) -> Sentence | None:
-    """The hazards that every alternative allows: in searches, and in nearly the same runs."""
-    everyone = tuple(grid.alternatives)
-    claims: list[Claim] = []
-
-    def allowed(*, clean: bool) -> list[str]:
-        found = []
-        for hazard in grid.hazards:
-            units = tuple(
-                unit
-                for unit in grid.shared(hazard)
-                if unit.kind == SEARCH
-                and unit.is_clean_search == clean
-                and len(grid.breaking(hazard, unit)) == len(everyone)
-            )
-            if units:
-                found.append(hazard)
-                claims.append(Claim(hazard, everyone, (), units))
-        return found
-
-    with_clean = allowed(clean=True)
-    with_unclean = [one for one in allowed(clean=False) if one not in with_clean]
-    same = [one for one in grid.hazards if one not in with_clean and _is_same(grid, one)]
-    claims += [Claim(hazard, everyone, (), _met_in(grid, hazard)) for hazard in same]
-    named = {
-        f"{_named(with_clean)} in small worlds": with_clean,
-        f"{_named(with_unclean, 1)} with unclean elections": with_unclean,
-        f"as often in runs {_named(same, 1)}": same,
-    }
-    parts = [text for text, hazards in named.items() if hazards]
-    return _sentence([f"all of them allow {', and '.join(parts)}"] if parts else [], claims)
-
-
-def _met_in(grid: Grid, hazard: str) -> tuple[Unit, ...]:
-    """The environments in which a run met a hazard under some alternative."""
-    shared = (one for one in grid.shared(hazard) if one.kind == RUNS)
-    return tuple(one for one in shared if grid.breaking(hazard, one))
+def _kept(grid: Grid) -> Clauses:
+    """The hazards that every alternative allows: in searches, and in about as many runs."""
+    searches = [one for one in grid.comparisons if one.unit.kind == SEARCH and not one.holding]
+    clean = [one for one in searches if one.unit.is_clean_search]
+    said = {one.hazard for one in clean}
+    unclean = [one for one in searches if one.hazard not in said]
+    kept = [
+        (f"{_named(found)} in searches with {elections} elections", found)
+        for elections, found in (("clean", clean), ("unclean", unclean))
+        if found
+    ]
+    same = [one for one in grid.hazards if one not in said and _is_same(grid, one)]
+    for one in _most_met(grid, lambda one: one.hazard in same):
+        counts = " to ".join(map(wording.count, dict.fromkeys((min(one.runs), max(one.runs)))))
+        runs = f"in about as many ({counts}) of {_of_runs(one)}"
+        kept.append((f"{PHRASES[one.hazard]} {runs}", [one]))
+    return {"all of them allow": kept} if kept else {}
 
 
 def _is_same(grid: Grid, hazard: str) -> bool:
     """True where nearly the same runs of each environment meet a hazard under all alternatives."""
-    units = _met_in(grid, hazard)
-    for unit in units:
-        least = min(grid.at(hazard, one, unit).runs for one in grid.alternatives)
-        pairs = permutations(grid.alternatives, 2)
-        if not least or any(grid.apart[unit, hazard, *pair] > SAME * least for pair in pairs):
-            return False
-    return bool(units)
-
-
-def _runs_where(grid: Grid, wanted: Callable[[str, Unit], bool]) -> list[tuple[str, Unit]]:
-    """Of each hazard the wanted environment in which most runs met it."""
-    found = []
-    for hazard in grid.hazards:
-        units = [unit for unit in grid.shared(hazard) if unit.kind == RUNS and wanted(hazard, unit)]
-        most = {
-            unit: max(grid.at(hazard, one, unit).runs for one in grid.alternatives)
-            for unit in units
-        }
-        found += [(hazard, max(units, key=lambda unit: most[unit]))] if units else []
-    return found
-
-
-def _of_runs(grid: Grid, unit: Unit) -> str:
-    """An environment with the fewest judged runs of an alternative."""
-    judged = wording.count(min(one.judged for one in grid.findings if one.unit == unit))
-    beside = f" ({unit.beside})" if unit.beside else ""
-    if unit.title == TARGETED:
-        return f"{judged} runs with targeted faults{beside}"
-    return f"{judged} {'plain ' if unit.title == PLAIN else ''}runs" + (
-        beside if unit.title == PLAIN else f" ({unit})"
+    met = [
+        one
+        for one in grid.comparisons
+        if one.hazard == hazard and one.unit.kind == RUNS and one.breaking
+    ]
+    return bool(met) and all(
+        grid.apart[one.unit, hazard, *pair] <= SAME * min(one.runs)
+        for one in met
+        for pair in permutations(grid.alternatives, 2)
     )
 
 
-def _sentence(parts: Sequence[str], claims: Sequence[Claim]) -> Sentence | None:
-    """A sentence of as many parts as one can read aloud, the first ones."""
-    if not parts:
-        return None
-    text = parts[0]
-    for part in parts[1:]:
-        longer = f"{text}; {part}"
-        text = longer if len(longer.split()) <= WORDS_MAX else text
+def _undistinguished(grid: Grid) -> Clauses:
+    kinds = {one.kind for one in grid.units}
+    names = {SEARCH: "search", STORY: "story", RUNS: "rate"}
+    *others, last = [name for kind, name in names.items() if kind in kinds]
+    either = f"{', '.join(others)} or {last}" if others else last
+    labels = grid.alternatives[len(grid.alternatives) > 2 :]
+    return {f"no {either} distinguishes": [(_list(labels), [])]}
+
+
+def _by_breaking(
+    found: Iterable[Comparison], among: Sequence[str]
+) -> dict[tuple[str, ...], list[Comparison]]:
+    """Comparisons by the alternatives, of some, that break a hazard; not those that none breaks."""
+    groups: dict[tuple[str, ...], list[Comparison]] = {}
+    for one in found:
+        groups.setdefault(tuple(each for each in among if each in one.breaking), []).append(one)
+    groups.pop((), None)
+    return groups
+
+
+def _most_met(grid: Grid, wanted: Callable[[Comparison], bool]) -> list[Comparison]:
+    """Of each hazard the wanted environment in which most runs met it."""
+    found: dict[str, Comparison] = {}
+    for one in grid.comparisons:
+        if one.unit.kind == RUNS and wanted(one):
+            known = found.get(one.hazard, one)
+            found[one.hazard] = max(known, one, key=lambda each: max(each.runs))
+    return [*found.values()]
+
+
+def _extremes(one: Comparison) -> list[str]:
+    """Of the alternatives after the first, those that fewest and most runs met a hazard under."""
+    in_order = sorted([*one.findings][1:], key=lambda label: one.findings[label].runs)
+    return [in_order[0], in_order[-1]]
+
+
+def _of_runs(one: Comparison) -> str:
+    """An environment with the fewest judged runs of an alternative."""
+    judged = wording.count(min(each.judged for each in one.findings.values()))
+    beside = f" ({one.unit.beside})" if one.unit.beside else ""
+    names = {TARGETED: "runs with targeted faults", PLAIN: "plain runs"}
+    return f"{judged} {names.get(one.unit.title, f'runs of {one.unit.title}')}{beside}"
+
+
+def _sentence(clauses: Clauses) -> Sentence:
+    """A sentence of as much as can be read aloud, the first things, and the number of others."""
+    count = sum(map(len, clauses.values()))
+    for number in range(count, 0, -1):
+        left, said, texts = number, list[Comparison](), []
+        for lead, things in clauses.items():
+            if some := things[:left]:
+                texts.append(f"{lead} {listed([text for text, _ in some])}")
+                said += [one for _, about in some for one in about]
+            left -= len(some)
+        text = "; ".join([*texts, *([f"{count - number} more in the grid"] * (number < count))])
+        if len(text.split()) <= WORDS_MAX:
+            break
+    claims = [Claim(one.hazard, one.breaking, one.holding, (one.unit,)) for one in said]
     return Sentence(f"{text[0].upper()}{text[1:]}.", tuple(claims))
 
 
-def _from_to(sizes: Sequence[int]) -> str:
-    """8; or 8 to 16."""
-    return " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
+def _do(grid: Grid, labels: Sequence[str], verb: str) -> str:
+    """Some of the alternatives after the first as the subject of a verb."""
+    named = _list(labels)
+    if len(labels) == len(grid.alternatives) - 1 > 1:
+        named = f"both {named}" if len(labels) == 2 else "all others"
+    return f"{named} {verb}{'s' if len(labels) == 1 else ''}"
 
 
-def _named(hazards: Sequence[str], most: int = NAMED_MAX) -> str:
-    """The first of some hazards, and the number of the others."""
-    more = len(hazards) - most
-    named = [PHRASES[one] for one in hazards[:most]]
+def _under(labels: Sequence[str], others: Sequence[str]) -> str:
+    """Under some alternatives, or under all but the rest where that is shorter."""
+    held = [one for one in others if one not in labels]
+    if FEW < len(labels) >= len(held):
+        return f"under all others but {_list(held)}"
+    return f"under {_list(labels)}"
+
+
+def _named(found: Sequence[Comparison], most: int = NAMED_MAX) -> str:
+    """The first hazards with the searches or stories that meet them, and the number of others."""
+    units: dict[str, list[str]] = {}
+    for one in found:
+        units.setdefault(one.hazard, []).append(one.unit.title)
+    by_units: dict[str, list[str]] = {}
+    for hazard in [*units][:most]:
+        shown = ", ".join(dict.fromkeys(units[hazard]))
+        by_units.setdefault(shown, []).append(PHRASES[hazard])
+    named = [f"{listed(phrases)} ({shown})" for shown, phrases in by_units.items()]
+    more = len(units) - most
     return listed([*named, *([f"{more} more"] if more > 0 else [])])
 
 
-def _quoted(labels: Sequence[str]) -> list[str]:
-    """Labels in quotes where a sentence would read them otherwise."""
-    return [f'"{one}"' if "," in one or one == "none" else one for one in labels]
+def _list(labels: Sequence[str]) -> str:
+    """Labels, in quotes where a sentence would read one otherwise."""
+    return listed([f'"{one}"' if "," in one or one == "none" else one for one in labels])

@@ -9,8 +9,9 @@ every alternative meets the same tests, and a sentence about units can be checke
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -152,9 +153,10 @@ class Unit(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The name as a reader knows it."""
-        names = {RUNS: {HUNTED: TARGETED}, STORY: {self.name: short_name(self.name)}}
-        return names.get(self.kind, {}).get(self.name, self.name)
+        """The name as a reader knows it: a numbered story is `finding_01`."""
+        if self.kind == STORY and (numbered := re.match(r"[^_]+_\d+(?=_)", self.name)):
+            return numbered[0]
+        return TARGETED if (self.kind, self.name) == (RUNS, HUNTED) else self.name
 
 
 class Finding(NamedTuple):
@@ -195,6 +197,40 @@ class Finding(NamedTuple):
         return row | {"beside": self.unit.beside, "low": low, "high": high}
 
 
+class Comparison(NamedTuple):
+    """The findings of one unit on one hazard, under every alternative.
+
+    Attributes:
+        hazard: Name of the hazard.
+        unit: The search, environment or story.
+        findings: The finding under each alternative by its label, in the order of the grid.
+    """
+
+    hazard: str
+    unit: Unit
+    findings: Mapping[str, Finding]
+
+    @property
+    def breaking(self) -> tuple[str, ...]:
+        """The alternatives under which the unit breaks the hazard."""
+        return tuple(label for label, one in self.findings.items() if one.broken)
+
+    @property
+    def holding(self) -> tuple[str, ...]:
+        """The other alternatives."""
+        return tuple(label for label, one in self.findings.items() if not one.broken)
+
+    @property
+    def is_decided(self) -> bool:
+        """True unless a search was stopped before it broke the hazard under an alternative."""
+        return all(one.broken or one.bound is None for one in self.findings.values())
+
+    @property
+    def runs(self) -> list[int]:
+        """The number of runs that met the hazard under each alternative."""
+        return [one.runs for one in self.findings.values()]
+
+
 @dataclass(frozen=True)
 class Grid:
     """All findings of a decision.
@@ -203,15 +239,13 @@ class Grid:
         decision: The alternatives and the evidence that bears on them.
         findings: One per hazard, alternative and unit; none where an alternative lacks the unit.
         apart: (unit, hazard, alternative, other one) -> cases that met it under the first alone.
+        plans: The proven plans by their names.
     """
 
     decision: ReportDecision
     findings: Sequence[Finding]
     apart: Mapping[tuple[Unit, str, str, str], int]
-
-    @cached_property
-    def _by_place(self) -> dict[tuple[str, str, Unit], Finding]:
-        return {(one.hazard, one.alternative, one.unit): one for one in self.findings}
+    plans: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def alternatives(self) -> list[str]:
@@ -229,30 +263,20 @@ class Grid:
         """All searches, environments and stories, in this order."""
         return list(dict.fromkeys(one.unit for one in self.findings))
 
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """A comparison for each hazard and each unit that examined it under every alternative."""
+        placed = {(one.hazard, one.unit, one.alternative): one for one in self.findings}
+        return [
+            Comparison(hazard, unit, {one: placed[hazard, unit, one] for one in self.alternatives})
+            for hazard in self.hazards
+            for unit in self.units
+            if all((hazard, unit, one) in placed for one in self.alternatives)
+        ]
+
     def labels_of(self, unit: Unit) -> set[str]:
         """The alternatives under which a unit was examined."""
         return {one.alternative for one in self.findings if one.unit == unit}
-
-    def shared(self, hazard: str) -> list[Unit]:
-        """The units in which every alternative was examined for a hazard."""
-        return [
-            unit
-            for unit in self.units
-            if all((hazard, one, unit) in self._by_place for one in self.alternatives)
-        ]
-
-    def at(self, hazard: str, alternative: str, unit: Unit) -> Finding:
-        """The finding of a unit on a hazard under an alternative."""
-        return self._by_place[hazard, alternative, unit]
-
-    def breaking(self, hazard: str, unit: Unit) -> list[str]:
-        """The alternatives under which a unit broke a hazard."""
-        found = self._by_place
-        return [
-            one
-            for one in self.alternatives
-            if (hazard, one, unit) in found and found[hazard, one, unit].broken
-        ]
 
     def cell(self, hazard: str, alternative: str) -> list[Finding]:
         """All findings on a hazard under an alternative."""
@@ -274,8 +298,9 @@ def grids_of(folder: SweepFolder, name: str | None = None) -> tuple[Grid, ...]:
 def grid_of(folder: SweepFolder, decision: ReportDecision) -> Grid:
     """The grid of one decision: runs, searches and stories. Raises as `grids_of`."""
     apart: dict[tuple[Unit, str, str, str], int] = {}
-    findings = [*_searched(folder, decision), *_met(folder, decision, apart), *_shown(decision)]
-    return Grid(decision, findings, apart)
+    plans = proven_plans(folder.path) if decision.searches else {}
+    findings = [*_searched(plans, decision), *_met(folder, decision, apart), *_shown(decision)]
+    return Grid(decision, findings, apart, plans)
 
 
 def proven_plans(folder: Path) -> dict[str, dict[str, Any]]:
@@ -296,8 +321,7 @@ def rules_searched(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _searched(folder: SweepFolder, decision: ReportDecision) -> Iterator[Finding]:
-    plans = proven_plans(folder.path) if decision.searches else {}
+def _searched(plans: Mapping[str, Any], decision: ReportDecision) -> Iterator[Finding]:
     for name in decision.searches:
         if name not in plans:
             close = did_you_mean(name, plans)
@@ -402,10 +426,3 @@ def violated_in(path: str, values: tuple[tuple[str, Any], ...]) -> tuple[tuple[s
         run_of(case.with_rules(case.rules.with_values(dict(values))), keep_events=False)
     )
     return tuple((one.invariant, one.family) for one in judged(run, case.expect.checked or ()))
-
-
-def short_name(story: str) -> str:
-    """The id of a story without its title, if it has a number: finding_01."""
-    first, _, rest = story.partition("_")
-    number = rest.partition("_")[0]
-    return f"{first}_{number}" if number.isdigit() else story

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from markdown_it import MarkdownIt
 
@@ -27,21 +27,9 @@ REPORT_FORMAT: Final = "replog-report/4"
 TEMPLATES: Final = Path(__file__).with_name("templates")
 
 
-class Report(NamedTuple):
-    """A written report.
-
-    Attributes:
-        page: Path of its HTML page.
-        headline: The sentences that open it.
-    """
-
-    page: Path
-    headline: Sequence[str]
-
-
 def write_report(
     folder: SweepFolder, grids: Sequence[Grid], *, quote_in: Path | None = None
-) -> Report:
+) -> Path:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
 
     The same sweeps under the same names give the same bytes.
@@ -52,29 +40,28 @@ def write_report(
         quote_in: A Markdown file that quotes the verdict (`quoted`).
 
     Returns:
-        The path of the page, and the sentences that open it.
+        The path of the HTML page.
 
     Raises:
         BadInput: The folder cannot be written, or `quote_in` has no place for the verdict; then
             no file is changed.
     """
-    sentences = verdict_of(grids[0])
     texts: dict[Path, str] = {}
     if quote_in is not None:
-        texts[quote_in] = quoted(folder, [one.text for one in sentences], quote_in)
+        texts[quote_in] = quoted(folder, [one.text for one in verdict_of(grids[0])], quote_in)
     texts |= {folder.path / name: text for name, text in files_of(folder, grids).items()}
     try:
         for path, text in texts.items():
             replace_text(path, text)
     except OSError as error:
         raise BadInput(f"{error.filename or folder.path}: {error.strerror or error}") from None
-    return Report(folder.path / "report.html", headline(folder, sentences))
+    return folder.path / "report.html"
 
 
 def files_of(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, str]:
     """The texts of the three files of a report by their names."""
     page = page_of(folder, grids)
-    pictures = pictures_of(folder, schedules_of(folder, grids[0]))
+    pictures = pictures_of(schedules_of(grids[0]))
     return {
         "report.json": json_text(document_of(folder, grids), indent=2) + "\n",
         "report.md": page,
@@ -135,7 +122,7 @@ def as_html(page: str, *, title: str, pictures: Mapping[str, str]) -> str:
     Args:
         page: The page, in which all text of others is escaped (`sim.files.markdown`).
         title: Title of the document.
-        pictures: HTML by the name of the comment whose place it takes; styles go to the top, once.
+        pictures: HTML by the comment whose place it takes; styles go to the top, once.
     """
     reader = MarkdownIt("commonmark").enable("table")
     tokens = reader.parse(page)
@@ -155,9 +142,9 @@ def as_html(page: str, *, title: str, pictures: Mapping[str, str]) -> str:
     body = body.replace("<table>", '<div class="wide" tabindex="0"><table>')
     body = body.replace("</table>", "</table></div>")
     styles = dict.fromkeys(style for one in pictures.values() for style in _STYLE.findall(one))
-    for name, picture in pictures.items():
+    for place, picture in pictures.items():
         drawn = f'<div class="wide" tabindex="0">{_STYLE.sub("", picture)}</div>'
-        body = body.replace(f"<!-- {name} -->", drawn)
+        body = body.replace(place, drawn)
     return Template((TEMPLATES / "report.html").read_text(encoding="utf-8")).substitute(
         title=escape(one_line(title)),
         style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from sim.protocol.rules.rules import shown
 from sim.study.report.cells import grid_table, interval_text, rates_table
 from sim.study.report.claims import Sentence, verdict_of
 from sim.study.report.costs import costs_of
-from sim.study.report.grid import RUNS, SEARCH, STORY, Grid, Unit, proven_plans, rules_searched
+from sim.study.report.grid import RUNS, SEARCH, STORY, Grid, Unit, rules_searched
 from sim.study.report.schedules import Schedule, anchors_of, schedules_in, schedules_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
@@ -25,10 +26,10 @@ Section = tuple[str, Iterable[str]]
 def page_of(folder: SweepFolder, grids: Sequence[Grid]) -> str:
     """The page; the grid of the first decision is on top, of the others there are the sentences."""
     plan, first = folder.sweep.plan, grids[0]
-    schedules = schedules_of(folder, first)
+    schedules = schedules_of(first)
     parts = [
         f"# {markdown.text(plan.title)}",
-        *map(markdown.text, headline(folder, verdict_of(first))),
+        *(_linked(one, first) for one in headline(folder, verdict_of(first))),
         grid_table(first, anchors_of(schedules)),
         _reading_of(folder, first),
         costs_of(folder, first),
@@ -42,6 +43,16 @@ def page_of(folder: SweepFolder, grids: Sequence[Grid]) -> str:
     for title, paragraphs in sections:
         parts += [f"<details><summary>{title}</summary>", *paragraphs, "</details>"]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _linked(sentence: str, grid: Grid) -> str:
+    """A sentence in Markdown in which names of searches and stories lead to their rows."""
+    names = {one.title for one in grid.units if one.kind != RUNS}
+    return re.sub(
+        r"\w+",
+        lambda word: f"[{word[0]}](#{word[0]})" if word[0] in names else word[0],
+        markdown.text(sentence),
+    )
 
 
 def headline(folder: SweepFolder, sentences: Sequence[Sentence]) -> list[str]:
@@ -86,7 +97,7 @@ def _reading_of(folder: SweepFolder, grid: Grid) -> str:
 def _evidence(folder: SweepFolder, grid: Grid, schedules: Sequence[Schedule]) -> Iterator[Section]:
     """The evidence behind a grid."""
     if schedules:
-        yield "The shortest schedules", schedules_in(folder, schedules)
+        yield "The shortest schedules", schedules_in(schedules)
     if rates := rates_table(grid):
         command = markdown.text(folder.report_command)
         note = (
@@ -96,7 +107,7 @@ def _evidence(folder: SweepFolder, grid: Grid, schedules: Sequence[Schedule]) ->
         yield "Rates", (rates, note, _cases(folder))
     if any(one.kind == STORY for one in grid.units):
         yield "Stories, and how many hazards each breaks", (_stories(grid),)
-    if any(one.kind == SEARCH for one in grid.units):
+    if grid.plans:
         yield "What was searched", _worlds(folder, grid)
     yield "What was not examined", _not_examined(folder, grid)
 
@@ -106,26 +117,18 @@ def _cases(folder: SweepFolder) -> str:
     said = []
     for one in folder.statistics:
         entry = one["rule_sets"][0]
-        totals, runs, ended = entry["totals"], entry["runs"], max(1, entry["ended"])
-        targeted = wording.share(entry["targeted"] / runs) if entry["targeted"] else "none"
-        parts = [
-            f"{Unit(RUNS, one['name'])}: {wording.counted(runs, 'seed')}",
-            f"{targeted} with targeted faults",
-            f"{wording.number(totals['outages'] / ended)} outages per case",
-        ]
-        if totals["outages"]:
-            beyond = totals["outages_beyond_retention"] / totals["outages"]
-            parts.append(f"{wording.share(beyond)} of them longer than tombstones are retained")
-        if totals["sends"]:
-            parts.append(f"{wording.share(totals['late_sends'] / totals['sends'])} of sends late")
-        said.append(", ".join(parts))
+        runs = wording.counted(entry["runs"], "seed")
+        outages = wording.number(entry["totals"]["outages"] / max(1, entry["ended"]))
+        targeted = wording.share(entry["targeted"] / entry["runs"])
+        title = Unit(RUNS, one["name"])
+        said.append(f"{title}: {runs}, {targeted} with targeted faults, {outages} outages per case")
     return markdown.text(f"Cases, the same draws in each environment: {'; '.join(said)}.")
 
 
 def _stories(grid: Grid) -> str:
     rows = []
     for unit in (one for one in grid.units if one.kind == STORY):
-        broken = [hazard for one in grid.hazards for hazard in grid.breaking(one, unit)]
+        broken = [one.alternative for one in grid.findings if one.unit == unit and one.broken]
         counts = [broken.count(one) for one in grid.alternatives]
         cells = [f"breaks {one}" if one else "holds" for one in counts]
         rows.append((f'<a id="{unit.title}"></a>{unit.name}', *cells))
@@ -133,9 +136,9 @@ def _stories(grid: Grid) -> str:
 
 
 def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[str]:
-    plans, rows, unlike = proven_plans(folder.path), [], dict[str, None]()
-    for name in dict.fromkeys(one.name for one in grid.units if one.kind == SEARCH):
-        plan = plans[name]
+    rows, unlike = [], dict[str, None]()
+    for name in grid.decision.searches:
+        plan = grid.plans[name]
         unlike |= dict.fromkeys(_unlike(folder, grid, plan))
         states = [one.states for one in grid.findings if one.unit[:2] == (SEARCH, name)]
         first, *others = rules_searched(plan).values()
@@ -146,8 +149,8 @@ def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[str]:
         ]
         counts = " to ".join(f"{one:,}" for one in dict.fromkeys((min(states), max(states))))
         counts += "" if all(one["exhausted"] for one in plan["answers"]) else ", not exhausted"
-        cells = (name, f"{plan['world']}; {plan['bounds']}", ", ".join(common), counts)
-        rows.append(map(markdown.text, cells))
+        cells = (f"{plan['world']}; {plan['bounds']}", ", ".join(common), counts)
+        rows.append((f'<a id="{name}"></a>{name}', *map(markdown.text, cells)))
     yield markdown.table(("search", "world and budgets", "rules", "states"), rows, numbers=1)
     yield (
         "States that differ in the names of replicas alone count once. What a world does not name "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sim.diagnose.draw import DrawnCase, figure_html
@@ -16,8 +16,7 @@ from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_in
 from sim.study.explore.judging import JUDGING_STEPS
 from sim.study.report.cells import breaks_of
-from sim.study.report.grid import Finding, Grid, proven_plans, rules_searched
-from sim.study.report.sweep_folder import SweepFolder
+from sim.study.report.grid import Finding, Grid, Unit, rules_searched
 
 
 @dataclass
@@ -25,47 +24,40 @@ class Schedule:
     """A schedule and the broken cells of a grid whose shortest one it is, or begins with.
 
     Attributes:
+        plan: The proven plan of its search.
         steps: Its steps as a story has them, a line each.
-        findings: The findings that it shows.
+        findings: The findings that it shows, the one with the most moves first.
     """
 
+    plan: Mapping[str, Any]
     steps: Sequence[str]
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Finding]
 
-    def begins_with(self, moves: Sequence[str]) -> bool:
-        """Returns True if these are its first steps."""
-        return [*self.steps[: len(moves)]] == [*moves]
+    def begins_with(self, other: Schedule) -> bool:
+        """Returns True if the moves of another one are its first steps, from the same replicas."""
+        moves = [step for step in other.steps if step not in JUDGING_STEPS]
+        same = all(self.plan[name] == other.plan[name] for name in ("replicas", "isr"))
+        return same and bool(moves) and [*self.steps[: len(moves)]] == moves
 
 
-def schedules_of(folder: SweepFolder, grid: Grid) -> list[Schedule]:
+def schedules_of(grid: Grid) -> list[Schedule]:
     """The schedules of all cells that a search breaks; one that another begins with is left out."""
-    plans = proven_plans(folder.path)
     cells = [grid.cell(hazard, one) for hazard in grid.hazards for one in grid.alternatives]
-    wanted = [one for cell in cells for one in breaks_of(cell) if one is not None]
     found: list[Schedule] = []
-    for one in sorted(wanted, key=lambda one: -(one.moves or 0)):
-        steps = _answer(plans, one)["breaks"][one.invariant]["schedule"]
-        moves = [step for step in steps if step not in JUDGING_STEPS]
-        start = _start(plans, one)
-        begun = (
-            each
-            for each in found
-            if moves and start == _start(plans, each.findings[0]) and each.begins_with(moves)
-        )
-        schedule = next(begun, None) or Schedule(steps)
-        schedule.findings.append(one)
-        found += [schedule] if len(schedule.findings) == 1 else []
+    for one in sorted((one for cell in cells for one in breaks_of(cell)), key=_longest_first):
+        plan = grid.plans[one.unit.name]
+        answer = next(each for each in plan["answers"] if each["label"] == one.rule_set)
+        own = Schedule(plan, answer["breaks"][one.invariant]["schedule"], [one])
+        known = next((each for each in found if each.begins_with(own)), None)
+        if known is None:
+            found.append(own)
+        else:
+            known.findings.append(one)
     return found[::-1]
 
 
-def _start(plans: Mapping[str, Any], found: Finding) -> tuple[Any, ...]:
-    plan = plans[found.unit.name]
-    return plan["replicas"], plan["isr"]
-
-
-def _answer(plans: Mapping[str, Any], found: Finding) -> Mapping[str, Any]:
-    answers: list[dict[str, Any]] = plans[found.unit.name]["answers"]
-    return next(one for one in answers if one["label"] == found.rule_set)
+def _longest_first(one: Finding) -> int:
+    return -(one.moves or 0)
 
 
 def anchors_of(schedules: Sequence[Schedule]) -> dict[Finding, str]:
@@ -81,7 +73,7 @@ NOTE: Final = (
 )
 
 
-def schedules_in(folder: SweepFolder, schedules: Sequence[Schedule]) -> Iterator[str]:
+def schedules_in(schedules: Sequence[Schedule]) -> Iterator[str]:
     """Paragraphs of Markdown: each schedule under a heading, its steps, what they break.
 
     A comment marks the place of its picture (`pictures_of`).
@@ -91,41 +83,33 @@ def schedules_in(folder: SweepFolder, schedules: Sequence[Schedule]) -> Iterator
         longest = schedule.findings[0]
         title = markdown.text(f"{longest.unit.name}: {longest.moves} moves")
         yield f'### <a id="schedule-{number}"></a>{title}'
-        broken: dict[tuple[str, str], list[str]] = {}
+        broken: dict[tuple[Unit, str], list[str]] = {}
         for one in schedule.findings:
-            key = str(one.unit), f"{one.hazard} after {one.moves}"
-            broken.setdefault(key, []).append(one.alternative)
-        under: dict[tuple[str, str], list[str]] = {}
+            what = f"{one.hazard} after {one.moves}"
+            broken.setdefault((one.unit, what), []).append(one.alternative)
+        under: dict[tuple[Unit, str], list[str]] = {}
         for (unit, what), labels in broken.items():
             under.setdefault((unit, listed(labels)), []).append(what)
-        yield markdown.text(
-            " ".join(
-                f"Under {who} ({unit}): {listed(what)}." for (unit, who), what in under.items()
-            )
-        )
+        texts = (f"Under {who} ({unit}): {listed(what)}." for (unit, who), what in under.items())
+        yield markdown.text(" ".join(texts))
         if schedule.steps:
             yield markdown.block(schedule.steps)
-            yield f"<!-- {picture_name(number)} -->"
+            yield f"<!-- picture-{number} -->"
         else:
             yield "Its moves were not written down; `make explore` does."
 
 
-def picture_name(number: int) -> str:
-    """The name of the picture of a schedule, from 1 on."""
-    return f"picture-{number}"
-
-
-def pictures_of(folder: SweepFolder, schedules: Sequence[Schedule]) -> dict[str, str]:
-    """The pictures of schedules as HTML, by name."""
-    plans, found = proven_plans(folder.path), {}
+def pictures_of(schedules: Sequence[Schedule]) -> dict[str, str]:
+    """The pictures of schedules as HTML, by the comment that marks their place."""
+    found = {}
     for number, schedule in enumerate(schedules, 1):
         if schedule.steps:
             longest = schedule.findings[0]
-            story = story_of(plans[longest.unit.name], longest.rule_set, [*schedule.steps])
+            story = story_of(schedule.plan, longest.rule_set, [*schedule.steps])
             run = run_story(story, also_check=(longest.invariant,))
             violation = next(one for one in run.violations if one.invariant == longest.invariant)
             case = DrawnCase.of(run, violation)
-            found[picture_name(number)] = figure_html(case, unit=run.unit)
+            found[f"<!-- picture-{number} -->"] = figure_html(case, unit=run.unit)
     return found
 
 

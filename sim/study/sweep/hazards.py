@@ -36,12 +36,12 @@ class Hazard(NamedTuple):
 HAZARDS: Final = (
     Hazard(
         "offset given twice",
-        "an offset given twice",
+        "offsets given twice",
         invariants=("no-offset-reuse", "record-offset-uniqueness", "offset-epoch-uniqueness"),
     ),
     Hazard(
         "committed record lost",
-        "the loss of a committed record",
+        "lost committed records",
         invariants=(
             "committed-never-lost",
             "committed-replicated",
@@ -52,25 +52,25 @@ HAZARDS: Final = (
     ),
     Hazard(
         "committed offset cut off",
-        "a committed offset cut off",
+        "committed offsets cut off",
         invariants=("no-truncation-below-hw", "hw-monotonic", "truncation-below-log-start"),
     ),
     Hazard("replicas diverge", "diverging replicas", LOG_DIVERGENCE),
     Hazard(
         "follower believed too far",
-        "a follower believed too far",
+        "followers believed too far",
         invariants=("follower-position-sound",),
     ),
     Hazard(
         "log end lost",
-        "the loss of the log end",
+        "lost log ends",
         invariants=("leo-convergence", "leo-preservation", "hole-justified"),
     ),
-    Hazard("deleted key returns", "the return of a deleted key", DELETED_KEY_RETURNS),
-    Hazard("late write outlives its delete", "a late write outliving its delete", LATE_WRITE),
-    Hazard("transaction ends otherwise", "a transaction that ends otherwise", TRANSACTIONS),
-    Hazard("reader misses something", "a reader that misses something", READERS),
-    Hazard("another rule of the log broken", "another broken rule of the log", NO_FAMILY),
+    Hazard("deleted key returns", "returning deleted keys", DELETED_KEY_RETURNS),
+    Hazard("late write outlives its delete", "late writes that outlive deletes", LATE_WRITE),
+    Hazard("transaction ends otherwise", "transactions that end otherwise", TRANSACTIONS),
+    Hazard("reader misses something", "readers that miss something", READERS),
+    Hazard("another rule of the log broken", "other broken rules of the log", NO_FAMILY),
 )
 """All of them, in the order of every grid; each violation belongs to one."""
 PHRASES: Final = {one.name: one.phrase for one in HAZARDS}
