@@ -64,11 +64,11 @@ reports: $(STAMP)  ## all reports in reports/: see reports/README.md for how lon
 	done; \
 	for name in $(REPORTS); do \
 	  echo "$$(date +%T) reports/$$name.md" >&2; \
-	  quoted=; if [ $$name = leo_fixes ]; then quoted="--quote-in README.md"; fi; \
-	  $(BIN)/replog report reports/$$name $$quoted >/dev/null; \
+	  $(BIN)/replog report reports/$$name >/dev/null; \
 	  cp reports/$$name/report.md reports/$$name.md; \
 	done; \
 	cp reports/leo_fixes/report.html reports/leo_fixes.html; \
+	$(BIN)/python -m tests.report.quoting; \
 	mv reports/log_end.md reports/log_end_runs.md; \
 	echo "$$(date +%T) reports/log_end.md" >&2; \
 	$(BIN)/replog matrix scenarios/kip280 scenarios/findings --vary fix \

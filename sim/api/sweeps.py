@@ -240,12 +240,12 @@ class Sweep:
         check_pandas()
         import pandas as pd
 
-        from sim.study.report import grids_of, headline, read_folder, verdict_of
+        from sim.study.report import grids_of, headline, read_folder
 
         folder = read_folder(self.folder)
         grid = grids_of(folder, decision)[0]
         table = pd.DataFrame([one.as_row() for one in grid.findings])
-        table.attrs["sentences"] = headline(folder, verdict_of(grid))
+        table.attrs["sentences"] = headline(folder, grid)
         return table
 
     def __repr__(self) -> str:

@@ -246,7 +246,6 @@ def report(
     *,
     decision: Annotated[str | None, Argument(metavar="NAME")] = None,
     alternative: Annotated[str | None, Argument(metavar="VALUE")] = None,
-    quote_in: Annotated[Path | None, Argument(metavar="FILE")] = None,
     as_json: Json = False,
 ) -> int:
     """Write report.html, report.md and report.json, and print the verdict with its grid.
@@ -260,9 +259,7 @@ def report(
         decision: Report this decision of the plan alone (default: all, the first one on top).
         alternative: Add one more value of the rule that the decision is about, such as a fix of a
             plugin: run what is missing, in DIR/with_VALUE, and report on that.
-        quote_in: Also put the verdict into a Markdown file, between two comments.
     """
-    from sim.files.atomic import check_writable
     from sim.study.report import (
         add_alternative,
         decision_of,
@@ -271,7 +268,6 @@ def report(
         grids_of,
         headline,
         read_folder,
-        verdict_of,
         write_report,
     )
 
@@ -284,11 +280,9 @@ def report(
     if as_json:
         print_json(document_of(found, grids))
         return 0
-    if quote_in is not None:
-        check_writable(quote_in, what=f"--quote-in {quote_in}")
-    page = write_report(found, grids, quote_in=quote_in)
+    page = write_report(found, grids)
     print_table(grid_rows(grids[0]), texts=True)
-    for sentence in headline(found, verdict_of(grids[0])):
+    for sentence in headline(found, grids[0]):
         tell(sentence)
     tell(f"report: {page}")
     return 0

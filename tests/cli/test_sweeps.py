@@ -154,7 +154,7 @@ def test_a_report_prints_the_grid_the_verdict_and_where_the_page_is(
     lines = answer.out.splitlines()
     assert answer.status == 0
     assert any("empty_batch" in line for line in lines)
-    assert any(line.startswith("No rate distinguishes none") for line in lines)
+    assert any(line.startswith('Nothing in the grid distinguishes "none"') for line in lines)
     assert lines[-1] == "report: o/report.html"
     assert {"report.html", "report.md", "report.json"} <= {p.name for p in Path("o").iterdir()}
     as_json = replog("report", "o", "--json").document

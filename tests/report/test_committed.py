@@ -1,23 +1,16 @@
 """The committed verdict is that of its evidence, and the README's is that of the committed page."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from sim.study.report.cells import cell_lines
-from sim.study.report.grid import RUNS, Grid, grids_of
+from sim.study.report.grid import Grid, grids_of
 from sim.study.sweep.hazards import HAZARDS
+from tests.report.quoting import PLACE, ROOT, sentences
 from tests.report.test_grid import planned
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("leo_fixes", "cures")
-
-
-def sentences(page: str) -> list[str]:
-    """The paragraphs between the title of a page and its grid."""
-    text = (ROOT / f"reports/{page}.md").read_text(encoding="utf-8")
-    return [one for one in text.partition("\n| ")[0].strip().split("\n\n")[1:] if one]
 
 
 def cells(page: str) -> dict[str, list[list[str]]]:
@@ -44,27 +37,27 @@ def test_what_searches_and_stories_say_in_a_committed_cell_is_what_they_say(
     assert {*grid.hazards} <= {*known}
     for hazard in known:
         for label, said in zip(grid.alternatives, known[hazard], strict=True):
-            proven = [one for one in grid.cell(hazard, label) if one.unit.kind != RUNS]
-            now = cell_lines(proven, {}, searched="not searched" in said)
-            lines = [line for line in said if not re.search(r"\d of [\d,]+\b", line)]
-            unlinked = [re.sub(r"\[(\d+ moves)\]\(#schedule-\d+\)", r"\1", one) for one in lines]
-            assert unlinked == now, (hazard, label)
+            now = cell_lines(grid, hazard, label, None)
+            unlinked = [re.sub(r"\[(.+?)\]\(#[\w-]+\)", r"\1", one) for one in said]
+            proven = [
+                [line for line in lines if not re.search(r"\d of [\d,]+$", line)]
+                for lines in (unlinked, now)
+            ]
+            assert proven[0] == proven[1], (hazard, label)
 
 
 def test_the_readme_quotes_the_page() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    _, found, rest = text.partition("<!-- verdict of leo_fixes.yaml -->\n")
+    found = PLACE.search((ROOT / "README.md").read_text(encoding="utf-8"))
 
     assert found
-    quoted = rest.partition("<!-- end -->")[0]
-    assert [one for one in quoted.strip().split("\n\n") if one] == sentences("leo_fixes")
+    assert found[0].strip().split("\n\n") == sentences("leo_fixes")
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_rate_in_a_sentence_is_in_a_cell(name: str) -> None:
     known = cells(name)
     falls = re.findall(
-        r"(\w[\w ]+) falls from ([\d,]+) to (?:at most )?([\d,]+)", sentences(name)[0]
+        r"([a-z][a-z ]+) \(([\d,]+) to (?:[\d,]+\u2013)?([\d,]+)\)", "; ".join(sentences(name))
     )
 
     assert falls

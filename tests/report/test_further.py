@@ -28,8 +28,7 @@ def test_a_further_fix_is_searched_run_and_put_into_the_grid(tmp_path: Path) -> 
     (grid,) = grids_of(read_folder(out))
     assert grid.alternatives == ["none", "leo_retention", "empty_batch", "gap_fetch"]
     assert said == ["search majority: fix=gap_fetch"]
-    for unit in grid.units:
-        assert grid.labels_of(unit) == {*grid.alternatives}
+    assert {one.unit for one in grid.comparisons} == {*grid.units}
     assert [one.kind for one in grid.units] == [SEARCH, RUNS, RUNS, STORY]
     assert contradictions(grid, verdict_of(grid)) == []
 

@@ -93,12 +93,14 @@ def test_a_cell_says_what_searches_runs_and_stories_show(fixes: SweepFolder) -> 
     grid = grids_of(fixes, "fixes")[0]
 
     def lines(hazard: str, label: str) -> list[str]:
-        return cell_lines(grid.cell(hazard, label), None)
+        return cell_lines(grid, hazard, label, None)
 
     assert lines(TWICE, "none")[:2] == [
-        "breaks after 7 moves in last_record, deleted_keys; 9 moves in two_replicas, "
-        "two_replicas_longer, three_replicas, three_replicas_longer; with unclean elections after "
-        "4 moves in pairs",
+        (
+            "breaks after 7 moves in last_record, deleted_keys; 9 moves in two_replicas, "
+            "two_replicas_longer, three_replicas, three_replicas_longer; with unclean elections "
+            "after 4 moves in pairs"
+        ),
         "0 of 9",
     ]
     searched, _, stories = lines(TWICE, "leo_retention")
@@ -108,8 +110,10 @@ def test_a_cell_says_what_searches_runs_and_stories_show(fixes: SweepFolder) -> 
     returns = [lines("deleted key returns", one)[0] for one in ("leo_retention", "empty_batch")]
     assert returns == [
         "breaks after 6 moves in deleted_keys_two_keys",
-        "breaks after 5 moves in deleted_keys, deleted_keys_two_keys; 7 moves in "
-        "deleted_keys_three_replicas",
+        (
+            "breaks after 5 moves in deleted_keys, deleted_keys_two_keys; 7 moves in "
+            "deleted_keys_three_replicas"
+        ),
     ]
 
 

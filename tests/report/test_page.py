@@ -147,7 +147,7 @@ def test_one_rule_set_without_any_violation_makes_a_page_too() -> None:
 
     text = pages_of(folder)["report.html"].replace("\u00a0", " ")
 
-    assert "An invariant was violated in 0 of 5 (below 52.2 %) runs, plain." in text
+    assert "An invariant was violated in 0 of 5 judged runs (below 52.2 %), plain." in text
     Page(text)
 
 

@@ -12,7 +12,6 @@ from sim.files.shipped import check_extra
 check_extra("reports need", "report", "scipy", "markdown_it", "pyarrow", "duckdb")
 
 from sim.study.report.cells import grid_rows
-from sim.study.report.claims import verdict_of
 from sim.study.report.further import add_alternative
 from sim.study.report.grid import decision_of, grids_of
 from sim.study.report.output import document_of, write_report

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from math import inf
 
@@ -39,17 +39,17 @@ def breaks_of(cell: Sequence[Finding]) -> list[Finding]:
     return clean + [one for one in unclean if not clean or _moves(one) < _moves(clean[0])]
 
 
-def cell_lines(
-    cell: Sequence[Finding], anchors: Anchors | None, *, searched: bool = True
-) -> list[str]:
+def cell_lines(grid: Grid, hazard: str, alternative: str, anchors: Anchors | None) -> list[str]:
     """The lines of a cell: results of searches, runs of each environment, stories.
 
     Args:
-        cell: The findings on one hazard under one alternative.
+        grid: The grid.
+        hazard: Name of the row.
+        alternative: Label of the column.
         anchors: Where schedules are on the page, for lines in Markdown with links to the evidence;
             None for plain text.
-        searched: True to say of a hazard that no search judges it.
     """
+    cell = grid.cell(hazard, alternative)
 
     def link(text: str, anchor: str) -> str:
         return f"[{markdown.text(text)}](#{anchor})" if anchors is not None else text
@@ -62,12 +62,16 @@ def cell_lines(
             texts.append(f"{moves} moves in {', '.join(linked)}")
         return f"after {'; '.join(texts)}"
 
-    rates = most_met(cell)
+    met = [one for one in grid.comparisons if one.hazard == hazard and one.unit.kind == RUNS]
+    rates = [
+        max(some, key=lambda one: max(one.runs)).findings[alternative]
+        for _, some in groupby(met, lambda one: one.unit.name)
+    ]
     counts = _counts(rates) if rates else ""
     stories = [one.unit.title for one in cell if one.unit.kind == STORY and one.broken]
     lines = [
-        _proven(cell, after) or ("not searched" if searched else ""),
-        link(counts, rates_anchor(rates[0].hazard)) if any(one.runs for one in rates) else counts,
+        _proven(cell, after) or ("not searched" if grid.decision.searches else ""),
+        link(counts, rates_anchor(hazard)) if any(one.runs for one in rates) else counts,
         ", ".join(link(title, title) for title in stories),
     ]
     return [*filter(None, lines)]
@@ -92,15 +96,6 @@ def _proven(cell: Sequence[Finding], after: Callable[[Sequence[Finding]], str]) 
     return "; ".join(parts)
 
 
-def most_met(cell: Sequence[Finding]) -> list[Finding]:
-    """The runs that met a hazard most often, for each environment: under one set of other rules."""
-    found: dict[str, Finding] = {}
-    for one in cell:
-        if one.unit.kind == RUNS:
-            found[one.unit.name] = max(found.get(one.unit.name, one), one, key=lambda x: x.runs)
-    return [*found.values()]
-
-
 def _counts(rates: Sequence[Finding]) -> str:
     """Runs of each environment, as in `0 and 12 of 1,000`."""
     if len({one.judged for one in rates}) > 1:
@@ -121,8 +116,8 @@ def grid_table(grid: Grid, anchors: Anchors) -> str:
         anchors: Where the schedules are on the page.
     """
     rows = [
-        (hazard, *("<br>".join(lines) for lines in cells))
-        for hazard, cells in _cells(grid, anchors)
+        (row, *("<br>".join(cell_lines(grid, row, one, anchors)) for one in grid.alternatives))
+        for row in grid.hazards
     ]
     return markdown.table(("hazard", *map(markdown.text, grid.alternatives)), rows)
 
@@ -130,33 +125,24 @@ def grid_table(grid: Grid, anchors: Anchors) -> str:
 def grid_rows(grid: Grid) -> list[dict[str, str]]:
     """The grid as plain text for a terminal: a row per hazard, a column per alternative."""
     return [
-        {"hazard": hazard}
-        | {name: "; ".join(lines) for name, lines in zip(grid.alternatives, cells, strict=True)}
-        for hazard, cells in _cells(grid, None)
+        {"hazard": row}
+        | {one: "; ".join(cell_lines(grid, row, one, None)) for one in grid.alternatives}
+        for row in grid.hazards
     ]
-
-
-def _cells(grid: Grid, anchors: Anchors | None) -> Iterator[tuple[str, list[list[str]]]]:
-    searched = any(unit.kind == SEARCH for unit in grid.units)
-    for hazard in grid.hazards:
-        cells = [grid.cell(hazard, one) for one in grid.alternatives]
-        yield hazard, [cell_lines(cell, anchors, searched=searched) for cell in cells]
 
 
 def rates_table(grid: Grid) -> str:
     """The rates behind the grid with their intervals, in Markdown; empty where no run met anything.
 
-    Of several environments a row is of the one in which most runs met the hazard.
+    A row is of the environment, and of the other rules, with which most runs met the hazard.
     """
-    rows = []
-    for hazard in grid.hazards:
-        cells = [most_met(grid.cell(hazard, one)) for one in grid.alternatives]
-        most = max(
-            zip(*cells, strict=True), key=lambda row: max(one.runs for one in row), default=()
+    rows = [
+        (
+            f'<a id="{rates_anchor(one.hazard)}"></a>{one.hazard}, {one.unit}',
+            *map(_rate, one.findings.values()),
         )
-        if any(one.runs for one in most):
-            title = f'<a id="{rates_anchor(hazard)}"></a>{hazard}, {most[0].unit.title}'
-            rows.append((title, *map(_rate, most)))
+        for one in grid.most_met(lambda one: bool(one.breaking))
+    ]
     return markdown.table(("runs", *map(markdown.text, grid.alternatives)), rows) if rows else ""
 
 

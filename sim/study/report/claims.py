@@ -31,46 +31,35 @@ WORDS_MAX: Final = 60
 
 Apart = set[tuple[Unit, str, str, str]]
 """Unit, hazard, the alternative with the lower rate and the other one: different beyond chance."""
-Thing = tuple[str, list[Comparison]]
-"""A thing that a clause lists, with the comparisons that it is about."""
-Clauses = dict[str, list[Thing]]
-"""The beginning of a clause -> what it lists."""
-
-
-class Claim(NamedTuple):
-    """The part of a sentence that is about one hazard.
-
-    Attributes:
-        hazard: Name of the hazard.
-        breaks: The alternatives under which each of the units breaks it.
-        holds: The alternatives under which none of the units breaks it.
-        units: The units; empty for all in which the hazard was looked for.
-    """
-
-    hazard: str
-    breaks: tuple[str, ...]
-    holds: tuple[str, ...]
-    units: tuple[Unit, ...]
+Clauses = dict[str, list[tuple[str, Sequence[Comparison]]]]
+"""The beginning of a clause -> what it lists, each with the comparisons that it is about."""
 
 
 class Sentence(NamedTuple):
-    """A sentence of the verdict with the claims that it makes."""
+    """A sentence of the verdict.
+
+    Attributes:
+        text: Its words.
+        claims: The comparisons that it is about, as they were when it was written.
+    """
 
     text: str
-    claims: tuple[Claim, ...]
+    claims: Sequence[Comparison]
 
 
 def contradictions(grid: Grid, sentences: Iterable[Sentence]) -> list[str]:
     """Every claim that a cell of the grid contradicts, in words; empty for none."""
+    said = {
+        (claim.hazard, claim.unit, label): one.broken
+        for sentence in sentences
+        for claim in sentence.claims
+        for label, one in claim.findings.items()
+    }
     return [
         f"{one.hazard}: {one.unit} {'breaks' if one.broken else 'does not break'} it "
         f"under {one.alternative}"
-        for sentence in sentences
-        for claim in sentence.claims
         for one in grid.findings
-        if one.hazard == claim.hazard
-        and (one.unit in claim.units or not claim.units)
-        and one.alternative in (claim.holds if one.broken else claim.breaks)
+        if said.get((one.hazard, one.unit, one.alternative), one.broken) != one.broken
     ]
 
 
@@ -84,7 +73,8 @@ def verdict_of(grid: Grid) -> list[Sentence]:
     apart = _rates_apart(grid)
     differences, prevented = _differences(grid, apart), _prevented(grid, apart)
     if not differences and (len(grid.alternatives) > 2 or not prevented):
-        prevented |= _undistinguished(grid)
+        labels = grid.alternatives[len(grid.alternatives) > 2 :]
+        prevented |= {"nothing in the grid distinguishes": [(_list(labels), [])]}
     return [_sentence(one) for one in (differences, prevented, _kept(grid)) if one]
 
 
@@ -103,46 +93,43 @@ def _differences(grid: Grid, apart: Apart) -> Clauses:
     """In what alternatives differ; first, what one of them adds where the first one holds."""
     first, *others = grid.alternatives
     proven = [one for one in grid.comparisons if one.unit.kind != RUNS and one.is_decided]
-    searches, stories = (
-        [one for one in proven if one.unit.kind == kind] for kind in (SEARCH, STORY)
-    )
-    clauses: Clauses = {}
-    added = [
-        (f"{_do(grid, labels, 'add')} {_named(found, 1)}", found)
-        for labels, found in _by_breaking(proven, grid.alternatives).items()
-        if first not in labels
-    ]
-    clauses |= _together(f"where {_list([first])} holds,", added)
-    clauses |= _against_first(grid, apart, "raise")
-    found_in = _by_breaking([one for one in searches if first in one.breaking], others)
-    split = []
-    for labels, found in found_in.items():
-        if held := [one for one in others if one not in labels]:
-            under = f"under {_list(labels)}, not {_list(held)}"
-            split.append((f"{_named(found, 1)} {under}", found))
-    clauses |= _together("searches find", split)
-    shown = []
-    for labels, found in _by_breaking(stories, others).items():
-        if len(labels) < len(others):
-            example = f"{found[0].unit.title}: {PHRASES[found[0].hazard]}"
-            number = len({one.unit for one in found})
-            more = "breaks more" if number == 1 else "break more"
-            shown.append((f"{number} {more} {_under(labels, others)} ({example})", found))
+    split = [one for one in proven if {*others} & {*one.holding}]
+    stories = [one for one in proven if one.unit.kind == STORY]
     number = len({one.unit for one in stories})
-    clauses |= _together(f"of {number} {'story' if number == 1 else 'stories'}", shown)
-    for one in _most_met(grid, lambda one: (one.unit, one.hazard, *_extremes(one)) in apart):
+
+    def shown(labels: Sequence[str], found: Sequence[Comparison]) -> str:
+        breaking = len({one.unit for one in found})
+        example = f"{found[0].unit.title}: {PHRASES[found[0].hazard]}"
+        more = "breaks more" if breaking == 1 else "break more"
+        return f"{breaking} {more} {_under(labels, others)} ({example})"
+
+    clauses = _by_breaking(
+        f"where {_list([first])} holds,",
+        [one for one in proven if first in one.holding],
+        others,
+        lambda labels, found: f"{_do(grid, labels, 'add')} {_named(found, 1)}",
+    )
+    clauses |= _against_first(grid, apart, "raise")
+    clauses |= _by_breaking(
+        "searches find",
+        [one for one in split if one.unit.kind == SEARCH and first in one.breaking],
+        others,
+        lambda labels, found: (
+            f"{_named(found, 1)} under {_list(labels)}, "
+            f"not {_list([one for one in others if one not in labels])}"
+        ),
+    )
+    clauses |= _by_breaking(
+        f"of {number} {'story' if number == 1 else 'stories'}",
+        [one for one in stories if one in split],
+        others,
+        shown,
+    )
+    for one in grid.most_met(lambda one: (one.unit, one.hazard, *_extremes(one)) in apart):
         texts = [f"{wording.count(one.findings[at].runs)} under {at}" for at in _extremes(one)]
         rates = f"{PHRASES[one.hazard]} in {listed(texts)}"
         clauses.setdefault(f"of {_of_runs(one)}", []).append((rates, [one]))
     return clauses
-
-
-def _together(lead: str, things: Sequence[Thing]) -> Clauses:
-    """A clause that a sentence has whole or not at all, so that it has every direction."""
-    if not things:
-        return {}
-    texts, about = zip(*things, strict=True)
-    return {lead: [(listed(texts), [one for found in about for one in found])]}
 
 
 def _prevented(grid: Grid, apart: Apart) -> Clauses:
@@ -152,15 +139,9 @@ def _prevented(grid: Grid, apart: Apart) -> Clauses:
     it was stopped.
     """
     first, *others = grid.alternatives
-    closed: list[Comparison] = []
-    for hazard in grid.hazards:
-        broken = [
-            one
-            for one in grid.comparisons
-            if one.hazard == hazard and one.unit.is_clean_search and one.breaking
-        ]
-        if all(one.breaking == (first,) and one.is_decided for one in broken):
-            closed += broken
+    clean = [one for one in grid.comparisons if one.unit.is_clean_search and one.breaking]
+    open_ = {one.hazard for one in clean if one.breaking != (first,) or not one.is_decided}
+    closed = [one for one in clean if one.hazard not in open_]
     prevented = f"in searches with clean elections {_do(grid, others, 'prevent')}"
     clauses: Clauses = {prevented: [(_named(closed), closed)]} if closed else {}
     return clauses | _against_first(grid, apart, "lower")
@@ -172,21 +153,14 @@ def _against_first(grid: Grid, apart: Apart, verb: str) -> Clauses:
 
     def moving(one: Comparison) -> list[str]:
         """The alternatives with a rate that differs from that of the first one."""
-        at = one.unit, one.hazard
-        lower = verb == "lower"
-        return [
-            each for each in others if (*at, *((each, first) if lower else (first, each))) in apart
-        ]
+        pairs = {each: (each, first) if verb == "lower" else (first, each) for each in others}
+        return [each for each in others if (one.unit, one.hazard, *pairs[each]) in apart]
 
     clauses: Clauses = {}
-    for one in _most_met(grid, lambda one: bool(moving(one))):
-        labels = moving(one)
-        counts = {one.findings[each].runs for each in labels}
-        bound = "at most " if verb == "lower" else "at least "
-        least = max(counts) if verb == "lower" else min(counts)
-        to = f"{bound if len(counts) > 1 else ''}{wording.count(least)}"
+    for one in grid.most_met(lambda one: bool(moving(one))):
+        to = _range([one.findings[each].runs for each in moving(one)])
         text = f"{PHRASES[one.hazard]} ({wording.count(one.runs[0])} to {to})"
-        lead = f"in {_of_runs(one)} {_do(grid, labels, verb)}"
+        lead = f"in {_of_runs(one)} {_do(grid, moving(one), verb)}"
         clauses.setdefault(lead, []).append((text, [one]))
     return clauses
 
@@ -196,62 +170,44 @@ def _kept(grid: Grid) -> Clauses:
     searches = [one for one in grid.comparisons if one.unit.kind == SEARCH and not one.holding]
     clean = [one for one in searches if one.unit.is_clean_search]
     said = {one.hazard for one in clean}
-    unclean = [one for one in searches if one.hazard not in said]
-    kept = [
+    kept: list[tuple[str, Sequence[Comparison]]] = [
         (f"{_named(found)} in searches with {elections} elections", found)
-        for elections, found in (("clean", clean), ("unclean", unclean))
+        for elections, found in (
+            ("clean", clean),
+            ("unclean", [one for one in searches if one.hazard not in said]),
+        )
         if found
     ]
-    same = [one for one in grid.hazards if one not in said and _is_same(grid, one)]
-    for one in _most_met(grid, lambda one: one.hazard in same):
-        counts = " to ".join(map(wording.count, dict.fromkeys((min(one.runs), max(one.runs)))))
-        runs = f"in about as many ({counts}) of {_of_runs(one)}"
+    apart = {
+        one.hazard
+        for one in grid.comparisons
+        if one.unit.kind == RUNS and one.breaking
+        for pair in permutations(grid.alternatives, 2)
+        if grid.apart[one.unit, one.hazard, *pair] > SAME * min(one.runs)
+    }
+    for one in grid.most_met(lambda one: bool(one.breaking) and one.hazard not in said | apart):
+        runs = f"in about as many ({_range(one.runs)}) of {_of_runs(one)}"
         kept.append((f"{PHRASES[one.hazard]} {runs}", [one]))
     return {"all of them allow": kept} if kept else {}
 
 
-def _is_same(grid: Grid, hazard: str) -> bool:
-    """True where nearly the same runs of each environment meet a hazard under all alternatives."""
-    met = [
-        one
-        for one in grid.comparisons
-        if one.hazard == hazard and one.unit.kind == RUNS and one.breaking
-    ]
-    return bool(met) and all(
-        grid.apart[one.unit, hazard, *pair] <= SAME * min(one.runs)
-        for one in met
-        for pair in permutations(grid.alternatives, 2)
-    )
-
-
-def _undistinguished(grid: Grid) -> Clauses:
-    kinds = {one.kind for one in grid.units}
-    names = {SEARCH: "search", STORY: "story", RUNS: "rate"}
-    *others, last = [name for kind, name in names.items() if kind in kinds]
-    either = f"{', '.join(others)} or {last}" if others else last
-    labels = grid.alternatives[len(grid.alternatives) > 2 :]
-    return {f"no {either} distinguishes": [(_list(labels), [])]}
-
-
 def _by_breaking(
-    found: Iterable[Comparison], among: Sequence[str]
-) -> dict[tuple[str, ...], list[Comparison]]:
-    """Comparisons by the alternatives, of some, that break a hazard; not those that none breaks."""
+    lead: str,
+    found: Iterable[Comparison],
+    among: Sequence[str],
+    text: Callable[[Sequence[str], Sequence[Comparison]], str],
+) -> Clauses:
+    """A clause on comparisons by the alternatives that break a hazard; empty for none.
+
+    A sentence has it whole or not at all, so that it has every direction.
+    """
     groups: dict[tuple[str, ...], list[Comparison]] = {}
     for one in found:
-        groups.setdefault(tuple(each for each in among if each in one.breaking), []).append(one)
-    groups.pop((), None)
-    return groups
-
-
-def _most_met(grid: Grid, wanted: Callable[[Comparison], bool]) -> list[Comparison]:
-    """Of each hazard the wanted environment in which most runs met it."""
-    found: dict[str, Comparison] = {}
-    for one in grid.comparisons:
-        if one.unit.kind == RUNS and wanted(one):
-            known = found.get(one.hazard, one)
-            found[one.hazard] = max(known, one, key=lambda each: max(each.runs))
-    return [*found.values()]
+        labels = tuple(each for each in among if each in one.breaking)
+        if labels:
+            groups.setdefault(labels, []).append(one)
+    about = [one for group in groups.values() for one in group]
+    return {lead: [(listed([text(*group) for group in groups.items()]), about)]} if about else {}
 
 
 def _extremes(one: Comparison) -> list[str]:
@@ -281,8 +237,7 @@ def _sentence(clauses: Clauses) -> Sentence:
         text = "; ".join([*texts, *([f"{count - number} more in the grid"] * (number < count))])
         if len(text.split()) <= WORDS_MAX:
             break
-    claims = [Claim(one.hazard, one.breaking, one.holding, (one.unit,)) for one in said]
-    return Sentence(f"{text[0].upper()}{text[1:]}.", tuple(claims))
+    return Sentence(f"{text[0].upper()}{text[1:]}.", said)
 
 
 def _do(grid: Grid, labels: Sequence[str], verb: str) -> str:
@@ -299,6 +254,11 @@ def _under(labels: Sequence[str], others: Sequence[str]) -> str:
     if FEW < len(labels) >= len(held):
         return f"under all others but {_list(held)}"
     return f"under {_list(labels)}"
+
+
+def _range(counts: Sequence[int]) -> str:
+    """The fewest and the most of some counts: 137\u2013138, or 138."""
+    return "\u2013".join(map(wording.count, sorted({min(counts), max(counts)})))
 
 
 def _named(found: Sequence[Comparison], most: int = NAMED_MAX) -> str:

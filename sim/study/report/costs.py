@@ -37,16 +37,12 @@ def cost_of(environment: Mapping[str, Any], counter: str, place: int, baseline: 
         baseline: Place of the one it is compared with; its own for none.
     """
     mean, base = (_mean(environment["rule_sets"][one], counter) for one in (place, baseline))
-    if mean is None:
-        return Cost("-")
     text = wording.number(mean)
     if place == baseline:
         return Cost(text)
     pair = next(
         one for one in environment["pairs"] if {one["left"], one["right"]} == {place, baseline}
     )
-    if not pair["ended"]:
-        return Cost(text)
     differing = pair["differing"][counter]
     if not differing:
         return Cost(f"{text} (same)")
@@ -60,19 +56,14 @@ def cost_of(environment: Mapping[str, Any], counter: str, place: int, baseline: 
     return Cost(f"{text} ({ratio}{limits})", more / pair["ended"], differs)
 
 
-def _mean(entry: Mapping[str, Any], counter: str) -> float | None:
-    return entry["totals"][counter] / entry["ended"] if entry["ended"] else None
+def _mean(entry: Mapping[str, Any], counter: str) -> float:
+    return float(entry["totals"][counter] / max(1, entry["ended"]))
 
 
 COST: Final = (
     "Mean per {environment} run; in brackets against the first alternative on the same cases, with "
     "Student's 95 % interval (same: in every case), under the other rules with which it differs "
     "most. Costs that differ under no alternative are left out."
-)
-GIGABYTE: Final = 10**9
-AT_A_GIGABYTE: Final = (
-    " A pass keeps at most one record or batch more at the log end, whatever the size of the log: "
-    "the last row is calculated for 1 GB of segments from the bytes per pass."
 )
 
 
@@ -84,13 +75,10 @@ def costs_of(folder: SweepFolder, grid: Grid) -> str:
     rows = [*_differing(environment, grid, places)]
     if not rows:
         return ""
-    larger = [*_at_a_gigabyte(environment, grid, places)]
     labels = map(markdown.text, grid.alternatives)
-    table = markdown.table(
-        ("cost per run", *labels), [*rows, *larger], numbers=len(grid.alternatives)
-    )
+    table = markdown.table(("cost per run", *labels), rows, numbers=len(grid.alternatives))
     note = COST.format(environment=markdown.text(environment["name"]))
-    return f"### What it costs\n\n{table}\n\n{note}{AT_A_GIGABYTE if larger else ''}"
+    return f"### What it costs\n\n{table}\n\n{note}{_at_a_gigabyte(environment, grid, places)}"
 
 
 Places = Mapping[str, Mapping[str, int]]
@@ -121,33 +109,22 @@ def _differing(
         if found:
             _, beside, costs = max(found, key=lambda each: each[0])
             texts = [costs[name].text if name in costs else "" for name in grid.alternatives]
-            yield (_titled(title, beside), *texts)
+            yield (markdown.text(f"{title}, {beside}" if beside else title), *texts)
 
 
-def _at_a_gigabyte(
-    environment: Mapping[str, Any], grid: Grid, places: Places
-) -> Iterator[tuple[str, ...]]:
+def _at_a_gigabyte(environment: Mapping[str, Any], grid: Grid, places: Places) -> str:
     """The bytes that a pass leaves more under a fix for the log end, also as a share of 1 GB."""
     if any({*values} != {"fix"} for values in grid.decision.alternatives.values()):
-        return
-    first, *others = grid.alternatives
-    totals = [one["totals"] for one in environment["rule_sets"]]
-    more = {
-        beside: [
-            (totals[own[one]]["bytes_retained"] - totals[own[first]]["bytes_retained"])
-            / max(1, totals[own[one]]["cleanings"])
-            for one in others
-        ]
-        for beside, own in places.items()
-        if {*own} == {*grid.alternatives}
-    }
-    if more:
-        beside = max(more, key=lambda each: max(map(abs, more[each])))
-        texts = [
-            f"{wording.signed(one)} ({wording.share(abs(one) / GIGABYTE)})" for one in more[beside]
-        ]
-        yield (_titled("more bytes per cleaning pass (of 1 GB)", beside), "", *texts)
-
-
-def _titled(title: str, beside: str) -> str:
-    return markdown.text(", ".join(filter(None, (title, beside))))
+        return ""
+    more = dict.fromkeys(grid.alternatives, 0.0)
+    for own in places.values():
+        for name, at in own.items():
+            cost = cost_of(environment, "bytes_retained", at, own[grid.alternatives[0]])
+            passes = _mean(environment["rule_sets"][at], "cleanings") or 1
+            more[name] = max(more[name], cost.difference / passes)
+    most = max(more, key=lambda name: more[name])
+    return (
+        " A pass keeps at most one record or batch more at the log end, whatever the size of the "
+        f"log: {wording.number(more[most])} bytes per pass under {markdown.text(most)}, "
+        f"{wording.share(more[most] / 10**9)} of 1 GB of segments."
+    )

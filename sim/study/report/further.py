@@ -24,12 +24,14 @@ from sim.study.sweep.runner import run_sweep
 
 BOUNDS: Final = Bounds(seconds=300)
 """Bounds of time and memory for each search of a further alternative."""
-Teller = Callable[[str], None]
-"""Prints a line about the next search or sweep."""
 
 
 def add_alternative(
-    folder: SweepFolder, decision: ReportDecision, value: str, *, teller: Teller = print
+    folder: SweepFolder,
+    decision: ReportDecision,
+    value: str,
+    *,
+    teller: Callable[[str], None] = print,
 ) -> Path:
     """Makes the missing searches and runs of one more value of the rule of a decision.
 
@@ -85,15 +87,11 @@ def _with_value(folder: SweepFolder, decision: ReportDecision, rule: str, value:
     ]
     written["rule_sets"] += [{**written["rule_sets"][at], rule: value} for at in places]
     if written["labels"]:
-        written["labels"] += [_renamed(written["labels"][at], label, value) for at in places]
+        written["labels"] += [f"{written['labels'][at]}, {value}" for at in places]
     alternatives = {**decision.alternatives, value: {rule: value}}
     evidence = {"searches": [*decision.searches], "stories": [*decision.stories]}
     written["decisions"] = {decision.name or rule: {"alternatives": alternatives, **evidence}}
     return Plan.model_validate(written | {"notes": []})
-
-
-def _renamed(label: str, first: str, value: str) -> str:
-    return label.replace(first, value) if first in label else f"{label}, {value}"
 
 
 def _searched(

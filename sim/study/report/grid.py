@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -56,10 +56,9 @@ class ReportDecision:
 
     def alternative_of(self, rules: Values) -> str | None:
         """The alternative that has these rules; None without one."""
-        for label, values in self.alternatives.items():
-            if all(rules[name] == value for name, value in values.items()):
-                return label
-        return None
+        return next(
+            (one for one, own in self.alternatives.items() if own.items() <= rules.items()), None
+        )
 
     def beside(self, values: Values) -> str:
         """The values of rules in which the alternatives do not differ, as in `header, read_end`."""
@@ -98,9 +97,9 @@ def decision_of(sweep: Sweep, name: str | None) -> ReportDecision:
     found = next((one for one in decisions if name in (None, one.name)), None)
     if found is None:
         known = [one.name for one in decisions if one.name]
-        allowed = f"allowed: {', '.join(known)}" if known else "the plan names none"
         close = did_you_mean(name or "", known)
-        raise BadInput(f"decision {name}: no such decision{close}; {allowed}")
+        allowed = ", ".join(known) or "none, the plan names no decision"
+        raise BadInput(f"decision {name}: no such decision{close}; allowed: {allowed}")
     return found
 
 
@@ -118,6 +117,8 @@ def _differing(alternatives: Mapping[str, Values]) -> dict[str, Values]:
     return {label: {name: one[name] for name in names} for label, one in alternatives.items()}
 
 
+NAMES: Final = tuple(one.name for one in HAZARDS)
+"""The names of all hazards, in order of every grid."""
 SEARCH, RUNS, STORY = "search", "runs", "story"
 UNCLEAN: Final = "unclean elections"
 """Written beside a search in which replicas that are not in sync may be elected."""
@@ -220,6 +221,11 @@ class Comparison(NamedTuple):
         """The other alternatives."""
         return tuple(label for label, one in self.findings.items() if not one.broken)
 
+    def as_row(self) -> dict[str, Any]:
+        """The alternatives by the result: texts alone."""
+        row = {"hazard": self.hazard, "unit": str(self.unit)}
+        return row | {"breaks": self.breaking, "holds": self.holding}
+
     @property
     def is_decided(self) -> bool:
         """True unless a search was stopped before it broke the hazard under an alternative."""
@@ -256,7 +262,7 @@ class Grid:
     def hazards(self) -> list[str]:
         """The hazards that something met, in order: the rows of the grid."""
         met = {one.hazard for one in self.findings if one.broken}
-        return [one.name for one in HAZARDS if one.name in met]
+        return [one for one in NAMES if one in met]
 
     @cached_property
     def units(self) -> list[Unit]:
@@ -269,14 +275,19 @@ class Grid:
         placed = {(one.hazard, one.unit, one.alternative): one for one in self.findings}
         return [
             Comparison(hazard, unit, {one: placed[hazard, unit, one] for one in self.alternatives})
-            for hazard in self.hazards
+            for hazard in NAMES
             for unit in self.units
             if all((hazard, unit, one) in placed for one in self.alternatives)
         ]
 
-    def labels_of(self, unit: Unit) -> set[str]:
-        """The alternatives under which a unit was examined."""
-        return {one.alternative for one in self.findings if one.unit == unit}
+    def most_met(self, wanted: Callable[[Comparison], bool]) -> list[Comparison]:
+        """The comparison of runs, of those wanted, in which most met it; one for each hazard."""
+        found: dict[str, Comparison] = {}
+        for one in self.comparisons:
+            if one.unit.kind == RUNS and wanted(one):
+                known = found.get(one.hazard, one)
+                found[one.hazard] = max(known, one, key=lambda each: max(each.runs))
+        return [*found.values()]
 
     def cell(self, hazard: str, alternative: str) -> list[Finding]:
         """All findings on a hazard under an alternative."""
@@ -342,19 +353,20 @@ def _searched(plans: Mapping[str, Any], decision: ReportDecision) -> Iterator[Fi
 def _answered(
     plan: Mapping[str, Any], answer: Mapping[str, Any], label: str, unit: Unit
 ) -> Iterator[Finding]:
-    soonest: dict[str, str] = {}
-    breaks = {name: one["moves"] for name, one in answer["breaks"].items()}
-    for name in sorted(breaks, key=lambda name: breaks[name]):
-        soonest.setdefault(_hazard_searched(plan, name), name)
-    for hazard in dict.fromkeys(_hazard_searched(plan, name) for name in plan["judged"]):
-        first = soonest.get(hazard, "")
+    breaks = answer["breaks"]
+    judged: dict[str, list[str]] = {}
+    for name in plan["judged"]:
+        judged.setdefault(_hazard_searched(plan, name), []).append(name)
+    for hazard, names in judged.items():
+        broken = [name for name in names if name in breaks]
+        first = min(broken, key=lambda name: int(breaks[name]["moves"]), default="")
         yield Finding(
             hazard,
             label,
             unit,
             broken=bool(first),
             invariant=first,
-            moves=breaks.get(first),
+            moves=breaks[first]["moves"] if first else None,
             states=answer["states"],
             bound=None if answer["exhausted"] else answer["depth"],
             rule_set=answer["label"],
@@ -373,17 +385,15 @@ def _hazard_searched(plan: Mapping[str, Any], invariant: str) -> str:
 def _met(
     folder: SweepFolder, decision: ReportDecision, apart: dict[tuple[Unit, str, str, str], int]
 ) -> Iterator[Finding]:
-    placed = [
-        (one.index, label, decision.beside(one.values))
+    placed = {
+        one.index: (label, decision.beside(one.values))
         for one in folder.sweep.rule_sets
         if (label := decision.alternative_of(one.rules.as_dict())) is not None
-    ]
+    }
     for of in folder.statistics:
-        alone = {(one["left"], one["right"]): one["only_left"] for one in of["pairs"]}
-        alone |= {(one["right"], one["left"]): one["only_right"] for one in of["pairs"]}
-        for hazard in [one.name for one in HAZARDS]:
-            for place, label, beside in placed:
-                unit, entry = Unit(RUNS, of["name"], beside), of["rule_sets"][place]
+        for place, (label, beside) in placed.items():
+            unit, entry = Unit(RUNS, of["name"], beside), of["rule_sets"][place]
+            for hazard in NAMES:
                 met = entry["counts"]["hazard"].get(hazard)
                 yield Finding(
                     hazard,
@@ -395,10 +405,15 @@ def _met(
                     rule_set=entry["label"],
                     evidence="" if met is None else folder.replay_command(met["first_run"]),
                 )
-                for other, beside_it, same in placed:
-                    if same == beside and other != place:
-                        cases = alone[place, other].get(hazard, 0)
-                        apart[unit, hazard, label, beside_it] = cases
+        for pair in of["pairs"]:
+            if not {pair["left"], pair["right"]} <= {*placed}:
+                continue
+            (one, beside), (other, beside_it) = placed[pair["left"]], placed[pair["right"]]
+            if beside == beside_it:
+                unit = Unit(RUNS, of["name"], beside)
+                for hazard in NAMES:
+                    apart[unit, hazard, one, other] = pair["only_left"].get(hazard, 0)
+                    apart[unit, hazard, other, one] = pair["only_right"].get(hazard, 0)
 
 
 def _shown(decision: ReportDecision) -> Iterator[Finding]:
@@ -406,14 +421,12 @@ def _shown(decision: ReportDecision) -> Iterator[Finding]:
         path = shipped_path(name)
         if not path.is_file():
             raise BadInput(f"decision {decision.name}: {name}: no shipped story")
+        see = f"scenarios/{path.relative_to(shipped_folder()).as_posix()}"
         for label, values in decision.alternatives.items():
-            violated = violated_in(str(path), tuple(values.items()))
-            soonest: dict[str, str] = {}
-            for invariant, family in violated:
-                soonest.setdefault(hazard_of(invariant, family), invariant)
-            for hazard in [one.name for one in HAZARDS]:
+            violated = [*reversed(violated_in(str(path), tuple(values.items())))]
+            soonest = {hazard_of(*one): one[0] for one in violated}
+            for hazard in NAMES:
                 first = soonest.get(hazard, "")
-                see = f"scenarios/{path.relative_to(shipped_folder()).as_posix()}"
                 unit = Unit(STORY, path.stem)
                 yield Finding(hazard, label, unit, bool(first), invariant=first, evidence=see)
 

@@ -11,11 +11,8 @@ from typing import Any, Final
 
 from markdown_it import MarkdownIt
 
-from sim.errors import BadInput
-from sim.files import markdown
 from sim.files.atomic import replace_text
 from sim.files.foreign import json_text, one_line
-from sim.files.reading import read_text
 from sim.study.report.claims import verdict_of
 from sim.study.report.grid import Grid
 from sim.study.report.page import headline, page_of
@@ -27,9 +24,7 @@ REPORT_FORMAT: Final = "replog-report/4"
 TEMPLATES: Final = Path(__file__).with_name("templates")
 
 
-def write_report(
-    folder: SweepFolder, grids: Sequence[Grid], *, quote_in: Path | None = None
-) -> Path:
+def write_report(folder: SweepFolder, grids: Sequence[Grid]) -> Path:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
 
     The same sweeps under the same names give the same bytes.
@@ -37,24 +32,15 @@ def write_report(
     Args:
         folder: The sweep.
         grids: The grids of its decisions; the verdict of the first one opens the page.
-        quote_in: A Markdown file that quotes the verdict (`quoted`).
 
     Returns:
         The path of the HTML page.
 
     Raises:
-        BadInput: The folder cannot be written, or `quote_in` has no place for the verdict; then
-            no file is changed.
+        OSError: The folder cannot be written.
     """
-    texts: dict[Path, str] = {}
-    if quote_in is not None:
-        texts[quote_in] = quoted(folder, [one.text for one in verdict_of(grids[0])], quote_in)
-    texts |= {folder.path / name: text for name, text in files_of(folder, grids).items()}
-    try:
-        for path, text in texts.items():
-            replace_text(path, text)
-    except OSError as error:
-        raise BadInput(f"{error.filename or folder.path}: {error.strerror or error}") from None
+    for name, text in files_of(folder, grids).items():
+        replace_text(folder.path / name, text)
     return folder.path / "report.html"
 
 
@@ -77,13 +63,13 @@ def document_of(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, Any]:
         "revision": folder.made.revision,
         "plugins": folder.made.plugins,
         "format": REPORT_FORMAT,
-        "headline": headline(folder, verdict_of(grids[0])),
+        "headline": headline(folder, grids[0]),
         "verdict": [
             {
                 "decision": grid.decision.name,
                 "alternatives": grid.alternatives,
                 "sentences": [
-                    {"text": one.text, "claims": [claim._asdict() for claim in one.claims]}
+                    {"text": one.text, "claims": [claim.as_row() for claim in one.claims]}
                     for one in verdict_of(grid)
                 ],
                 "findings": [one.as_row() for one in grid.findings],
@@ -93,24 +79,6 @@ def document_of(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, Any]:
         "statistics": folder.statistics,
         "commands": folder.commands,
     }
-
-
-def quoted(folder: SweepFolder, sentences: Sequence[str], page: Path) -> str:
-    """The text of a Markdown file with the sentences of a verdict put into it.
-
-    They go between the lines `<!-- verdict of PLAN -->` and `<!-- end -->`, PLAN being the file
-    name of the plan, and replace the text there.
-
-    Raises:
-        BadInput: There is no such file or place.
-    """
-    mark = f"<!-- verdict of {Path(folder.made.plan_file or '').name} -->"
-    text = read_text(page)
-    place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
-    if place.search(text) is None:
-        raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
-    verdict = "".join(f"\n{markdown.text(one)}\n" for one in sentences)
-    return place.sub(lambda _found: f"{verdict}\n", text, count=1)
 
 
 _STYLE = re.compile("<style>.*?</style>", re.DOTALL)

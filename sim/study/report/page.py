@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from sim.check.coverage import SITUATIONS
 from sim.files import markdown
 from sim.protocol.rules.rules import shown
 from sim.study.report.cells import grid_table, interval_text, rates_table
-from sim.study.report.claims import Sentence, verdict_of
+from sim.study.report.claims import verdict_of
 from sim.study.report.costs import costs_of
-from sim.study.report.grid import RUNS, SEARCH, STORY, Grid, Unit, rules_searched
+from sim.study.report.grid import NAMES, RUNS, SEARCH, STORY, Grid, Unit, rules_searched
 from sim.study.report.schedules import Schedule, anchors_of, schedules_in, schedules_of
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import wording
-from sim.study.sweep.hazards import HAZARDS
 from sim.study.sweep.runner import unjudged
 
 Section = tuple[str, Iterable[str]]
@@ -29,9 +27,9 @@ def page_of(folder: SweepFolder, grids: Sequence[Grid]) -> str:
     schedules = schedules_of(first)
     parts = [
         f"# {markdown.text(plan.title)}",
-        *(_linked(one, first) for one in headline(folder, verdict_of(first))),
+        *(_linked(one, first) for one in headline(folder, first)),
         grid_table(first, anchors_of(schedules)),
-        _reading_of(folder, first),
+        _reading_of(folder),
         costs_of(folder, first),
         f"Source: {markdown.text(plan.source)}.",
     ]
@@ -55,43 +53,32 @@ def _linked(sentence: str, grid: Grid) -> str:
     )
 
 
-def headline(folder: SweepFolder, sentences: Sequence[Sentence]) -> list[str]:
+def headline(folder: SweepFolder, grid: Grid) -> list[str]:
     """The sentences of a verdict, and one more if some runs have no verdict.
 
-    Where one alternative leaves no sentences, how often an invariant was violated in each
+    Of one alternative there is no verdict, but how often an invariant was violated in each
     environment.
     """
+    said = [one.text for one in verdict_of(grid)]
+    for one in folder.statistics if not said else ():
+        entry = one["rule_sets"][0]
+        runs, judged = entry["counts"]["verdict"]["violated"]["runs"], entry["judged"]
+        rate = f"{wording.count(runs)} of {wording.counted(judged, 'judged run')}"
+        interval = f" ({interval_text(runs, judged)})" if judged else ""
+        title = Unit(RUNS, one["name"])
+        said.append(f"An invariant was violated in {rate}{interval}, {title}.")
     missing = unjudged(folder.statistics).in_words(folder.sweep.runs)
-    not_green = [f"{missing.capitalize()}."] if missing else []
-    if sentences:
-        return [*(one.text for one in sentences), *not_green]
-    rates = [
-        f"{wording.count(runs)} of {wording.count(entry['judged'])} "
-        f"({interval_text(runs, entry['judged'])}) runs, {Unit(RUNS, one['name'])}"
-        for one in folder.statistics
-        for entry in one["rule_sets"]
-        if entry["judged"]
-        for runs in [entry["counts"]["verdict"]["violated"]["runs"]]
-    ]
-    return [
-        f"An invariant was violated in {', '.join(rates) or 'no run: none was judged'}.",
-        *not_green,
-    ]
+    return [*said, *([f"{missing.capitalize()}."] if missing else [])]
 
 
-def _reading_of(folder: SweepFolder, grid: Grid) -> str:
-    """How to read the cells of a grid, by the kinds of evidence in it."""
-    kinds = {unit.kind for unit in grid.units}
-    names = [Unit(RUNS, one["name"]).title for one in folder.statistics]
-    varied = any(one.beside for one in grid.units if one.kind == RUNS)
-    beside = ", under the other rules with which most do" if varied else ""
-    parts = {
-        SEARCH: "the fewest moves that break it in a search of every schedule of a small world",
-        RUNS: f"how many runs met it ({markdown.text(', then '.join(names))}{beside})",
-        STORY: "stories that show it",
-    }
-    read = "; ".join(part for kind, part in parts.items() if kind in kinds)
-    return f"In a cell: {read}. All alternatives met the same of each."
+def _reading_of(folder: SweepFolder) -> str:
+    """How to read the cells of a grid."""
+    names = ", then ".join(Unit(RUNS, one["name"]).title for one in folder.statistics)
+    return (
+        "In a cell: the fewest moves after which searches of every schedule of a small world break "
+        f"it; how many runs met it ({markdown.text(names)}; under the other rules with which most "
+        "do); stories that show it. All alternatives met the same of each."
+    )
 
 
 def _evidence(folder: SweepFolder, grid: Grid, schedules: Sequence[Schedule]) -> Iterator[Section]:
@@ -117,11 +104,9 @@ def _cases(folder: SweepFolder) -> str:
     said = []
     for one in folder.statistics:
         entry = one["rule_sets"][0]
-        runs = wording.counted(entry["runs"], "seed")
-        outages = wording.number(entry["totals"]["outages"] / max(1, entry["ended"]))
         targeted = wording.share(entry["targeted"] / entry["runs"])
-        title = Unit(RUNS, one["name"])
-        said.append(f"{title}: {runs}, {targeted} with targeted faults, {outages} outages per case")
+        seeds = wording.counted(entry["runs"], "seed")
+        said.append(f"{Unit(RUNS, one['name'])}: {seeds}, {targeted} with targeted faults")
     return markdown.text(f"Cases, the same draws in each environment: {'; '.join(said)}.")
 
 
@@ -136,22 +121,24 @@ def _stories(grid: Grid) -> str:
 
 
 def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[str]:
+    runs = folder.sweep.rule_sets[0].rules.as_dict()
     rows, unlike = [], dict[str, None]()
     for name in grid.decision.searches:
         plan = grid.plans[name]
-        unlike |= dict.fromkeys(_unlike(folder, grid, plan))
-        states = [one.states for one in grid.findings if one.unit[:2] == (SEARCH, name)]
         first, *others = rules_searched(plan).values()
+        named = {*plan["named"], *next(iter(grid.decision.alternatives.values()))}
+        unlike |= {one: None for one in first if one not in named and runs[one] != first[one]}
         common = [
             f"{rule} {shown(first[rule])}"
             for rule in plan["named"]
             if all(one[rule] == first[rule] for one in others)
         ]
-        counts = " to ".join(f"{one:,}" for one in dict.fromkeys((min(states), max(states))))
+        counts = wording.count(max(one["states"] for one in plan["answers"]))
         counts += "" if all(one["exhausted"] for one in plan["answers"]) else ", not exhausted"
         cells = (f"{plan['world']}; {plan['bounds']}", ", ".join(common), counts)
         rows.append((f'<a id="{name}"></a>{name}', *map(markdown.text, cells)))
-    yield markdown.table(("search", "world and budgets", "rules", "states"), rows, numbers=1)
+    head = ("search", "world and budgets", "rules", "states at most")
+    yield markdown.table(head, rows, numbers=1)
     yield (
         "States that differ in the names of replicas alone count once. What a world does not name "
         "did not happen there. Rules that no plan names and that differ from the runs: "
@@ -159,37 +146,20 @@ def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[str]:
     )
 
 
-def _unlike(folder: SweepFolder, grid: Grid, plan: Mapping[str, Any]) -> list[str]:
-    """The rules that no plan names and that differ between the search and the runs."""
-    decided = {rule for values in grid.decision.alternatives.values() for rule in values}
-    named = {*plan["named"], *decided}
-    runs = folder.sweep.rule_sets[0].rules.as_dict()
-    searched = next(iter(rules_searched(plan).values()))
-    return [rule for rule, value in searched.items() if rule not in named and runs[rule] != value]
-
-
 def _not_examined(folder: SweepFolder, grid: Grid) -> Iterator[str]:
-    names = [one.name for one in HAZARDS]
-    judged = {
-        kind: {one.hazard for one in grid.findings if one.unit.kind == kind}
-        for kind in (SEARCH, STORY)
-    }
-    environments = folder.statistics
+    judged = {(one.unit.kind, one.hazard) for one in grid.findings}
     reached = {
         name
-        for one in environments
+        for one in folder.statistics
         for entry in one["rule_sets"]
         for name in entry["counts"]["reached"]
     }
-    partly = [
-        f"{unit} ({', '.join(missing)})"
-        for unit in grid.units
-        if (missing := [one for one in grid.alternatives if one not in grid.labels_of(unit)])
-    ]
+    compared = {one.unit for one in grid.comparisons}
+    partly = [str(one) for one in grid.units if one not in compared]
     for what, missing in (
-        ("Met by no search, run or story", [one for one in names if one not in grid.hazards]),
-        ("No search judges", [one for one in names if one not in judged[SEARCH]]),
-        ("No story was run for", [one for one in names if one not in judged[STORY]]),
+        ("Met by no search, run or story", [one for one in NAMES if one not in grid.hazards]),
+        ("No search judges", [one for one in NAMES if (SEARCH, one) not in judged]),
+        ("No story was run for", [one for one in NAMES if (STORY, one) not in judged]),
         ("Not examined under every alternative", partly),
         ("Situations that no run reached", [one for one in SITUATIONS if one not in reached]),
     ):

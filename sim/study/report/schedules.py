@@ -16,7 +16,7 @@ from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_in
 from sim.study.explore.judging import JUDGING_STEPS
 from sim.study.report.cells import breaks_of
-from sim.study.report.grid import Finding, Grid, Unit, rules_searched
+from sim.study.report.grid import Finding, Grid, rules_searched
 
 
 @dataclass
@@ -83,33 +83,26 @@ def schedules_in(schedules: Sequence[Schedule]) -> Iterator[str]:
         longest = schedule.findings[0]
         title = markdown.text(f"{longest.unit.name}: {longest.moves} moves")
         yield f'### <a id="schedule-{number}"></a>{title}'
-        broken: dict[tuple[Unit, str], list[str]] = {}
+        broken: dict[str, list[str]] = {}
         for one in schedule.findings:
-            what = f"{one.hazard} after {one.moves}"
-            broken.setdefault((one.unit, what), []).append(one.alternative)
-        under: dict[tuple[Unit, str], list[str]] = {}
-        for (unit, what), labels in broken.items():
-            under.setdefault((unit, listed(labels)), []).append(what)
-        texts = (f"Under {who} ({unit}): {listed(what)}." for (unit, who), what in under.items())
-        yield markdown.text(" ".join(texts))
-        if schedule.steps:
-            yield markdown.block(schedule.steps)
-            yield f"<!-- picture-{number} -->"
-        else:
-            yield "Its moves were not written down; `make explore` does."
+            what = f"{one.hazard} after {one.moves} ({one.unit})"
+            broken.setdefault(what, []).append(one.alternative)
+        texts = (f"{what} under {listed(labels)}" for what, labels in broken.items())
+        yield f"Shows {markdown.text('; '.join(texts))}."
+        yield markdown.block(schedule.steps)
+        yield f"<!-- picture-{number} -->"
 
 
 def pictures_of(schedules: Sequence[Schedule]) -> dict[str, str]:
     """The pictures of schedules as HTML, by the comment that marks their place."""
     found = {}
     for number, schedule in enumerate(schedules, 1):
-        if schedule.steps:
-            longest = schedule.findings[0]
-            story = story_of(schedule.plan, longest.rule_set, [*schedule.steps])
-            run = run_story(story, also_check=(longest.invariant,))
-            violation = next(one for one in run.violations if one.invariant == longest.invariant)
-            case = DrawnCase.of(run, violation)
-            found[f"<!-- picture-{number} -->"] = figure_html(case, unit=run.unit)
+        longest = schedule.findings[0]
+        story = story_of(schedule.plan, longest.rule_set, [*schedule.steps])
+        run = run_story(story, also_check=(longest.invariant,))
+        violation = next(one for one in run.violations if one.invariant == longest.invariant)
+        case = DrawnCase.of(run, violation)
+        found[f"<!-- picture-{number} -->"] = figure_html(case, unit=run.unit)
     return found
 
 
