@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from math import inf
 
 from sim.diagnose.explain.case import listed
 from sim.files import markdown
@@ -19,24 +18,24 @@ Anchors = Mapping[Finding, str]
 """A finding of a search -> the anchor of its schedule on the page."""
 
 
-def _moves(one: Finding) -> float:
-    """The moves after which a search breaks a hazard; infinite where it does not."""
-    return inf if one.moves is None else one.moves
-
-
 def _broken(cell: Sequence[Finding], *, clean: bool) -> list[Finding]:
     """The search of each plan that breaks a cell after the fewest moves, those of fewer first."""
+    broken = [one for one in cell if one.moves and one.unit.is_clean_search == clean]
     found: dict[str, Finding] = {}
-    for one in sorted(cell, key=_moves):
-        if one.moves is not None and one.unit.is_clean_search == clean:
-            found.setdefault(one.unit.title, one)
+    for one in sorted(broken, key=moves_of):
+        found.setdefault(one.unit.title, one)
     return [*found.values()]
+
+
+def moves_of(one: Finding) -> int:
+    """The moves of the shortest schedule of a search that breaks a hazard."""
+    return one.moves or 0
 
 
 def breaks_of(cell: Sequence[Finding]) -> list[Finding]:
     """The shortest schedules of a cell: with clean elections, and a shorter one with unclean."""
     clean, unclean = (_broken(cell, clean=each)[:1] for each in (True, False))
-    return clean + [one for one in unclean if not clean or _moves(one) < _moves(clean[0])]
+    return clean + [one for one in unclean if not clean or moves_of(one) < moves_of(clean[0])]
 
 
 def cell_lines(grid: Grid, hazard: str, alternative: str, anchors: Anchors | None) -> list[str]:
@@ -56,7 +55,7 @@ def cell_lines(grid: Grid, hazard: str, alternative: str, anchors: Anchors | Non
 
     def after(broken: Sequence[Finding]) -> str:
         texts = []
-        for moves, some in groupby(broken, _moves):
+        for moves, some in groupby(broken, moves_of):
             names = ((one, one.unit.title) for one in some)
             linked = (link(name, (anchors or {}).get(one, name)) for one, name in names)
             texts.append(f"{moves} moves in {', '.join(linked)}")

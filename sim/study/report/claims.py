@@ -101,7 +101,9 @@ def _differences(grid: Grid, apart: Apart) -> Clauses:
         breaking = len({one.unit for one in found})
         example = f"{found[0].unit.title}: {PHRASES[found[0].hazard]}"
         more = "breaks more" if breaking == 1 else "break more"
-        return f"{breaking} {more} {_under(labels, others)} ({example})"
+        held = [one for one in others if one not in labels]
+        under = f"all others but {_list(held)}" if len(labels) > FEW else _list(labels)
+        return f"{breaking} {more} under {under} ({example})"
 
     clauses = _by_breaking(
         f"where {_list([first])} holds,",
@@ -246,14 +248,6 @@ def _do(grid: Grid, labels: Sequence[str], verb: str) -> str:
     if len(labels) == len(grid.alternatives) - 1 > 1:
         named = f"both {named}" if len(labels) == 2 else "all others"
     return f"{named} {verb}{'s' if len(labels) == 1 else ''}"
-
-
-def _under(labels: Sequence[str], others: Sequence[str]) -> str:
-    """Under some alternatives, or under all but the rest where that is shorter."""
-    held = [one for one in others if one not in labels]
-    if FEW < len(labels) >= len(held):
-        return f"under all others but {_list(held)}"
-    return f"under {_list(labels)}"
 
 
 def _range(counts: Sequence[int]) -> str:

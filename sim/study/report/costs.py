@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sim.check.counters import COSTS
 from sim.files import markdown
@@ -60,24 +60,20 @@ def _mean(entry: Mapping[str, Any], counter: str) -> float:
     return float(entry["totals"][counter] / max(1, entry["ended"]))
 
 
-COST: Final = (
-    "Mean per {environment} run; in brackets against the first alternative on the same cases, with "
-    "Student's 95 % interval (same: in every case), under the other rules with which it differs "
-    "most. Costs that differ under no alternative are left out."
-)
-
-
 def costs_of(folder: SweepFolder, grid: Grid) -> str:
     """The costs in the first environment, in Markdown; empty where no alternative differs."""
-    environment = folder.statistics[0]
-    first = grid.alternatives[0]
-    places = {beside: own for beside, own in _places(folder, grid).items() if first in own}
+    environment, places = folder.statistics[0], _places(folder, grid)
     rows = [*_differing(environment, grid, places)]
     if not rows:
         return ""
-    labels = map(markdown.text, grid.alternatives)
-    table = markdown.table(("cost per run", *labels), rows, numbers=len(grid.alternatives))
-    note = COST.format(environment=markdown.text(environment["name"]))
+    head = ("cost per run", *map(markdown.text, grid.alternatives))
+    table = markdown.table(head, rows, numbers=len(grid.alternatives))
+    note = (
+        f"Mean per {markdown.text(environment['name'])} run; in brackets against the first "
+        "alternative on the same cases, with Student's 95 % interval (same: in every case), under "
+        "the other rules with which it differs most. Costs that differ under no alternative are "
+        "left out."
+    )
     return f"### What it costs\n\n{table}\n\n{note}{_at_a_gigabyte(environment, grid, places)}"
 
 
@@ -91,7 +87,7 @@ def _places(folder: SweepFolder, grid: Grid) -> Places:
         label = grid.decision.alternative_of(one.rules.as_dict())
         if label is not None:
             found.setdefault(grid.decision.beside(one.values), {})[label] = one.index
-    return found
+    return {beside: own for beside, own in found.items() if grid.alternatives[0] in own}
 
 
 def _differing(
@@ -122,7 +118,7 @@ def _at_a_gigabyte(environment: Mapping[str, Any], grid: Grid, places: Places) -
             cost = cost_of(environment, "bytes_retained", at, own[grid.alternatives[0]])
             passes = _mean(environment["rule_sets"][at], "cleanings") or 1
             more[name] = max(more[name], cost.difference / passes)
-    most = max(more, key=lambda name: more[name])
+    most = max(more, key=more.__getitem__)
     return (
         " A pass keeps at most one record or batch more at the log end, whatever the size of the "
         f"log: {wording.number(more[most])} bytes per pass under {markdown.text(most)}, "

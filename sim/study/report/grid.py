@@ -34,7 +34,6 @@ from sim.study.sweep.plan import Sweep
 from sim.study.sweep.plan_matrix import HUNTED
 
 Values = Mapping[str, Any]
-PRESET = "preset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class ReportDecision:
     def beside(self, values: Values) -> str:
         """The values of rules in which the alternatives do not differ, as in `header, read_end`."""
         decided = next(iter(self.alternatives.values()))
-        names = [name for name in values if name not in decided and name != PRESET]
+        names = [name for name in values if name not in decided and name != "preset"]
         return ", ".join(shown(values[name]) for name in names)
 
 
@@ -73,7 +72,7 @@ def decisions_of(sweep: Sweep) -> tuple[ReportDecision, ...]:
     if not sweep.plan.decisions:
         alternatives = _differing(by_label)
         swept = [one.values for one in sweep.rule_sets]
-        rule = next((name for name in sweep.swept if name != PRESET), None)
+        rule = next((name for name in sweep.swept if name != "preset"), None)
         if rule is not None and _is_whole(swept, rule):
             alternatives = {shown(one[rule]): {rule: one[rule]} for one in swept}
         return (ReportDecision("", alternatives),)
@@ -98,8 +97,8 @@ def decision_of(sweep: Sweep, name: str | None) -> ReportDecision:
     if found is None:
         known = [one.name for one in decisions if one.name]
         close = did_you_mean(name or "", known)
-        allowed = ", ".join(known) or "none, the plan names no decision"
-        raise BadInput(f"decision {name}: no such decision{close}; allowed: {allowed}")
+        allowed = f"allowed: {', '.join(known)}" if known else "the plan names none"
+        raise BadInput(f"decision {name}: no such decision{close}; {allowed}")
     return found
 
 
@@ -221,11 +220,6 @@ class Comparison(NamedTuple):
         """The other alternatives."""
         return tuple(label for label, one in self.findings.items() if not one.broken)
 
-    def as_row(self) -> dict[str, Any]:
-        """The alternatives by the result: texts alone."""
-        row = {"hazard": self.hazard, "unit": str(self.unit)}
-        return row | {"breaks": self.breaking, "holds": self.holding}
-
     @property
     def is_decided(self) -> bool:
         """True unless a search was stopped before it broke the hazard under an alternative."""
@@ -302,8 +296,9 @@ def grids_of(folder: SweepFolder, name: str | None = None) -> tuple[Grid, ...]:
     Raises:
         BadInput: There is no such decision, or one names a search or a story that is not there.
     """
-    named = decisions_of(folder.sweep) if name is None else [decision_of(folder.sweep, name)]
-    return tuple(grid_of(folder, decision) for decision in named)
+    if name is None:
+        return tuple(grid_of(folder, decision) for decision in decisions_of(folder.sweep))
+    return (grid_of(folder, decision_of(folder.sweep, name)),)
 
 
 def grid_of(folder: SweepFolder, decision: ReportDecision) -> Grid:

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from sim.files.atomic import replace_text
 from sim.files.foreign import json_text, one_line
 from sim.study.report.claims import verdict_of
-from sim.study.report.grid import Grid
+from sim.study.report.grid import Comparison, Grid
 from sim.study.report.page import headline, page_of
 from sim.study.report.schedules import pictures_of, schedules_of
 from sim.study.report.sweep_folder import SweepFolder
@@ -69,7 +69,7 @@ def document_of(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, Any]:
                 "decision": grid.decision.name,
                 "alternatives": grid.alternatives,
                 "sentences": [
-                    {"text": one.text, "claims": [claim.as_row() for claim in one.claims]}
+                    {"text": one.text, "claims": [*map(_claim, one.claims)]}
                     for one in verdict_of(grid)
                 ],
                 "findings": [one.as_row() for one in grid.findings],
@@ -79,6 +79,11 @@ def document_of(folder: SweepFolder, grids: Sequence[Grid]) -> dict[str, Any]:
         "statistics": folder.statistics,
         "commands": folder.commands,
     }
+
+
+def _claim(one: Comparison) -> dict[str, Any]:
+    about = {"hazard": one.hazard, "units": [one.unit]}
+    return about | {"breaks": one.breaking, "holds": one.holding}
 
 
 _STYLE = re.compile("<style>.*?</style>", re.DOTALL)

@@ -169,10 +169,9 @@ def _not_examined(folder: SweepFolder, grid: Grid) -> Iterator[str]:
 
 def _in_short(folder: SweepFolder, grid: Grid) -> Section:
     """The verdict of a decision that is not the page's own, and the command for its grid."""
-    name = grid.decision.name
-    command = f"{folder.report_command} --decision {name}"
     sentences = [markdown.text(one.text) for one in verdict_of(grid)]
-    title = f"Decision: {markdown.in_html(name)}"
+    command = f"{folder.report_command} --decision {grid.decision.name}"
+    title = f"Decision: {markdown.in_html(grid.decision.name)}"
     return title, (*sentences, markdown.block([command], language="console"))
 
 

@@ -15,7 +15,7 @@ from sim.protocol.rules import Rules
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_in
 from sim.study.explore.judging import JUDGING_STEPS
-from sim.study.report.cells import breaks_of
+from sim.study.report.cells import breaks_of, moves_of
 from sim.study.report.grid import Finding, Grid, rules_searched
 
 
@@ -44,7 +44,7 @@ def schedules_of(grid: Grid) -> list[Schedule]:
     """The schedules of all cells that a search breaks; one that another begins with is left out."""
     cells = [grid.cell(hazard, one) for hazard in grid.hazards for one in grid.alternatives]
     found: list[Schedule] = []
-    for one in sorted((one for cell in cells for one in breaks_of(cell)), key=_longest_first):
+    for one in sorted((one for cell in cells for one in breaks_of(cell)), key=moves_of)[::-1]:
         plan = grid.plans[one.unit.name]
         answer = next(each for each in plan["answers"] if each["label"] == one.rule_set)
         own = Schedule(plan, answer["breaks"][one.invariant]["schedule"], [one])
@@ -54,10 +54,6 @@ def schedules_of(grid: Grid) -> list[Schedule]:
         else:
             known.findings.append(one)
     return found[::-1]
-
-
-def _longest_first(one: Finding) -> int:
-    return -(one.moves or 0)
 
 
 def anchors_of(schedules: Sequence[Schedule]) -> dict[Finding, str]:
@@ -111,12 +107,9 @@ def story_of(plan: Mapping[str, Any], label: str, schedule: list[str]) -> Story:
     rules = Rules().with_values(rules_searched(plan)[label])
     data: dict[str, Any] = {
         "format": STORY_FORMAT,
-        "id": f"{plan['plan']}_{label}",
         "title": f"{plan['plan']}, {label}",
         "source": "replog explore",
         "rules": rules.differing_from(STORY_DEFAULTS),
-        "replicas": plan["replicas"],
-        "isr": plan["isr"],
         "steps": schedule,
-    }
-    return story_in(Document(plan["plan"], data), default_id=plan["plan"])
+    } | {name: plan[name] for name in ("replicas", "isr")}
+    return story_in(Document(plan["plan"], data), default_id=f"{plan['plan']}_{label}")
