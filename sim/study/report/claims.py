@@ -22,8 +22,6 @@ SURE: Final = 0.05
 SAME: Final = 0.1
 """At most this share of the runs that meet a hazard do so under one of two alternatives alone,
 where a sentence says that about as many do under all."""
-FEW: Final = 3
-"""Up to so many alternatives are named one by one."""
 NAMED_MAX: Final = 2
 """Number of hazards that a part of a sentence names, the gravest first."""
 WORDS_MAX: Final = 60
@@ -102,7 +100,7 @@ def _differences(grid: Grid, apart: Apart) -> Clauses:
         example = f"{found[0].unit.title}: {PHRASES[found[0].hazard]}"
         more = "breaks more" if breaking == 1 else "break more"
         held = [one for one in others if one not in labels]
-        under = f"all others but {_list(held)}" if len(labels) > FEW else _list(labels)
+        under = f"all others but {_list(held)}" if len(held) < len(labels) - 1 else _list(labels)
         return f"{breaking} {more} under {under} ({example})"
 
     clauses = _by_breaking(
