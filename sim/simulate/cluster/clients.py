@@ -8,7 +8,7 @@ leader.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -17,15 +17,16 @@ from simpy import Process
 from simpy.events import ProcessGenerator
 
 from sim.files.changes import read_changes
+from sim.protocol.compaction.strategies import ENCODERS
 from sim.protocol.events import Acknowledged
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.messages import ACKS_ALL, NO_ERROR, ErrorCode
-from sim.protocol.replication.produce import ProduceResult, produce, write_marker
+from sim.protocol.replication.produce import produce, write_marker
 from sim.protocol.replication.reading import answer_consumer_fetch
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.leader import Delayed, LeaderState
-from sim.simulate.cluster.producer import Decision, Producer
+from sim.simulate.cluster.producer import Decision, Headers, Producer
 from sim.simulate.scenario.model import Change, EndTransaction, Send, SentHeader, TraceSource
 
 
@@ -40,21 +41,32 @@ class Timetable:
         transactional |= {end.producer for end in workload.ends}
         numbers = {send.producer for send in workload.sends} | transactional
         self._producers = {
-            number: Producer(
-                context, number, idempotent=workload.idempotent or number in transactional
-            )
+            number: Producer(context, number, transactional=number in transactional)
             for number in sorted(numbers)
         }
-        self._transactional = sorted(transactional)
         # Of the decisions of one moment, the ends of transactions come last.
-        headers = dict(context.scenario.applications.headers)
-        steps: list[tuple[int, Send | EndTransaction, tuple[SentHeader, ...]]] = [
-            (send.at_ms, send, headers.get(index, ())) for index, send in enumerate(workload.sends)
+        own = {index: self._headers(more) for index, more in context.scenario.applications.headers}
+        steps: list[tuple[int, Send | EndTransaction, Headers]] = [
+            (send.at_ms, send, own.get(index, ())) for index, send in enumerate(workload.sends)
         ]
         self._steps = [*steps, *((end.at_ms, end, ()) for end in workload.ends)]
         self._steps.sort(key=itemgetter(0))
         self._deciding: Process | None = None
         self._reading: Process | None = None
+
+    def _headers(self, given: tuple[SentHeader, ...]) -> Headers:
+        """The headers that replace the version header of a record."""
+        rules = self._context.rules
+        encode, own = ENCODERS[rules.cleaner.header_form], rules.topic.strategy_header
+        return tuple(
+            [
+                (
+                    own.upper() if capitals else own if name is None else name,
+                    raw if version is None else encode(version),
+                )
+                for version, raw, name, capitals in given
+            ]
+        )
 
     def roll_out(self, change: Change) -> list[str]:
         """Changes how a producer (0 = all) sends from now on; returns the names of the changed."""
@@ -76,7 +88,7 @@ class Timetable:
         self._deciding = env.process(self._decide())
         if source is not None:
             number = max(self._producers, default=0) + 1
-            producer = Producer(self._context, number, idempotent=True, patient=True)
+            producer = Producer(self._context, number, patient=True)
             self._producers[number] = producer
             self._reading = env.process(self._read_file(source, producer))
 
@@ -86,21 +98,29 @@ class Timetable:
         for at_ms, steps in groupby(self._steps, key=itemgetter(0)):
             yield context.env.timeout(max(0, at_ms - context.now_ms))
             for _, step, headers in steps:
+                producer = self._producers[step.producer]
                 if isinstance(step, EndTransaction):
-                    self._producers[step.producer].decide((), step)
+                    producer.decide(Decision(step.transaction, commit=step.commit))
+                elif headers and producer.versions:
+                    producer.write((step._replace(version=None),), (headers,))
                 else:
-                    self._producers[step.producer].decide_one(step, headers)
+                    producer.write((step,))
 
     def _read_file(self, source: TraceSource, producer: Producer) -> ProcessGenerator:
         """The process that sends the next batch of a file when the one before is answered."""
-        decisions = _batches_of(source, producer.number)
+        changes = islice(read_changes(Path(source.path)), source.limit)
         while True:
             yield self._context.env.timeout(max(1, source.interval_ms))
             if producer.idle:
-                decision = next(decisions, None)
-                if decision is None:
+                batch = tuple(islice(changes, max(1, source.batch_records)))
+                if not batch:
                     return
-                producer.decide(*decision)
+                sends = [
+                    Send(0, producer.number, one.key, one.value, one.timestamp_ms, one.version)
+                    for one in batch
+                ]
+                headers = [one.headers for one in batch]
+                producer.write(sends, headers if any(headers) else ())
 
     @property
     def reads_file(self) -> bool:
@@ -118,73 +138,48 @@ class Timetable:
         """Stops all producers, and aborts their open transactions as the coordinator does."""
         for producer in self._producers.values():
             producer.stop()
-        for number in self._transactional:
-            self._producers[number].abort_open_transaction()
 
 
-def _batches_of(source: TraceSource, number: int) -> Iterator[Decision]:
-    """The decisions to send the changes of a file, in batches, read as they are needed."""
-    changes = islice(read_changes(Path(source.path)), source.limit)
-    while batch := tuple(islice(changes, max(1, source.batch_records))):
-        sends = tuple(
-            Send(0, number, change.key, change.value, change.timestamp_ms, change.version)
-            for change in batch
-        )
-        headers = tuple(change.headers for change in batch)
-        yield sends, None, headers if any(headers) else ()
-
-
-def receive_produce(broker: Broker, state: LeaderState | None, request: of.ProduceRequest) -> None:
-    """Writes a batch of a producer, or answers with the reason why not."""
-    context = broker.context
-    result = produce(
-        broker.replica,
-        request,
-        rules=broker.rules,
-        now_ms=broker.now_ms,
-        first_uid=context.next_uid,
-        versions=broker.versions,
-        timestamp_difference_max_ms=context.scenario.topic.timestamp_difference_max_ms,
-    )
-    acknowledged = Acknowledged(
-        replica=broker.name,
-        producer_id=request.producer_id,
-        base_sequence=request.base_sequence,
-        first_offset=result.base_offset,
-        last_offset=result.last_offset,
-        epoch=broker.replica.epoch,
-        acks="all" if request.acks == ACKS_ALL else "1",
-    )
-    _finish(broker, state, request, result, acknowledged)
-
-
-def receive_marker(
-    broker: Broker, state: LeaderState | None, request: of.WriteTxnMarkersRequest
-) -> None:
-    """Writes the end of a transaction, or answers with the reason why not."""
-    result = write_marker(
-        broker.replica,
-        request,
-        rules=broker.rules,
-        now_ms=broker.now_ms,
-        uid=broker.context.next_uid,
-        versions=broker.versions,
-    )
-    _finish(broker, state, request, result, None)
-
-
-def _finish(
+def write(
     broker: Broker,
     state: LeaderState | None,
     request: of.ProduceRequest | of.WriteTxnMarkersRequest,
-    result: ProduceResult,
-    acknowledged: Acknowledged | None,
 ) -> None:
-    """Emits the events of a write, and answers now, or when enough is committed.
+    """Writes a batch or the end of a transaction, and answers now, or when enough is committed.
 
-    `acknowledged` is the event of a positive answer; None for the end of a transaction.
+    `state` is that of the broker's leadership; None: it does not lead, and answers so.
     """
-    context, client, error = broker.context, request.client_id, result.error
+    context, client = broker.context, request.client_id
+    acknowledged = None
+    if isinstance(request, of.WriteTxnMarkersRequest):
+        result = write_marker(
+            broker.replica,
+            request,
+            rules=broker.rules,
+            now_ms=broker.now_ms,
+            uid=context.next_uid,
+            versions=broker.versions,
+        )
+    else:
+        result = produce(
+            broker.replica,
+            request,
+            rules=broker.rules,
+            now_ms=broker.now_ms,
+            first_uid=context.next_uid,
+            versions=broker.versions,
+            timestamp_difference_max_ms=context.scenario.topic.timestamp_difference_max_ms,
+        )
+        acknowledged = Acknowledged(
+            replica=broker.name,
+            producer_id=request.producer_id,
+            base_sequence=request.base_sequence,
+            first_offset=result.base_offset,
+            last_offset=result.last_offset,
+            epoch=broker.replica.epoch,
+            acks="all" if request.acks == ACKS_ALL else "1",
+        )
+    error = result.error
     response = of.ProduceResponse(error, request.correlation_id)
     context.next_uid += result.uids_used
     if error is not NO_ERROR or state is None:

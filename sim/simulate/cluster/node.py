@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from sim.protocol.events import Event, LeaderResigned
@@ -18,7 +17,7 @@ from sim.protocol.replication.snapshots.fetch import answer_fetch_snapshot
 from sim.protocol.replication.truncation import answer_offsets_for_leader_epoch
 from sim.simulate.cluster.background import BackgroundTasks
 from sim.simulate.cluster.broker import Broker
-from sim.simulate.cluster.clients import ConsumerFetches, receive_marker, receive_produce
+from sim.simulate.cluster.clients import ConsumerFetches, write
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.fetcher import Fetcher
 from sim.simulate.cluster.leader import LeaderState
@@ -56,8 +55,8 @@ class Node(Broker):
             of.FetchSnapshotResponse: self.fetcher.receive,
             of.OffsetsForLeaderEpochRequest: self._offsets_for_leader_epoch,
             of.OffsetsForLeaderEpochResponse: self.fetcher.receive,
-            of.ProduceRequest: partial(self._write, receive_produce),
-            of.WriteTxnMarkersRequest: partial(self._write, receive_marker),
+            of.ProduceRequest: self._write,
+            of.WriteTxnMarkersRequest: self._write,
             of.ConsumerFetchRequest: self.consumers.receive,
             Overdue: self._overdue,
         }
@@ -110,10 +109,10 @@ class Node(Broker):
             self.leader.note_contact(request.replica)
         self.send(request.replica, response)
 
-    def _write(self, take: Callable[..., None], request: Any) -> None:
+    def _write(self, request: of.ProduceRequest | of.WriteTxnMarkersRequest) -> None:
         if not self.loader.loading:
             self.membership.before_commit()
-            take(self, self.leader, request)
+            write(self, self.leader, request)
 
     def publish(self, events: list[Event]) -> None:
         """Emits events that may have moved the log end or the high watermark of a leader."""

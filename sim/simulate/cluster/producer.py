@@ -9,10 +9,14 @@ retry is appended again. With `acks: all` the answer comes when the batch is com
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
+from math import inf
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 from simpy import Event
 
@@ -23,7 +27,7 @@ from sim.protocol.replication import messages as of
 from sim.protocol.replication.messages import ACKS_ALL, ACKS_LEADER, NO_ERROR, ErrorCode
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.waiting import Patience
-from sim.simulate.scenario.model import EndTransaction, Send, SentHeader
+from sim.simulate.scenario.model import Send
 
 MAX_BATCH_RECORDS: Final = 16
 """Largest number of records that wait for the answer to an earlier batch and go as one batch."""
@@ -38,9 +42,30 @@ Headers = tuple[tuple[str, bytes], ...]
 """Name and value of each header of a record."""
 
 
-Decision = tuple[tuple[Send, ...], EndTransaction | None, tuple[Headers, ...]]
-"""A decision of a producer: to write records, or to end a transaction. The headers are those of
-each record without its version header; empty when no record has any."""
+class Decision(Struct, frozen=True, gc=False):
+    """A decision of a producer: to write records, or to end a transaction.
+
+    Attributes:
+        transaction: Number of the transaction; 0 outside of transactions.
+        records: The records, to which the leader gives offsets; empty: the transaction ends.
+        commit: Whether the transaction ends by a commit.
+        alone: Whether the records go in a batch of their own, since some have other headers than
+            a version header.
+    """
+
+    transaction: int
+    records: tuple[Record, ...] = ()
+    commit: bool = False
+    alone: bool = False
+
+    def may_join(self, earlier: Decision) -> bool:
+        """True when its records may go into the batch of an earlier decision."""
+        return (
+            bool(self.records)
+            and not self.alone
+            and self.transaction == earlier.transaction
+            and len(earlier.records) + len(self.records) <= MAX_BATCH_RECORDS
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -75,24 +100,26 @@ class Producer:
             higher one after each transaction.
         name: Its address.
         idempotent: Whether leaders recognise its retries.
-        patient: Whether it retries without end.
         versions: Whether records that it sends from now on have version headers.
         client: Its produce version (KIP-87), where brokers have versions.
     """
 
     def __init__(
-        self, context: Context, number: int, *, idempotent: bool, patient: bool = False
+        self, context: Context, number: int, *, transactional: bool = False, patient: bool = False
     ) -> None:
-        """Starts without requests, and without knowing a leader."""
+        """Starts without requests, and without knowing a leader.
+
+        A `patient` producer is idempotent, and retries without end.
+        """
         workload = context.scenario.workload
         self._context = context
         self.number = number
         self.producer_id, self.instance = context.scenario.applications.identity_of(number)
         self.epoch = self.instance
+        self._transactional = transactional
         self._epoch_per_transaction = context.rules.coordinator.producer_epochs == "per_transaction"
         self.name = f"producer {number}"
-        self.idempotent = idempotent
-        self.patient = patient
+        self.idempotent = workload.idempotent or transactional or patient
         self.versions = True
         self.client = 2
         self._queue: deque[Decision] = deque()
@@ -100,75 +127,59 @@ class Producer:
         self._leader: str | None = None
         self._acks = ACKS_ALL if workload.acks == "all" else ACKS_LEADER
         self._retry_ms = workload.retry_ms
-        self._retries = workload.retries
+        self._retries = inf if patient else workload.retries
         self._sequence = 0
         self._correlation_id = 0
         self._failed = 0
         self._transaction = self._ended = 0
-        self._decided: Event | None = None
+        self._busy = False
         self._patience = Patience(context.env)
         context.network.add_client(self.name, self.receive)
-        if idempotent:
-            self._await_decision()
 
     @property
     def idle(self) -> bool:
         """True when nothing waits to be sent, and no request is in flight."""
-        return self._decided is not None if self.idempotent else not self._flights
+        return not (self._busy or self._flights)
 
-    def decide(
-        self,
-        sends: tuple[Send, ...],
-        end: EndTransaction | None = None,
-        headers: tuple[Headers, ...] = (),
-    ) -> None:
-        """Sends records, or ends a transaction, after all earlier decisions."""
+    def write(self, sends: Sequence[Send], headers: Sequence[Headers] = ()) -> None:
+        """Sends records of one transaction, or of none, after all earlier decisions.
+
+        Args:
+            sends: The records; at least one.
+            headers: Headers of each record besides its version header; empty: none has any.
+        """
+        records = tuple(map(self._record, sends, headers or repeat(())))
+        self.decide(Decision(sends[0].transaction, records, alone=bool(headers)))
+
+    def decide(self, decision: Decision) -> None:
+        """Sends what is decided after all earlier decisions, unless the coordinator refuses."""
         if self.instance > self._newest_instance:
             # The earlier instance is fenced; the coordinator aborts its open transaction.
             self._context.instances[self.producer_id] = self.instance
-            self._hand_over(((), self._abort(), ()))
-        elif self._is_refused(sends):
+            self._hand_over(Decision(0))
+        elif self._is_refused(decision):
             return
-        if not self.versions and sends:
-            sends = tuple([send._replace(version=None) for send in sends])
-        self._hand_over((sends, end, headers))
+        self._hand_over(decision)
 
     def _hand_over(self, decision: Decision) -> None:
-        """Sends a decision at once, unless an idempotent producer has others to send before it."""
-        decided, self._decided = self._decided, None
+        """Sends a decision at once, unless an idempotent producer has others to send before it.
+
+        That one sends it after everything else of its millisecond.
+        """
         if not self.idempotent:
             self._send(decision)
-        elif decided is None:
+        elif self._busy:
             self._queue.append(decision)
         else:
-            decided.succeed(decision)
-
-    def decide_one(self, send: Send, headers: tuple[SentHeader, ...]) -> None:
-        """Sends one record; `headers`, if there are any, replace its version header."""
-        if not headers or not self.versions:
-            self.decide((send,))
-            return
-        rules = self._context.rules
-        encode, own = ENCODERS[rules.cleaner.header_form], rules.topic.strategy_header
-        given: Headers = tuple(
-            [
-                (
-                    own.upper() if capitals else own if name is None else name,
-                    raw if version is None else encode(version),
-                )
-                for version, raw, name, capitals in headers
-            ]
-        )
-        self.decide((send._replace(version=None),), None, (given,))
-
-    def _abort(self) -> EndTransaction:
-        return EndTransaction(self._context.now_ms, self.number, 0, commit=False)
+            self._busy = True
+            due = self._context.env.timeout(0, decision)
+            due.callbacks.append(lambda due: self._go_on(due.value))
 
     @property
     def _newest_instance(self) -> int:
         return self._context.instances.get(self.producer_id, 0)
 
-    def _is_refused(self, sends: tuple[Send, ...]) -> bool:
+    def _is_refused(self, decision: Decision) -> bool:
         """True when the coordinator refuses what a fenced instance decides.
 
         A send within a transaction that the coordinator knows goes to the leader alone. To begin a
@@ -177,27 +188,22 @@ class Producer:
         """
         if self.instance >= self._newest_instance:
             return False
-        under_way = bool(sends) and 0 < sends[0].transaction == self._transaction
+        under_way = bool(decision.records) and 0 < decision.transaction == self._transaction
         return not under_way
 
     def _go_on(self, decision: Decision | None) -> None:
-        """Sends a decision, or the next one that waits; without any, awaits one."""
+        """Sends a decision, or the next one that waits, if there is any."""
         while decision is not None or self._queue:
             decision = decision or self._next_batch()
-            if not self._is_refused(decision[0]):
+            if not self._is_refused(decision):
                 self._send(decision)
                 return
             decision = None
-        self._await_decision()
-
-    def _await_decision(self) -> None:
-        """Waits for a decision, which is sent after everything else of its millisecond."""
-        self._decided = self._context.env.event()
-        self._decided.callbacks.append(lambda decided: self._go_on(decided.value))
+        self._busy = False
 
     def _send(self, decision: Decision) -> None:
         """Makes the request of a decision, and sends it for the first time."""
-        flight = self._request_of(*decision)
+        flight = self._request_of(decision)
         self._flights.append(flight)
         self._transmit(flight)
 
@@ -227,7 +233,7 @@ class Producer:
         Source: KIP-98.
         """
         marker = type(flight.request) is of.WriteTxnMarkersRequest
-        if flight.tries > self._retries and not marker and not self.patient:
+        if flight.tries > self._retries and not marker:
             self._end(flight, failed=True)
         else:
             self._transmit(flight)
@@ -243,45 +249,32 @@ class Producer:
     def _next_batch(self) -> Decision:
         """The next decision, joined with later ones that fit into the same batch."""
         queue = self._queue
-        first = queue.popleft()
-        sends, end, headers = first
-        if end is not None or headers or not queue:
-            return first
-        transaction = sends[0].transaction
-        while queue:
-            more, end, headers = queue[0]
-            if end is not None or headers or more[0].transaction != transaction:
-                break
-            if len(sends) + len(more) > MAX_BATCH_RECORDS:
-                break
-            sends += more
-            queue.popleft()
-        return sends, None, ()
+        batch = queue.popleft()
+        if batch.records and not batch.alone:
+            while queue and queue[0].may_join(batch):
+                batch = Decision(batch.transaction, batch.records + queue.popleft().records)
+        return batch
 
-    def _request_of(
-        self,
-        sends: tuple[Send, ...],
-        end: EndTransaction | None,
-        headers: tuple[Headers, ...],
-    ) -> InFlightRequest:
+    def _request_of(self, decision: Decision) -> InFlightRequest:
         self._correlation_id = number = self._correlation_id + 1
-        if end is not None:
+        transaction, records = decision.transaction, decision.records
+        if not records:
             self._take_next_epoch()
             self._ended = self._transaction
-            committed = end.commit and self._failed != end.transaction
+            committed = decision.commit and self._failed != transaction
             begins = self.instance > 0 and number == 1
             fences = begins and self.producer_id in self._context.under_way
             self._context.under_way.discard(self.producer_id)
             marker = of.WriteTxnMarkersRequest(
                 self.name, self.producer_id, self.epoch, committed, self.client, number, fences
             )
-            return InFlightRequest(marker, end.transaction)
-        self._transaction = transaction = sends[0].transaction
+            return InFlightRequest(marker, transaction)
+        self._transaction = transaction
         if transaction and self.instance == self._newest_instance:
             self._context.under_way.add(self.producer_id)
         request = of.ProduceRequest(
             client_id=self.name,
-            records=self._records_of(sends, headers),
+            records=records,
             acks=self._acks,
             producer_id=self.producer_id if self.idempotent else -1,
             producer_epoch=self.epoch if self.idempotent else -1,
@@ -290,7 +283,7 @@ class Producer:
             version=self.client,
             correlation_id=number,
         )
-        self._sequence += len(sends)
+        self._sequence += len(records)
         return InFlightRequest(request, transaction)
 
     def _take_next_epoch(self) -> None:
@@ -304,33 +297,27 @@ class Producer:
             self.epoch = epochs[producer_id] = epochs.get(producer_id, 0) + 1
             self._sequence = 0
 
-    def _records_of(self, sends: tuple[Send, ...], more: tuple[Headers, ...]) -> tuple[Record, ...]:
-        """The records of a request; the leader gives them their offsets."""
+    def _record(self, send: Send, more: Headers) -> Record:
+        """The record that is sent, with the headers that the rules and the producer give it."""
         rules = self._context.rules
-        mark, own = rules.cleaner.tombstone_mark, rules.topic.strategy_header
-        marked, in_header = mark != "null_value", mark == "header"
-        encode = ENCODERS[rules.cleaner.header_form]
-        records = []
-        for index, (_, _, key, value, timestamp_ms, version, _, own_flag) in enumerate(sends):
-            headers: Headers = () if version is None else ((own, encode(version)),)
-            if more:
-                headers += more[index]
-            flag = marked and value is None if own_flag is None else own_flag
-            if in_header:
-                headers += (TOMBSTONE_HEADER,) if flag else ()
-                flag = False
-            records.append(
-                Record(
-                    offset=index,
-                    key=key,
-                    value=value,
-                    timestamp_ms=timestamp_ms,
-                    headers=headers,
-                    flagged=flag,
-                    uid=0,
-                )
-            )
-        return tuple(records)
+        mark, version = rules.cleaner.tombstone_mark, send.version if self.versions else None
+        headers: Headers = ()
+        if version is not None:
+            encode = ENCODERS[rules.cleaner.header_form]
+            headers = ((rules.topic.strategy_header, encode(version)),)
+        headers += more
+        flag = mark != "null_value" and send.value is None if send.flag is None else send.flag
+        if mark == "header" and flag:
+            headers += (TOMBSTONE_HEADER,)
+        return Record(
+            offset=0,
+            key=send.key,
+            value=send.value,
+            timestamp_ms=send.timestamp_ms,
+            headers=headers,
+            flagged=flag and mark != "header",
+            uid=0,
+        )
 
     def _transmit(self, flight: InFlightRequest) -> None:
         context = self._context
@@ -369,15 +356,13 @@ class Producer:
         return False
 
     def stop(self) -> None:
-        """Gives up all decisions that were not sent; requests in flight are completed."""
-        self._queue.clear()
+        """Gives up all decisions that were not sent; requests in flight are completed.
 
-    def abort_open_transaction(self) -> None:
-        """Aborts a transaction that takes too long, for the coordinator (transaction.timeout.ms).
-
-        A transaction that has ended gets no second marker. With `per_instance` the leader is asked
-        all the same, which writes one only if the transaction is open there.
+        The coordinator aborts an open transaction (transaction.timeout.ms). One that has ended gets
+        no second marker. With `per_instance` the leader is asked all the same, which writes one
+        only if the transaction is open there.
         """
-        ended = self._transaction == self._ended and not self._queue
-        if not (ended and self._epoch_per_transaction):
-            self.decide((), self._abort())
+        self._queue.clear()
+        ended = self._transaction == self._ended
+        if self._transactional and not (ended and self._epoch_per_transaction):
+            self.decide(Decision(0))
