@@ -6,9 +6,9 @@ import pytest
 
 from sim.protocol.events import Acknowledged, Appended
 from sim.protocol.replication.messages import BrokerHeartbeatRequest, FetchRequest, VoteRequest
-from sim.protocol.replication.overdue import is_of_an_older_session, is_refused
-from sim.protocol.replication.replica import Leadership, Replica
+from sim.protocol.replication.overdue import is_of_an_older_session
 from sim.protocol.rules import Rules, rules_from
+from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import CONTROLLER, Overdue, OverdueNetwork
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
@@ -59,17 +59,23 @@ def test_what_is_overdue_does_not_arrive_over_a_cut_nor_after_the_faults(end: st
     assert [message for _, message, _ in parties.after(5_000)] == [VOTE]
 
 
-def test_a_late_fetch_of_an_older_leader_epoch_is_refused() -> None:
-    leader = Replica("r1")
-    leader.leadership = Leadership(3, 0, ("r1", "r2"), ("r1", "r2"))
-    fenced, open_to_all = Rules(), Rules.of(fencing=False)
+@pytest.mark.parametrize(
+    ("fencing", "epoch", "noted"), [(True, 0, False), (True, 1, True), (False, 0, True)]
+)
+def test_a_late_fetch_of_an_older_leader_epoch_is_refused(
+    fencing: bool, epoch: int, noted: bool
+) -> None:
+    cluster = Cluster(scenario(rules=Rules.of(commit="isr", fencing=fencing)), lambda *_: None)
+    cluster.start()
+    cluster.context.env.run(until=50)
+    leader = cluster.elections.leading()
+    assert leader is not None
+    assert leader.leader is not None
+    progress = leader.leader.progress["r2"]
+    progress.contact_ms = 0
+    leader.receive(Overdue(fetch(epoch=epoch)))
 
-    assert is_refused(leader, fetch(epoch=2), rules=fenced)
-    assert not is_refused(leader, fetch(epoch=3), rules=fenced)
-    assert not is_refused(leader, fetch(epoch=2), rules=open_to_all)
-    assert not is_refused(leader, VoteRequest("r2", 2, 0, 0), rules=fenced)
-    leader.leadership = None
-    assert not is_refused(leader, fetch(epoch=2), rules=fenced)
+    assert (progress.contact_ms > 0) == noted
 
 
 def test_a_late_fetch_of_an_older_session_is_refused_and_voters_have_no_sessions() -> None:

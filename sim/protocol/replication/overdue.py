@@ -8,27 +8,8 @@ fetches in order are never older than what the leader knows of its follower.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sim.protocol.replication.messages import FetchRequest
-from sim.protocol.replication.replica import Replica
 from sim.protocol.rules.rules import Rules
-
-
-def is_refused(replica: Replica, message: Any, *, rules: Rules) -> bool:
-    """Decides whether a late message is refused for the leader epoch that it was sent in.
-
-    A fetch of an older epoch gets FENCED_LEADER_EPOCH (Partition.checkCurrentLeaderEpoch,
-    KafkaRaftClient.validateLeaderOnlyRequest), which no sender waits for. A fetch
-    that is not late is answered, so that its follower learns the epoch.
-    """
-    leadership = replica.leadership
-    return (
-        isinstance(message, FetchRequest)
-        and leadership is not None
-        and rules.replication.fencing
-        and message.epoch < leadership.epoch
-    )
 
 
 def is_of_an_older_session(

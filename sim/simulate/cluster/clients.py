@@ -242,10 +242,6 @@ class ConsumerFetches(Delayed[of.ConsumerFetchRequest]):
                 del self.waiting[client]
                 self._broker.send(client, response)
 
-    def close(self) -> None:
-        """Drops all fetches that wait, as a crash does."""
-        self.waiting.clear()
-
 
 def _finds_nothing(request: of.ConsumerFetchRequest, response: of.ConsumerFetchResponse) -> bool:
     """True when an answer has neither records nor another position."""

@@ -24,7 +24,6 @@ from sim.protocol.replication.reading import (
     receive_consumer_fetch,
     understood,
 )
-from sim.protocol.rules import Rules
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.waiting import Patience, ProcessGroup
 from sim.simulate.scenario.model import Consumer as ConsumerSpec
@@ -41,9 +40,7 @@ class Consumer:
 
     def __init__(self, context: Context, spec: ConsumerSpec) -> None:
         """Starts at the first offset, without a request."""
-        timers = context.scenario.timers
         self._context = context
-        self._rules: Rules = context.rules
         self._spec = spec
         self._committed = spec.isolation == "read_committed"
         self._asked: str | None = spec.replica
@@ -55,10 +52,6 @@ class Consumer:
         self._patience = Patience(context.env)
         self._answer = context.env.event()
         self._deadline_ms = 0
-        self._wait_ms = timers.fetch_wait_ms
-        self._timeout_ms = (
-            timers.fetch_wait_ms + timers.fetch_retry_ms + 2 * context.network.slowest_ms
-        )
         self.name = spec.name
         self.tied_to = spec.replica
         self.client: int | None = spec.format
@@ -128,7 +121,7 @@ class Consumer:
 
     def _wait_from(self, at_ms: int) -> int:
         """Time in ms that a poll may wait for something to read: until the next pause at most."""
-        wait_ms = self._wait_ms
+        wait_ms = self._context.scenario.timers.fetch_wait_ms
         for start_ms, _ in self._spec.pauses:
             if at_ms <= start_ms < at_ms + wait_ms:
                 wait_ms = start_ms - at_ms
@@ -136,30 +129,25 @@ class Consumer:
 
     def _ask(self, broker: str, delay_ms: int) -> Event:
         """Sends a fetch that leaves in `delay_ms`; pause and latency are one event."""
-        spec, leaves_ms = self._spec, self._context.now_ms + delay_ms
+        spec, context = self._spec, self._context
+        leaves_ms = context.now_ms + delay_ms
         self._number += 1
         asks_end = spec.until is not None and self._goal is None
-        request = self._request(
-            max_wait_ms=0 if asks_end else self._wait_from(leaves_ms),
-            leader_only=spec.replica is None,
-            max_batches=spec.max_batches,
-        )
-        self._context.network.send(self.name, broker, request, delay_ms)
-        self._deadline_ms = leaves_ms + self._timeout_ms
-        self._answer = self._patience.answer_within(delay_ms + self._timeout_ms)
+        request = self._request(0 if asks_end else self._wait_from(leaves_ms), spec.max_batches)
+        context.network.send(self.name, broker, request, delay_ms)
+        self._deadline_ms = leaves_ms + context.fetch_timeout_ms
+        self._answer = self._patience.answer_within(delay_ms + context.fetch_timeout_ms)
         return self._answer
 
-    def _request(
-        self, *, max_wait_ms: int, leader_only: bool, max_batches: int | None = None
-    ) -> of.ConsumerFetchRequest:
+    def _request(self, max_wait_ms: int, max_batches: int | None) -> of.ConsumerFetchRequest:
         return consumer_request(
             self._place,
             self.name,
             read_committed=self._committed,
-            rules=self._rules,
+            rules=self._context.rules,
             max_batches=max_batches,
             version=self.client,
-            leader_only=leader_only,
+            leader_only=self._spec.replica is None,
             max_wait_ms=max_wait_ms,
             correlation_id=self._number,
         )
@@ -194,7 +182,7 @@ class Consumer:
         context, replica = self._context, response.replica
         start = fetched.start
         given: Sequence[Record] = [record for batch in fetched.batches for record in batch.records]
-        given = as_read(given, rules=self._rules)
+        given = as_read(given, rules=context.rules)
         if given and given[0].offset < start:
             given = tuple([record for record in given if record.offset >= start])
         if self._goal is not None:
@@ -212,7 +200,9 @@ class Consumer:
         )
         if self.client is not None:
             by_flag = self.client != 2 and self._spec.deletes_by == "flag"
-            context.emit(understood(self.name, replica, given, by_flag=by_flag, rules=self._rules))
+            context.emit(
+                understood(self.name, replica, given, by_flag=by_flag, rules=context.rules)
+            )
 
     def _finish(self, replica: str, goal: ReadingGoal) -> None:
         self._done = True
@@ -225,7 +215,7 @@ class Consumer:
         self._processes.interrupt()
         replica = ""
         while not self._done:
-            response = answer(self._request(max_wait_ms=0, leader_only=False))
+            response = answer(self._request(max_wait_ms=0, max_batches=None))
             replica = response.replica
             if response.error is not NO_ERROR or not self._take(response):
                 break

@@ -67,6 +67,7 @@ class Context:
         rules: Its rules.
         env: SimPy's environment, whose time is in whole ms.
         network: Links between the addresses.
+        fetch_timeout_ms: Time in ms after which a fetch has failed without an answer.
         log_config: Settings of every log: when it rolls, and when it is flushed.
         retention: Limits of a topic whose cleanup policy has `delete`; None for other topics.
         leader: (epoch, name) of the newest leader; None before the first.
@@ -87,7 +88,9 @@ class Context:
         self.rules = scenario.rules
         self.env = Environment()
         self.network = self._network()
-        topic = scenario.topic
+        timers, topic = scenario.timers, scenario.topic
+        longest_ms = timers.fetch_wait_ms + 2 * self.network.slowest_ms
+        self.fetch_timeout_ms = longest_ms + timers.fetch_retry_ms
         bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
         flushes = self.rules.storage.flush == "interval"
         by_time = topic.min_compaction_lag_ms or topic.retention_ms is not None

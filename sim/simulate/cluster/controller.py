@@ -181,13 +181,13 @@ class Controller:
         state = self.state
         if name not in state.eligible or name == state.leader:
             return False
-        if name not in state.isr:
-            if not unclean:
-                return False
-            self._set(self._elect_uncleanly(state, name, ADMINISTRATOR))
-        else:
+        if name in state.isr:
             state = alone_in_sync(state, name) if unclean else state
             self._set(led_by(state, name, rules=self._rules))
+        elif unclean:
+            self._set(self._elect_uncleanly(state, name, ADMINISTRATOR))
+        else:
+            return False
         self._inform_all()
         return True
 

@@ -48,14 +48,11 @@ class Elections(ABC):
     def removed(self, node: Node) -> None:
         """Drops a replica that has left for good."""
 
-    def crashed(self, node: Node) -> None:
-        """Notes that a replica went down."""
+    def silenced(self, node: Node) -> None:
+        """Notes that a replica went down, or that some of its messages do not arrive any more."""
 
     def wiped(self, node: Node) -> None:
         """Notes that a replica lost its disk."""
-
-    def cut_off(self, node: Node) -> None:
-        """Notes that some messages of a replica do not arrive any more."""
 
     @abstractmethod
     def migrate(self, node: Node, *, unclean: bool) -> bool:
@@ -103,13 +100,9 @@ class ControllerElections(Elections):
         node.membership = IsrMembership(node)
         node.membership.register()
 
-    def crashed(self, node: Node) -> None:
-        """Puts the session of a replica at risk."""
-        self.controller.session_at_risk(node.name)
-
-    def cut_off(self, node: Node) -> None:
-        """Puts the session of a replica at risk if its messages do not reach the controller."""
-        if not self._context.network.reaches(node.name, CONTROLLER):
+    def silenced(self, node: Node) -> None:
+        """Puts the session of a replica at risk if its heartbeats do not arrive."""
+        if not self._hears(node.name):
             self.controller.session_at_risk(node.name)
 
     def migrate(self, node: Node, *, unclean: bool) -> bool:
@@ -165,8 +158,8 @@ class QuorumElections(Elections):
         """
         self._join(node)
         leader = self.leading()
-        if leader is not None and leader.leader is not None:
-            self._members[leader.name].announce(leader.leader, node.name)
+        if leader is not None:
+            self._members[leader.name].announce(node.name)
 
     def wiped(self, node: Node) -> None:
         """Replaces the disk of a voter: the new one may not vote before it caught up.

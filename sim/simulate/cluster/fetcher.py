@@ -63,11 +63,7 @@ class Fetcher:
             of.OffsetsForLeaderEpochResponse: self._truncate,
         }
         scenario = broker.context.scenario
-        timers = scenario.timers
-        self._retry_ms = timers.fetch_retry_ms
-        self._timeout_ms = (
-            timers.fetch_wait_ms + timers.fetch_retry_ms + 2 * broker.network.slowest_ms
-        )
+        self._retry_ms = scenario.timers.fetch_retry_ms
         self._max_bytes = scenario.topic.replica_fetch_max_bytes
         self._chunk_bytes = scenario.snapshots.chunk_bytes
 
@@ -120,16 +116,16 @@ class Fetcher:
     def _replicate(self, leader: str) -> ProcessGenerator:
         """The process that fetches from a leader until a crash or another leader interrupts it."""
         broker = self._broker
-        replica, env = broker.replica, broker.env
+        replica, timeout_ms = broker.replica, broker.context.fetch_timeout_ms
         while self._question is not None or (replica.up and not replica.fetching_failed):
             self.number += 1
             broker.network.send(broker.name, leader, self._request())
-            self._answer = self._patience.answer_within(self._timeout_ms)
+            self._answer = self._patience.answer_within(timeout_ms)
             response = yield self._answer
             if response is not None:
                 pause_ms = self._takers[type(response)](response)
                 if pause_ms:
-                    yield env.timeout(pause_ms)
+                    yield broker.env.timeout(pause_ms)
 
     def _request(self) -> Request:
         """Builds the next question: where an epoch ends, for a chunk of a snapshot, or a fetch."""

@@ -26,7 +26,7 @@ class IsrMembership(Membership):
     """A broker's knowledge of the partition's state, and its actions on it.
 
     Attributes:
-        state: The newest state that the controller sent; None before the first.
+        state: The newest state that the controller sent; at first one without replicas.
         asked_ms: Time of its open request for another in-sync set; None without such a request.
     """
 
@@ -36,7 +36,7 @@ class IsrMembership(Membership):
         self._lag_max_ms = node.context.scenario.timers.replica_lag_max_ms
         self._half_lag_ms = max(1, self._lag_max_ms // 2)
         self._registered = 0
-        self.state: of.PartitionState | None = None
+        self.state = of.PartitionState(0, 0, None, (), ())
         self.asked_ms: int | None = None
         node.handlers[of.LeaderAndIsrRequest] = self._receive
 
@@ -63,11 +63,10 @@ class IsrMembership(Membership):
     def _receive(self, message: of.LeaderAndIsrRequest) -> None:
         """Acts on the controller's state, unless it is old or for an earlier incarnation."""
         node, state = self._node, message.state
-        known = self.state
         if message.incarnation != node.incarnation:
             return
         self._registered = node.incarnation
-        if known is not None and state.partition_epoch <= known.partition_epoch:
+        if state.partition_epoch <= self.state.partition_epoch:
             return
         self.state = state
         if state.leader == node.name:
@@ -87,10 +86,9 @@ class IsrMembership(Membership):
             leader.processes.start(self._look_for_laggards(leader))
         self.asked_ms = None
         leadership = node.replica.leadership
-        if leadership is None:
-            return
+        assert leadership is not None
         leadership.confirmed = None
-        self._await(leader, state, state.isr)
+        self._await(leader, state.isr)
         if set(leadership.isr) == set(state.isr):
             leadership.isr = state.isr
             leader.react(advance_high_watermark(node.replica, rules=node.rules))
@@ -100,49 +98,44 @@ class IsrMembership(Membership):
     def fetched(self, follower: str) -> None:
         """Admits a follower that has caught up, and asks the controller to confirm it."""
         node = self._node
-        leadership = node.replica.leadership
-        if leadership is None or follower in leadership.isr:
-            return
-        leader, state = node.leader, self.state
-        if leader is None or state is None:
+        leader, leadership = node.leader, node.replica.leadership
+        if leader is None or leadership is None or follower in leadership.isr:
             return
         if (
             self.asked_ms is None
-            and self._is_eligible(leader, state, follower)
+            and self._is_eligible(leader, follower)
             and may_join_isr(node.replica, follower, rules=node.rules)
         ):
             leadership.confirmed = len(leadership.isr)
             leader.react(expand_isr(node.replica, follower, rules=node.rules))
-            self._ask(leader, state, leadership.isr)
-        self._await(leader, state, leadership.isr)
+            self._ask(leader, leadership.isr)
+        self._await(leader, leadership.isr)
 
     def before_commit(self) -> None:
         """Updates which replicas the high watermark waits for, since time has passed."""
-        leadership = self._node.replica.leadership
-        if leadership is None or not leadership.awaited:
-            return
-        leader, state = self._node.leader, self.state
-        if leader is not None and state is not None:
-            self._await(leader, state, leadership.isr)
+        leader, leadership = self._node.leader, self._node.replica.leadership
+        if leader is not None and leadership is not None and leadership.awaited:
+            self._await(leader, leadership.isr)
 
-    def _is_eligible(self, leader: LeaderState, state: of.PartitionState, name: str) -> bool:
+    def _is_eligible(self, leader: LeaderState, name: str) -> bool:
         """True when a replica may join: not fenced, in the incarnation that the controller knows.
 
         Source: Partition.isReplicaIsrEligible.
         """
+        state = self.state
         if name not in state.eligible or name not in leader.progress:
             return False
         epoch = state.eligible_epochs[state.eligible.index(name)]
         return leader.progress[name].replica_epoch == epoch
 
-    def _await(self, leader: LeaderState, state: of.PartitionState, isr: tuple[str, ...]) -> None:
+    def _await(self, leader: LeaderState, isr: tuple[str, ...]) -> None:
         """Holds the high watermark back for those about to join `isr`, as the rules say."""
-        node = self._node
+        node, state = self._node, self.state
         wait_for_joining(
             node.replica,
             state.replicas,
             isr=isr,
-            eligible=[name for name in state.eligible if self._is_eligible(leader, state, name)],
+            eligible=[name for name in state.eligible if self._is_eligible(leader, name)],
             now_ms=node.context.now_ms,
             lag_max_ms=self._lag_max_ms,
             rules=node.rules,
@@ -159,10 +152,9 @@ class IsrMembership(Membership):
 
     def _ask_without_laggards(self, leader: LeaderState) -> int:
         """Asks for a set without laggards, if there are any; returns the ms until the next."""
-        node, state, now_ms = self._node, self.state, self._node.context.now_ms
-        leadership, limit_ms = node.replica.leadership, self._lag_max_ms
+        node, now_ms, limit_ms = self._node, self._node.context.now_ms, self._lag_max_ms
+        leadership = node.replica.leadership
         assert leadership is not None
-        assert state is not None
         if self.asked_ms is not None and now_ms - self.asked_ms <= limit_ms:
             return 0
         followers = [name for name in leadership.isr if name != node.name]
@@ -173,13 +165,12 @@ class IsrMembership(Membership):
         ]
         if laggards or self.asked_ms is not None:
             in_sync = tuple(name for name in leadership.isr if name not in laggards)
-            self._ask(leader, state, in_sync)
+            self._ask(leader, in_sync)
             return 0
         caught_up = [caught_up_ms(leadership, name) for name in followers]
         return min(caught_up, default=now_ms) + limit_ms - now_ms
 
-    def _ask(self, leader: LeaderState, state: of.PartitionState, isr: tuple[str, ...]) -> None:
-        node = self._node
+    def _ask(self, leader: LeaderState, isr: tuple[str, ...]) -> None:
+        node, known = self._node, self.state.partition_epoch
         self.asked_ms = node.context.now_ms
-        request = of.AlterPartitionRequest(node.name, leader.epoch, state.partition_epoch, isr)
-        node.send(CONTROLLER, request)
+        node.send(CONTROLLER, of.AlterPartitionRequest(node.name, leader.epoch, known, isr))

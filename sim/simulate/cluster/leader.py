@@ -218,12 +218,17 @@ class LeaderState:
         return True
 
     def is_overtaken(self, request: FetchRequest) -> bool:
-        """True when a late fetch was overtaken by a later one of its follower; handles it then.
+        """True when a late fetch is of an older epoch, or was overtaken; handles it then.
 
-        It does not wait, since it would take the later one's place, and is not answered, since the
-        follower has closed that connection.
+        One of an older epoch gets FENCED_LEADER_EPOCH, which no sender waits for
+        (Partition.checkCurrentLeaderEpoch, KafkaRaftClient.validateLeaderOnlyRequest). One that was
+        overtaken does not wait, since it would take the later one's place, and is not answered,
+        since the follower has closed that connection.
         """
-        broker, progress = self._broker, self.progress[request.follower]
+        broker = self._broker
+        if broker.rules.replication.fencing and request.epoch < self.epoch:
+            return True
+        progress = self.progress[request.follower]
         if request.correlation_id > progress.newest:
             return False
         life = progress.replica_epoch
@@ -272,15 +277,10 @@ class LeaderState:
         Their positions are recorded already, so equal requests have equal answers.
         """
         broker = self._broker
-        answered_one: FetchRequest | None = None
-        shared: FetchResponse | None = None
+        last: tuple[FetchRequest, FetchResponse] | None = None
         for request in requests:
-            if (
-                shared is not None
-                and answered_one is not None
-                and request.asks_the_same_as(answered_one)
-            ):
-                response = replace(shared, correlation_id=request.correlation_id)
+            if last is not None and request.asks_the_same_as(last[0]):
+                response = replace(last[1], correlation_id=request.correlation_id)
             else:
                 answered = answer_fetch(
                     broker.replica, request, rules=broker.rules, snapshots=self._snapshots
@@ -288,7 +288,7 @@ class LeaderState:
                 response = answered.response
                 self.react(answered.events)
                 if response.answer is RECORDS:
-                    answered_one, shared = request, response
+                    last = request, response
             self._send(request, response)
 
     def _send(self, request: FetchRequest, response: FetchResponse) -> None:

@@ -10,7 +10,6 @@ from sim.protocol.replication import messages as of
 from sim.protocol.replication.converting import speaks
 from sim.protocol.replication.elections import become_leader
 from sim.protocol.replication.leader import answer_fetch
-from sim.protocol.replication.overdue import is_refused
 from sim.protocol.replication.recovery import NONE_OLD, OldFiles, crash_with_files, recover
 from sim.protocol.replication.replica import wipe
 from sim.protocol.replication.snapshots.fetch import answer_fetch_snapshot
@@ -69,15 +68,9 @@ class Node(Broker):
     def _overdue(self, overdue: Overdue) -> None:
         """Takes a message that arrives late or twice, on a connection that may be closed."""
         message, state = overdue.message, self.leader
-        if is_refused(self.replica, message, rules=self.rules):
-            return
-        if (
-            isinstance(message, of.FetchRequest)
-            and state is not None
-            and state.is_overtaken(message)
-        ):
-            return
-        self.handlers[type(message)](message)
+        is_fetch = isinstance(message, of.FetchRequest)
+        if state is None or not is_fetch or not state.is_overtaken(message):
+            self.handlers[type(message)](message)
 
     def _fetch(self, request: of.FetchRequest) -> None:
         """Answers a follower's fetch, unless the broker does not know its version."""
@@ -203,7 +196,7 @@ class Node(Broker):
 
     def _close_connections(self) -> None:
         """Stops leading, and drops all requests that wait for an answer."""
-        self.consumers.close()
+        self.consumers.waiting.clear()
         self.resign()
         self.loader.stop()
         self.processes.interrupt()

@@ -227,9 +227,8 @@ class QuorumMembership(Membership):
             counts = self.prospect == epoch == own and node.heard_ms <= self.asked_ms
         else:
             counts = self.candidacy == epoch == own
-        if not counts:
-            return
-        self._count(response.voter, epoch, pre_vote=response.pre_vote)
+        if counts:
+            self._count(response.voter, epoch, pre_vote=response.pre_vote)
 
     def _count(self, voter: str, epoch: int, *, pre_vote: bool) -> None:
         """Counts a vote; with a majority the replica leads, or after pre-votes campaigns."""
@@ -247,10 +246,9 @@ class QuorumMembership(Membership):
         """Counts a refusal; a candidate that cannot win any more starts its pause."""
         if voter in self.refused or voter not in self.voters:
             return
-        possible = len(self.voters) - len(self.refused) > len(self.voters) // 2
         self.refused.append(voter)
-        lost = len(self.voters) - len(self.refused) <= len(self.voters) // 2
-        if possible and lost and self._node.rules.election.election_backoff == "exponential":
+        lost_now = len(self.voters) - len(self.refused) == len(self.voters) // 2
+        if lost_now and self._node.rules.election.election_backoff == "exponential":
             self._back_off(epoch)
 
     def heard_epoch(self, epoch: int) -> None:
@@ -263,12 +261,13 @@ class QuorumMembership(Membership):
     def _announce_all(self, leader: LeaderState) -> None:
         """Announces the new leader, and begins to check whether a majority follows it."""
         for name in self._others():
-            self.announce(leader, name)
+            self.announce(name)
         leader.processes.start(self._check_quorum(leader))
 
-    def announce(self, leader: LeaderState, name: str) -> None:
-        """Announces the leader to a replica."""
-        self._node.send(name, of.BeginQuorumEpochRequest(self._node.name, leader.epoch))
+    def announce(self, name: str) -> None:
+        """Announces to a replica that this one leads."""
+        node = self._node
+        node.send(name, of.BeginQuorumEpochRequest(node.name, node.replica.epoch))
 
     def _begin_epoch(self, request: of.BeginQuorumEpochRequest) -> None:
         """Follows the leader of an epoch."""
@@ -303,7 +302,7 @@ class QuorumMembership(Membership):
         progress = leader.progress.get(name)
         silent_ms = now_ms - progress.contact_ms if progress is not None else now_ms
         if silent_ms > self._half_ms and name not in leader.fetches.waiting:
-            self.announce(leader, name)
+            self.announce(name)
         return name in self.voters and silent_ms <= self._check_quorum_ms
 
     def _resign(self) -> None:
@@ -322,12 +321,10 @@ class QuorumMembership(Membership):
         node, leadership = self._node, self._node.replica.leadership
         if node.leader is None or leadership is None:
             return False
-        if node.rules.election.successors == "by_offset":
-            ordered = successors(leadership, node.name, preferred)
-            heirs = tuple(name for name in ordered if name in self.voters)
-        elif preferred in self.voters and preferred != node.name:
-            heirs = (preferred,)
-        else:
+        named = node.rules.election.successors == "named"
+        ordered = [preferred] if named else successors(leadership, node.name, preferred)
+        heirs = tuple(name for name in ordered if name in self.voters and name != node.name)
+        if named and not heirs:
             return False
         self._resign()
         request = of.EndQuorumEpochRequest(leadership.epoch, heirs)

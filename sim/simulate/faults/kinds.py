@@ -94,7 +94,7 @@ class Crash(Fault):
         )
         faults.inject(self, node.name, f"down for {self.duration_ms} ms{when}, {what}{says}")
         node.crash(lost_batches=lost, power_loss=self.power_loss, old=old)
-        faults.cluster.elections.crashed(node)
+        faults.cluster.elections.silenced(node)
         yield
         node.restart()
 
@@ -133,7 +133,7 @@ class Wipe(Fault):
         elections = faults.cluster.elections
         faults.inject(self, node.name, f"down for {self.duration_ms} ms, to get an empty disk")
         node.crash(lost_batches=0)
-        elections.crashed(node)
+        elections.silenced(node)
         yield
         if elections.may_wipe(node):
             node.wipe()
@@ -165,7 +165,7 @@ class Partition(Fault):
         network = faults.context.network
         links = network.links_of(node.name, self.peers, incoming=self.incoming)
         network.cut(links)
-        faults.cluster.elections.cut_off(node)
+        faults.cluster.elections.silenced(node)
         yield
         network.mend(links)
         node.membership.reconnected()
