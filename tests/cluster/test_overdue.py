@@ -9,7 +9,8 @@ from sim.protocol.replication.messages import BrokerHeartbeatRequest, FetchReque
 from sim.protocol.replication.overdue import is_of_an_older_session
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.cluster.network import CONTROLLER, Overdue, OverdueNetwork
+from sim.simulate.cluster.network import CONTROLLER, Overdue
+from sim.simulate.cluster.network import Network as Links
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from sim.simulate.scenario.model import LateMessages, Network
@@ -20,7 +21,7 @@ VOTE = VoteRequest("r1", 1, 0, 0)
 
 
 def _parties(late: LateMessages) -> Parties:
-    return Parties(lambda env: OverdueNetwork(env, Network((2, 2)), late, Random))
+    return Parties(lambda env: Links(env, Network((2, 2)), Random, late))
 
 
 def fetch(*, epoch: int = 1, number: int = 1, life: int = 1) -> FetchRequest:

@@ -71,7 +71,7 @@ class Cluster:
         node.background.start(index, of)
         node.snapshots.start(index, of)
         if self.context.rules.cleaner.tombstone_removal == "coordinated":
-            RemovalCoordination(node).start()
+            RemovalCoordination(node)
 
     def add(self, name: str) -> None:
         """Adds a new replica, set up as the first one is now, without skew."""

@@ -25,7 +25,7 @@ from sim.protocol.events import Event
 from sim.protocol.log import LogConfig
 from sim.protocol.replication.cleaning import Retention
 from sim.protocol.replication.replica import Replica, log_config
-from sim.simulate.cluster.network import Network, OverdueNetwork
+from sim.simulate.cluster.network import Network
 from sim.simulate.scenario.model import Scenario
 
 
@@ -87,7 +87,7 @@ class Context:
         self._streams: list[tuple[str, Random]] = []
         self.rules = scenario.rules
         self.env = Environment()
-        self.network = self._network()
+        self.network = Network(self.env, scenario.network, self.random, scenario.late_messages)
         timers, topic = scenario.timers, scenario.topic
         longest_ms = timers.fetch_wait_ms + 2 * self.network.slowest_ms
         self.fetch_timeout_ms = longest_ms + timers.fetch_retry_ms
@@ -114,12 +114,6 @@ class Context:
         self._record: Callable[[Any, Iterable[Event]], None] = record
         self.next_uid = 1
         self.replicas: dict[str, Replica] = {}
-
-    def _network(self) -> Network:
-        scenario, late = self.scenario, self.scenario.late_messages
-        if late.late or late.repeated:
-            return OverdueNetwork(self.env, scenario.network, late, self.random)
-        return Network(self.env, scenario.network, self.random)
 
     @property
     def now_ms(self) -> int:

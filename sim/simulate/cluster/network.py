@@ -34,6 +34,25 @@ from sim.simulate.scenario.model import Network as NetworkSettings
 CONTROLLER: Final = "controller"
 """The address of the controller (commit: isr). Partitions cut its links; they lose nothing."""
 
+IN_ORDER: Final = frozenset(
+    (
+        of.AlterPartitionRequest,
+        of.BrokerHeartbeatRequest,
+        of.BrokerRegistrationRequest,
+        of.LeaderAndIsrRequest,
+        of.RemovalBoundsRequest,
+        of.RemovalBoundsResponse,
+    )
+)
+"""Messages that never arrive late or twice; every other one may."""
+
+
+class Overdue(NamedTuple):
+    """A message on a connection that its sender may have given up."""
+
+    message: Any
+
+
 Receive = Callable[[Any], None]
 """A function that takes each message that arrives at an address."""
 
@@ -47,6 +66,8 @@ class Link:
         span_ms: Number of different latencies.
         loss: Chance that a message is lost.
         draw: The stream of numbers in [0, 1) for its latencies and losses.
+        draw_overdue: The stream that says which messages arrive too late, or twice, and when; None
+            where none does.
         receive: Called with each message that arrives.
         outside: Whether a client is at one of its ends.
         cuts: Number of partitions that cut it at present.
@@ -58,6 +79,7 @@ class Link:
     span_ms: int
     loss: float
     draw: Callable[[], float]
+    draw_overdue: Callable[[], float] | None
     receive: Receive
     outside: bool
     cuts: int = 0
@@ -75,6 +97,9 @@ class Link:
 class Network:
     """The links between all addresses, and their latencies.
 
+    A broker recognises an overdue message by its connection (`Overdue`). A client has closed that
+    connection, and recognises the answer by the number of the request.
+
     Attributes:
         slowest_ms: Largest latency of any link in ms.
         watching: Observers, called with the address of a replica and the function that takes its
@@ -82,11 +107,17 @@ class Network:
     """
 
     def __init__(
-        self, env: Environment, settings: NetworkSettings, random: Callable[[str], Random]
+        self,
+        env: Environment,
+        settings: NetworkSettings,
+        random: Callable[[str], Random],
+        late: LateMessages | None = None,
     ) -> None:
         """Starts without addresses; `random` gives the stream for a purpose."""
         self._env = env
         self._settings = settings
+        self._late = late = late or LateMessages()
+        self._closed = not (late.late or late.repeated)
         self._random = random
         self._exceptions = {(link.source, link.target): link for link in settings.links}
         self._links: dict[str, dict[str, Link]] = {}
@@ -129,7 +160,9 @@ class Network:
             draw = self._random(f"link {source} {target}").random
         lowest_ms, highest_ms = max(1, settings.latency_ms[0]), settings.latency_ms[1]
         loss = 0.0 if CONTROLLER in (source, target) else settings.loss
-        link = Link(lowest_ms, max(1, highest_ms - lowest_ms + 1), loss, draw, receive, outside)
+        span_ms = max(1, highest_ms - lowest_ms + 1)
+        late = None if self._closed else self._random(f"late {source} {target}").random
+        link = Link(lowest_ms, span_ms, loss, draw, late, receive, outside)
         self._links[source][target] = link
         self._all.append(link)
 
@@ -145,16 +178,45 @@ class Network:
         return [n for n in self._receivers if n != CONTROLLER and n not in self._clients]
 
     def send(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
-        """Sends a message when `delay_ms` have passed; it is lost if there is no such address."""
+        """Sends a message when `delay_ms` have passed; it is lost if there is no such address.
+
+        It may arrive too late, or twice.
+        """
         link = self._links[source].get(target)
         if link is None:
             return
+        draw = None if self._closed or type(message) in IN_ORDER else link.draw_overdue
+        if draw is not None and draw() < self._late.late:
+            self._send_overdue(link, target, message, delay_ms, draw)
+        else:
+            link.sent += 1
+            if link.cuts or (link.loss and link.draw() < link.loss):
+                link.lost += 1
+            else:
+                latency_ms = link.lowest_ms + int(link.draw() * link.span_ms)
+                Timeout(self._env, latency_ms + delay_ms, message).callbacks.append(link.deliver)
+        if draw is not None and draw() < self._late.repeated:
+            self._send_overdue(link, target, message, delay_ms, draw)
+
+    def _send_overdue(
+        self, link: Link, target: str, message: Any, delay_ms: int, draw: Callable[[], float]
+    ) -> None:
         link.sent += 1
-        if link.cuts or (link.loss and link.draw() < link.loss):
+        if link.cuts:
             link.lost += 1
             return
-        latency_ms = link.lowest_ms + int(link.draw() * link.span_ms)
-        Timeout(self._env, latency_ms + delay_ms, message).callbacks.append(link.deliver)
+        shortest, longest = self._late.later_ms
+        later_ms = int(max(1, shortest) * ((longest + 1) / max(1, shortest)) ** draw())
+        sent = message if target in self._clients else Overdue(message)
+        wait_ms = delay_ms + link.lowest_ms + min(longest, later_ms)
+        self._env.timeout(wait_ms, sent).callbacks.append(partial(self._deliver, link))
+
+    def _deliver(self, link: Link, arrival: Event) -> None:
+        """Hands on an overdue message, unless its connection is closed."""
+        if self._closed:
+            link.lost += 1
+        else:
+            link.deliver(arrival)
 
     def links_of(
         self, name: str, peers: Collection[str] = (), *, incoming: bool = False
@@ -196,90 +258,9 @@ class Network:
             link.cuts -= 1
 
     def heal(self) -> None:
-        """Removes all cuts; from now on no message is lost."""
+        """Removes all cuts; from now on no message is lost, and no overdue one arrives."""
+        self._closed = True
         for targets in self._links.values():
             for link in targets.values():
                 link.cuts = 0
                 link.loss = 0.0
-
-
-IN_ORDER: Final = frozenset(
-    (
-        of.AlterPartitionRequest,
-        of.BrokerHeartbeatRequest,
-        of.BrokerRegistrationRequest,
-        of.LeaderAndIsrRequest,
-        of.RemovalBoundsRequest,
-        of.RemovalBoundsResponse,
-    )
-)
-"""Messages that never arrive late or twice; every other one may."""
-
-
-class Overdue(NamedTuple):
-    """A message on a connection that its sender may have given up."""
-
-    message: Any
-
-
-class OverdueNetwork(Network):
-    """A network that delays some messages, and delivers some again.
-
-    A broker recognises an overdue message by its connection. A client has closed that connection,
-    and recognises the answer by the number of the request.
-    """
-
-    def __init__(
-        self,
-        env: Environment,
-        settings: NetworkSettings,
-        late: LateMessages,
-        random: Callable[[str], Random],
-    ) -> None:
-        """Starts without addresses; `random` gives the stream for a purpose."""
-        super().__init__(env, settings, random)
-        self._late = late
-        self._closed = False
-        self._draws: dict[tuple[str, str], Callable[[], float]] = {}
-
-    def send(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
-        """Sends a message, which may arrive too late, or twice."""
-        if self._closed or type(message) in IN_ORDER:
-            super().send(source, target, message, delay_ms)
-            return
-        draw = self._draws.get((source, target))
-        if draw is None:
-            draw = self._draws[source, target] = self._random(f"late {source} {target}").random
-        if draw() < self._late.late:
-            self._send_overdue(source, target, message, delay_ms, draw)
-        else:
-            super().send(source, target, message, delay_ms)
-        if draw() < self._late.repeated:
-            self._send_overdue(source, target, message, delay_ms, draw)
-
-    def _send_overdue(
-        self, source: str, target: str, message: Any, delay_ms: int, draw: Callable[[], float]
-    ) -> None:
-        link = self._links[source].get(target)
-        if link is None:
-            return
-        link.sent += 1
-        if link.cuts:
-            link.lost += 1
-            return
-        shortest, longest = self._late.later_ms
-        later_ms = int(max(1, shortest) * ((longest + 1) / max(1, shortest)) ** draw())
-        sent = message if target in self._clients else Overdue(message)
-        wait_ms = delay_ms + link.lowest_ms + min(longest, later_ms)
-        self._env.timeout(wait_ms, sent).callbacks.append(partial(self._deliver, link))
-
-    def _deliver(self, link: Link, arrival: Event) -> None:
-        if self._closed or link.cuts:
-            link.lost += 1
-        else:
-            link.receive(arrival.value)
-
-    def heal(self) -> None:
-        """Removes all cuts, and closes all connections, so that no overdue message arrives."""
-        super().heal()
-        self._closed = True

@@ -259,7 +259,12 @@ class Producer:
         self._correlation_id = number = self._correlation_id + 1
         transaction, records = decision.transaction, decision.records
         if not records:
-            self._take_next_epoch()
+            # The next transaction has the next epoch (KIP-890), unless a newer instance fenced this
+            # one. A new producer id after 16 bits of epochs is not modelled.
+            epochs, producer_id = self._context.producer_epochs, self.producer_id
+            if self._epoch_per_transaction and self.instance == self._newest_instance:
+                self.epoch = epochs[producer_id] = epochs.get(producer_id, 0) + 1
+                self._sequence = 0
             self._ended = self._transaction
             committed = decision.commit and self._failed != transaction
             begins = self.instance > 0 and number == 1
@@ -285,17 +290,6 @@ class Producer:
         )
         self._sequence += len(records)
         return InFlightRequest(request, transaction)
-
-    def _take_next_epoch(self) -> None:
-        """Takes the next epoch at the end of a transaction (KIP-890); sequence numbers start at 0.
-
-        The coordinator answers the newest instance alone. A new producer id after 16 bits of epochs
-        is not modelled.
-        """
-        epochs, producer_id = self._context.producer_epochs, self.producer_id
-        if self._epoch_per_transaction and self.instance == self._newest_instance:
-            self.epoch = epochs[producer_id] = epochs.get(producer_id, 0) + 1
-            self._sequence = 0
 
     def _record(self, send: Send, more: Headers) -> Record:
         """The record that is sent, with the headers that the rules and the producer give it."""

@@ -23,17 +23,14 @@ class RemovalCoordination:
     """A replica's part in coordinated removal: coordinates as leader, reports as follower."""
 
     def __init__(self, node: Node) -> None:
-        """Starts without reports; `start` begins the rounds."""
+        """Starts without reports; it holds a round every interval in which the replica leads."""
         self._node = node
-        self._interval_ms = node.context.scenario.timers.coordination_interval_ms
         self._leader: LeaderState | None = None
         self._coordinator = RemovalCoordinator()
         node.handlers[of.RemovalBoundsRequest] = self._accept
         node.handlers[of.RemovalBoundsResponse] = self._note
-
-    def start(self) -> None:
-        """Holds a round every interval in which the replica leads."""
-        self._node.start_regularly(self.hold_round, self._interval_ms, 0, 1)
+        interval_ms = node.context.scenario.timers.coordination_interval_ms
+        node.start_regularly(self.hold_round, interval_ms, 0, 1)
 
     def hold_round(self) -> None:
         """Computes the bounds and sends them to the other replicas, if the replica leads."""

@@ -7,8 +7,6 @@ snapshots.
 
 from __future__ import annotations
 
-from functools import partial
-
 from simpy import Process
 from simpy.events import ProcessGenerator, Timeout
 
@@ -100,13 +98,10 @@ class SnapshotTasks:
         if timers.snapshot_interval_ms is not None:
             broker.start_regularly(self._take, timers.snapshot_interval_ms, index, of)
         if self._retention is not None:
-            clean = partial(self._clean, self._retention)
-            broker.start_regularly(clean, timers.snapshot_cleaning_ms, index, of)
+            broker.start_regularly(self._clean, timers.snapshot_cleaning_ms, index, of)
 
     def high_watermark_moved(self) -> None:
         """Takes a snapshot when enough bytes are committed since the last (SnapshotGenerator)."""
-        if not self.watches:
-            return
         broker, log = self._broker, self._broker.replica.log
         latest = broker.replica.latest_snapshot()
         base = max(log.log_start_offset, 0 if latest is None else latest.id.end_offset)
@@ -175,12 +170,11 @@ class SnapshotTasks:
             now_ms=broker.now_ms,
         )
 
-    def _clean(self, retention: SnapshotRetention) -> None:
+    def _clean(self) -> None:
         """Deletes snapshots beyond the limits of size or age."""
-        broker = self._broker
-        if broker.replica.up:
-            broker.context.emit_all(
-                delete_old_snapshots(
-                    broker.replica, retention, now_ms=broker.now_ms, may_delete=self._may_delete
-                )
+        broker, retention, may = self._broker, self._retention, self._may_delete
+        if broker.replica.up and retention is not None:
+            gone = delete_old_snapshots(
+                broker.replica, retention, now_ms=broker.now_ms, may_delete=may
             )
+            broker.context.emit_all(gone)
