@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sim.errors import BadInput
 from sim.files.shipped import shipped_path
-from sim.simulate.logfile.file import LogFile
 from sim.simulate.partition.ahead import Due, due, look_ahead
-from sim.simulate.partition.as_log import Question, aliases, log_file_of, whole_log_file, write_log
+from sim.simulate.partition.as_log import AskedPartition, aliases, write_log
 from sim.simulate.partition.as_story import Beginning, story_of
 from sim.simulate.partition.contents import Contents, look_into
 from sim.simulate.partition.dump import partition_of_dump
-from sim.simulate.partition.partition import Partition, partitions_in
+from sim.simulate.partition.partition import partitions_in
 from sim.simulate.partition.replicas import Comparison, compare
 from sim.simulate.partition.segments import Detail
 from sim.simulate.partition.settings import settings_of
@@ -32,48 +31,26 @@ COMPACTED: Final = ("__consumer_offsets", "__transaction_state")
 """Topics that are always compacted."""
 
 
-@dataclass(frozen=True)
-class OpenedPartition:
-    """A partition of a broker with the settings and the time that it is looked at with.
-
-    Attributes:
-        partition: Its files.
-        question: The settings of its topic, the time, and the rules of the cleaner.
-    """
-
-    partition: Partition
-    question: Question
+@dataclass(frozen=True, repr=False)
+class OpenedPartition(AskedPartition):
+    """A partition of a broker with the settings and the time that it is looked at with."""
 
     def __repr__(self) -> str:
         """Name, place and size."""
         one = self.partition
         return f"OpenedPartition({one.name} in {one.place}, {one.size_bytes:,} bytes)"
 
-    @cached_property
-    def settings(self) -> str:
-        """The settings that were given, and the defaults, in a sentence."""
-        return self.question.settings.sentence(self.question.preset)
-
     @property
     def heading(self) -> str:
         """Name, time and settings in a line."""
-        return f"{self.partition.name} at {self.question.now_ms} ms; {self.settings}"
+        return f"{self.partition.name} at {self.now_ms} ms; {self.settings}"
 
     @property
     def is_compacted(self) -> bool:
         """True if its topic is compacted, by the settings, else by the cleaner's checkpoint."""
-        partition, settings = self.partition, self.question.settings
-        if "cleanup.policy" in settings.given:
-            return "compact" in str(settings.topic["cleanup.policy"])
-        return partition.checkpoint is not None or partition.topic in COMPACTED
-
-    def log_file(self) -> LogFile:
-        """The partition as a log file, with a pass now if one is due.
-
-        Raises:
-            BadInput: A file is damaged, or there are too many records to hold in memory.
-        """
-        return whole_log_file(self.partition, self.question)
+        if "cleanup.policy" in self.given.given:
+            return "compact" in str(self.given.topic["cleanup.policy"])
+        return self.partition.checkpoint is not None or self.partition.topic in COMPACTED
 
     def due(self) -> Due:
         """Decides whether a pass is due, and says why not, when it will be, and what would help.
@@ -81,12 +58,11 @@ class OpenedPartition:
         Raises:
             BadInput: A file is damaged.
         """
-        batches = self.partition.batches(Detail.HEADERS)
-        return due(log_file_of(self.partition, self.question, batches))
+        return due(self.log_file(self.partition.batches(Detail.HEADERS)))
 
     def contents(self) -> Contents:
         """Counts what the partition holds, and what a pass now would remove. Raises BadInput."""
-        return look_into(self.partition, self.question)
+        return look_into(self)
 
     def fate(self, key: str | None = None, *, offset: int | None = None) -> Iterator[str]:
         """Finds when each record of a key, or what lies at an offset, goes: a sentence each.
@@ -94,7 +70,7 @@ class OpenedPartition:
         Raises:
             BadInput: Nothing has the key, or nothing lies at the offset.
         """
-        return look_ahead(self.partition, self.question, key, offset)
+        return look_ahead(self, key, offset)
 
     @property
     def records(self) -> pd.DataFrame:
@@ -116,13 +92,12 @@ class OpenedPartition:
 
         Args:
             path: The file to write.
-            anonymous: Keys and values become numbered texts of the same size; equal ones stay
-                equal.
+            anonymous: Keys and values become hashes of the same size, equal ones alone equal ones.
 
         Raises:
             BadInput: A file is damaged, or there are too many records to hold in memory.
         """
-        write_log(self.partition, self.question, path, anonymous=anonymous)
+        write_log(self, path, anonymous=anonymous)
 
 
 def open_partitions(
@@ -150,7 +125,7 @@ def open_partitions(
     at_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     given, path = None if settings is None else Path(settings), shipped_path(str(place))
     return [
-        OpenedPartition(one, Question(at_ms, settings_of(given, one.topic), chosen))
+        OpenedPartition(one, at_ms, settings_of(given, one.topic), chosen)
         for one in (partitions_in(path) if path.is_dir() else [partition_of_dump(path)])
     ]
 
@@ -196,10 +171,10 @@ class OpenedReplicas:
         """The replicas as the beginning of a story. Raises BadInput.
 
         Args:
-            anonymous: Keys become numbered texts of the same size.
+            anonymous: Keys become hashes of the same size.
         """
         alias = aliases() if anonymous else None
-        return story_of(self.compared, self.replicas[0].question, alias)
+        return story_of(self.compared, self.replicas[0], alias)
 
 
 def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:

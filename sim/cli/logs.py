@@ -178,10 +178,8 @@ def _print(
 
 
 def _show_explained(explained: KeyExplanation) -> None:
-    for one in explained.records:
-        tell(one.sentence)
-    if explained.left_out:
-        tell(f"and {explained.left_out:,} records more of the key")
+    for line in explained.lines():
+        tell(line)
 
 
 def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:

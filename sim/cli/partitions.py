@@ -64,15 +64,16 @@ def log(
 ) -> int:
     """Show what a partition holds, and what the next pass would remove.
 
-    Keys, tombstones and markers by age, bytes that are superseded, keys that cost most, under each
-    strategy and fix what goes. A broker's data directory lists its partitions. Files are only read;
-    a broker may be using them.
+    It counts records and keys, tombstones and markers by their age, and the bytes of superseded
+    records; it names the keys that take the most bytes. A table has the records that the next pass
+    would remove under each strategy and fix. For a broker's data directory it lists the compacted
+    partitions. Files are only read; a broker may be using them.
 
     Args:
-        output: Write the partition as a log file instead, with a pass that is done if it is due.
-        story: With -o: write its replicas as the beginning of a story.
-        anonymous: With -o: keys and values are numbered texts of the same size; equal ones stay
-            equal.
+        output: Write the partition as a log file; its last step is a pass at this time, which is
+            run if the log is due.
+        story: With -o: write a story that begins with the replicas at these places.
+        anonymous: With -o: replace keys and values by hashes of the same size.
     """
     from sim.api.partitions import compacted, open_partitions, open_replicas
     from sim.simulate.partition.partition import summary
@@ -100,12 +101,12 @@ def log(
 
     def show() -> None:
         cells = [
-            {"": name.replace("_", " "), contents.partition.name: _cell(value)}
+            {"": name.replace("_", " "), contents.asked.partition.name: _cell(value)}
             for name, value in contents.numbers.items()
         ]
         _print_all([found[0].heading], cells)
         _print_all([contents.due.decision.why], contents.costly_keys)
-        _print_all([], contents.passes, notes=contents.partition.notes)
+        _print_all([], contents.passes, notes=contents.notes)
 
     return print_answer(as_json, contents.as_json, show)
 
@@ -182,7 +183,7 @@ def print_due(place: Path, options: dict[str, Any], *, as_json: bool) -> int:
     from sim.simulate.logfile.eligible import select_log
 
     chosen, notes = compacted(open_partitions(place, **options))
-    now_ms = chosen[0].question.now_ms
+    now_ms = chosen[0].now_ms
     found = {one.partition.name: one for one in chosen}
     answers = {name: one.due() for name, one in found.items()}
     logs = {name: one.decision.log for name, one in answers.items()}
@@ -210,7 +211,7 @@ def print_fate(
     """Prints when each record of a key, or what lies at an offset, goes."""
     lines, notes = list(opened.fate(key, offset=offset)), list(opened.partition.notes)
     document = {
-        "now_ms": opened.question.now_ms,
+        "now_ms": opened.now_ms,
         "settings": opened.settings,
         "explanation": lines,
         "notes": notes,
@@ -231,7 +232,9 @@ def is_partition(path: Path, options: dict[str, Any]) -> bool:
     for name, value in options.items():
         if value is not None:
             option = f"--{name.replace('_', '-')}"
-            raise BadInput(f"{option}: {path} is no partition; a log file says it itself")
+            raise BadInput(
+                f"{option}: only for a partition; {path} is a log file, which has its own"
+            )
     return False
 
 

@@ -1,13 +1,14 @@
 """A partition's folder, a data directory or a dump may stand where a log file may."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 import sim
+from sim.simulate.logfile.batches import bytes_of
+from sim.simulate.logfile.explain import explain_key
 from sim.simulate.logfile.file import log_file_in, read_log_document
-from sim.simulate.partition.ahead import _of_key, _two_passes
+from sim.simulate.partition.ahead import _two_passes
 from tests.commands import replog
 from tests.partition.writing import write_partition
 
@@ -47,20 +48,19 @@ def test_a_log_file_of_it_has_the_same_pass(partition: Path, tmp_path: Path) -> 
 def test_an_anonymous_log_file_keeps_sizes_and_what_is_equal(
     partition: Path, tmp_path: Path
 ) -> None:
-    plain, hidden = tmp_path / "plain.yaml", tmp_path / "hidden.yaml"
+    plain, hidden, other = (tmp_path / f"{name}.yaml" for name in ("plain", "hidden", "other"))
     replog("log", partition, *NOW, "-o", plain)
-    replog("log", partition, *NOW, "-o", hidden, "--anonymous")
+    for target, place in ((hidden, partition), (other, partition.parent / "t18-0")):
+        replog("log", place, *NOW, "-o", target, "--anonymous")
 
-    def records(path: Path) -> list[dict[str, str]]:
-        batches = [b for s in json.loads(path.read_text())["segments"] for b in s["batches"]]
-        return [one for batch in batches for one in batch["records"] if "key" in one]
+    def keys(path: Path) -> list[bytes]:
+        batches = [b for s in log_file_in(read_log_document(path)).segments for b in s.batches]
+        return [bytes_of(one.key or "") for b in batches if not b.control for one in b.records]
 
-    pairs = [
-        (one["key"], other["key"])
-        for one, other in zip(records(plain), records(hidden), strict=True)
-    ]
+    pairs = [*zip(keys(plain), keys(hidden), strict=True)]
     assert all(one != other and len(one) == len(other) for one, other in pairs)
     assert len({*pairs}) == len({one for one, _ in pairs}) == len({other for _, other in pairs})
+    assert {*keys(other)} & {*keys(hidden)}, "a key has one hash in every command"
 
 
 def test_why_it_is_not_compacted_and_when_it_will_be(tmp_path: Path) -> None:
@@ -99,7 +99,8 @@ def test_the_fate_of_an_offset_is_that_of_the_whole_log(partition: Path) -> None
     for one in opened.records.itertuples():
         found = list(opened.fate(offset=one.offset))
         if one.marker is None:
-            assert found[2:] == list(_of_key(whole, one.key, one.offset))
+            explained = explain_key(whole, one.key, about={one.offset})
+            assert found[2:] == list(explained.lines())
         else:
             assert found[0] == passes[0]
 
@@ -159,4 +160,4 @@ def test_options_of_a_partition_mean_nothing_for_a_log_file(tmp_path: Path) -> N
     answer = replog("clean", path, *NOW)
 
     assert answer.status == 2
-    assert f"--now-ms: {path} is no partition" in answer.complaint
+    assert f"--now-ms: only for a partition; {path} is a log file" in answer.complaint

@@ -293,7 +293,7 @@ def test_segments_that_a_cleaner_merges_meanwhile_are_reported(tmp_path: Path) -
 
     with pytest.raises(FilesChanged, match="were replaced while they were read"):
         list(opened.partition.batches(Detail.WHOLE))
-    assert sim.open_partition(folder, now_ms=0).contents().records == 6
+    assert sim.open_partition(folder, now_ms=0).contents().counts["records"] == 6
 
 
 def test_a_line_within_a_value_of_a_dump_is_no_end_of_it(tmp_path: Path) -> None:

@@ -164,12 +164,12 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
         if "failed_at" in answer:
             yield f"  failed: {answer['failure']}; no pass is run before a reload"
             if answer["swapped_segments"]:
-                bases = _listed([str(base) for base in answer["swapped_segments"]])
+                bases = some_of([str(base) for base in answer["swapped_segments"]])
                 yield f"  cleaned before it failed: the segments that begin at {bases}"
         for offset, marker in answer.get("counted_as_aborted", {}).items():
             yield f"  counts as aborted: {offset}, though it comes after the {marker}"
         for reason, offsets in _by_reason(answer["removed"]).items():
-            yield f"  removed {_listed(offsets)}: {reason}"
+            yield f"  removed {some_of(offsets)}: {reason}"
     if isinstance(step, ProduceDuplicate):
         yield (
             f"  a duplicate of offsets {answer['first_offset']} to {answer['last_offset']}"
@@ -206,7 +206,8 @@ def _by_reason(removed: dict[str, str]) -> dict[str, list[str]]:
     return found
 
 
-def _listed(items: list[str]) -> str:
+def some_of(items: list[str]) -> str:
+    """The first dozen of texts, and how many more there are."""
     shown = ", ".join(items[:_OFFSETS_SHOWN])
     more = len(items) - _OFFSETS_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
@@ -236,7 +237,7 @@ def rows_of(answer: dict[str, Any]) -> list[dict[str, object]]:
         {
             "batch": f"{batch['base_offset']}..{batch['last_offset']}",
             "segment": batch["segment"],
-            "offsets kept": _listed(
+            "offsets kept": some_of(
                 [f"{o}{' (tombstone)' * (o in tombstones)}" for o in batch["record_offsets"]]
             )
             or "empty",

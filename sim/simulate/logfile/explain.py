@@ -60,6 +60,12 @@ class KeyExplanation(NamedTuple):
     records: list[RecordExplanation]
     left_out: int = 0
 
+    def lines(self) -> Iterator[str]:
+        """The explanations for people."""
+        yield from (one.sentence for one in self.records)
+        if self.left_out:
+            yield f"and {self.left_out:,} records more of the key"
+
 
 def records_of(file: LogFile) -> Iterator[Record]:
     """Every record of the file: those of its log, then those that its steps append."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from math import floor, inf
 from typing import Any, Final
 
 from msgspec.structs import replace as replaced
@@ -15,20 +16,19 @@ from msgspec.structs import replace as replaced
 from sim.errors import BadInput
 from sim.protocol.compaction.eligibility import CleanLimit
 from sim.protocol.log import Batch, Log, Record
+from sim.simulate.logfile.answer import some_of
 from sim.simulate.logfile.batches import readable
 from sim.simulate.logfile.eligible import LogEligibility
 from sim.simulate.logfile.explain import explain_key, records_of
 from sim.simulate.logfile.file import LogFile
 from sim.simulate.logfile.run import replica_of, run_steps
 from sim.simulate.logfile.steps import Clean
-from sim.simulate.partition.as_log import Question, log_file_of
+from sim.simulate.partition.as_log import AskedPartition
 from sim.simulate.partition.partition import Partition
 from sim.simulate.partition.segments import Detail
 
 RATE_SEGMENTS: Final = 5
 """The rate of writing is that of so many closed segments, the last ones."""
-ROLLS_AHEAD: Final = 10_000
-"""Segments that are rolled ahead at most, to see when a log gets dirty enough."""
 
 
 @dataclass(frozen=True)
@@ -108,22 +108,16 @@ def _due_at_rate(decision: LogEligibility, log: Log, full: int, rate: float) -> 
     The active segment rolls when it has `full` bytes or is as old as `segment.ms`; what it holds is
     dirty then. The lag settings only delay or hasten that by what `outlook` says, and are left out.
     """
-    config, found = decision.log.config, decision.found
-    dirty, now_ms, size = (
-        found.cleanable_bytes,
-        float(decision.now_ms),
-        float(log.active.size_bytes),
-    )
-    began_ms = float(log.active.first_timestamp_ms) if log.active.batches else now_ms
-    for _ in range(ROLLS_AHEAD):
-        rolled = now_ms + max(0.0, full - size) / rate
-        if config.roll_ms:
-            rolled = min(rolled, max(now_ms, began_ms + config.roll_ms))
-        dirty += int(size + (rolled - now_ms) * rate)
-        if dirty > 0 and dirty / (found.clean_bytes + dirty) > config.min_cleanable_dirty_ratio:
-            return int(rolled)
-        began_ms, now_ms, size = float(int(rolled)), rolled, 0.0
-    return None
+    config, found, active = decision.log.config, decision.found, log.active
+    ratio, longest_ms = config.min_cleanable_dirty_ratio, config.roll_ms or inf
+    if ratio >= 1:
+        return None
+    age_ms = decision.now_ms - active.first_timestamp_ms if active.batches else 0
+    wait_ms = min(max(0, full - active.size_bytes) / rate, max(0, longest_ms - age_ms))
+    dirty = found.cleanable_bytes + active.size_bytes + wait_ms * rate
+    lacking, next_ms = found.clean_bytes * ratio / (1 - ratio) - dirty, min(full / rate, longest_ms)
+    rolls = max(0, floor(lacking / (next_ms * rate)) + 1)
+    return int(decision.now_ms + wait_ms + rolls * next_ms)
 
 
 def _open_transaction(decision: LogEligibility, log: Log) -> str | None:
@@ -143,17 +137,11 @@ def _open_transaction(decision: LogEligibility, log: Log) -> str | None:
     return None
 
 
-_SHOWN: Final = 10
-
-
-def look_ahead(
-    partition: Partition, question: Question, key: str | None, offset: int | None
-) -> Iterator[str]:
+def look_ahead(asked: AskedPartition, key: str | None, offset: int | None) -> Iterator[str]:
     """Follows the records of a key, or what lies at an offset, through the next two passes.
 
     Args:
-        partition: The partition.
-        question: The settings and the time.
+        asked: The partition, with settings and time.
         key: The key; None for what lies at the offset.
         offset: The offset (inclusive); None where a key is given.
 
@@ -161,29 +149,32 @@ def look_ahead(
         BadInput: Nothing has the key, or nothing lies at the offset.
         Damaged: A batch is not as it was written.
     """
-    keys, marker = {key}, None
+    partition, keys, marker = asked.partition, {key}, None
     if offset is not None:
         batch, record = _at(partition, offset)
-        keys, marker = {record.key}, batch if batch.control is not None else None
-        if marker is not None:
+        if batch.control is not None:
+            marker = batch
             stored = (one.batch for _, one in partition.batches(Detail.SIZES))
             keys = {one.key for one in _data_of(marker, stored)}
         elif record.key is None:
             yield f"offset {offset} is a record without a key: the pass that reaches it removes it"
             return
-    file = log_file_of(
-        partition,
-        question,
-        (
-            (segment, one._replace(batch=_with_keys(one.batch, keys)))
-            for segment, one in partition.batches(Detail.SIZES)
-        ),
+        else:
+            keys = {record.key}
+    file = asked.log_file(
+        (segment, one._replace(batch=_with_keys(one.batch, keys)))
+        for segment, one in partition.batches(Detail.SIZES)
     )
     if marker is None and all(record.key is None for record in records_of(file)):
         raise BadInput(f"{partition.place}: no record has the key {readable(key or '')}")
     ahead, passes = _two_passes(file)
     yield from passes
-    yield from _of_marker(ahead, marker) if marker else _of_key(ahead, keys.pop() or "", offset)
+    about = None if offset is None else {offset}
+    yield from (
+        _of_marker(ahead, marker)
+        if marker
+        else explain_key(ahead, keys.pop() or "", about=about).lines()
+    )
 
 
 def _with_keys(batch: Batch, keys: Iterable[str | None]) -> Batch:
@@ -197,13 +188,11 @@ def _at(partition: Partition, offset: int) -> tuple[Batch, Record]:
     """The record at an offset with its batch; of a marker its record. Raises BadInput, Damaged."""
     there = "no batch covers it"
     for _, stored in partition.batches(Detail.SIZES):
-        batch = stored.batch
-        if batch.base_offset <= offset <= batch.last_offset:
-            for record in batch.records:
-                if record.offset == offset:
-                    return batch, record
+        for record in stored.batch.records:
+            if record.offset == offset:
+                return stored.batch, record
+        if stored.batch.base_offset <= offset <= stored.batch.last_offset:
             there = "its batch has no record there"
-            break
     raise BadInput(f"offset {offset}: {there}; nothing to ask about")
 
 
@@ -263,34 +252,21 @@ def _first(found: Due) -> tuple[int, str]:
     return decision.now_ms, "a pass that is not due; had it come now"
 
 
-def _of_key(file: LogFile, key: str, offset: int | None) -> Iterator[str]:
-    """The fate of each record of a key, or of the one at an offset."""
-    explained = explain_key(file, key, about=None if offset is None else {offset})
-    yield from (one.sentence for one in explained.records)
-    if explained.left_out:
-        yield f"and {explained.left_out:,} records more of the key"
-
-
 def _of_marker(file: LogFile, marker: Batch) -> Iterator[str]:
     """The fate of a marker, or of a change of leader."""
     offset, producer = marker.base_offset, marker.producer_id
     kind = "change of leader" if producer < 0 else f"{marker.control} marker of {producer}"
     data = _data_of(marker, (batch for one in file.segments for batch in one.batches))
-    left = ", ".join(str(one.offset) for one in data[:_SHOWN])
-    more = f" and {len(data) - _SHOWN} more" if len(data) > _SHOWN else ""
     horizon = "" if marker.delete_horizon_ms is None else f"; horizon {marker.delete_horizon_ms}"
-    is_left = f"data of its transaction is left at {left}{more}"
-    yield (
-        f"offset {offset} is a {kind}; "
-        f"{is_left if data else 'no data of its transaction is left'}{horizon}"
-    )
+    left = "no data of its transaction is left"
+    if data:
+        left = f"data of its transaction is left at {some_of([str(one.offset) for one in data])}"
+    yield f"offset {offset} is a {kind}; {left}{horizon}"
     for result in run_steps(file):
-        there = [
-            one for one in result.log.batches() if one.base_offset <= offset <= one.last_offset
-        ]
-        if not there:
+        there = next((one for one in result.log.batches() if one.base_offset == offset), None)
+        if there is None:
             yield f"it goes in step {result.number}"
             return
-        horizon_ms = there[0].delete_horizon_ms
+        horizon_ms = there.delete_horizon_ms
         text = "no horizon" if horizon_ms is None else f"the delete horizon {horizon_ms}"
         yield f"after step {result.number} it is there, with {text}"

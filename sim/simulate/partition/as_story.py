@@ -16,7 +16,7 @@ from sim.files import limits
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.log import Batch, Control, Record
 from sim.simulate.logfile.batches import readable
-from sim.simulate.partition.as_log import Alias, Question
+from sim.simulate.partition.as_log import Alias, AskedPartition
 from sim.simulate.partition.replicas import Comparison, Finding, ReplicaLog
 from sim.simulate.partition.segments import Detail
 from sim.simulate.story.format import Story, story_from
@@ -58,20 +58,20 @@ class Beginning:
     notes: list[str] = field(default_factory=list)
 
 
-def story_of(compared: Comparison, question: Question, alias: Alias | None = None) -> Beginning:
+def story_of(compared: Comparison, asked: AskedPartition, alias: Alias | None = None) -> Beginning:
     """Makes the beginning of a story of a partition's replicas.
 
     After the moment `start` it goes on with a failover to the first replica that is not safe.
 
     Args:
         compared: The comparison of the replicas.
-        question: The settings and the time.
+        asked: One of them, with settings and time.
         alias: Gives the text that stands for a key; None for the key and the topic's name.
 
     Raises:
         Damaged: A batch is not as it was written.
     """
-    writer = _Writer(compared, question, alias or (lambda key: key))
+    writer = _Writer(compared, asked, alias or (lambda key: key))
     steps = [*writer.written(), *writer.cleaned(), {"op": "moment", "name": "start"}]
     steps += writer.failover()
     writer.notes += [
@@ -80,12 +80,12 @@ def story_of(compared: Comparison, question: Question, alias: Alias | None = Non
         if log.unlisted
     ]
     name = "a partition" if alias else compared.logs[0].partition.name
-    retention_ms = question.settings.topic["delete.retention.ms"]
+    retention_ms = asked.given.topic["delete.retention.ms"]
     document = {
         "format": STORY_FORMAT,
         "id": "replicas",
         "title": f"The replicas of {name}",
-        "rules": {"preset": question.preset, "delete_retention_ms": int(retention_ms)},
+        "rules": {"preset": asked.preset, "delete_retention_ms": int(retention_ms)},
         "replicas": [log.name for log in compared.logs],
         "steps": steps,
     }
@@ -99,11 +99,11 @@ class _Writer:
         notes: Lines about what is not as on the disks.
     """
 
-    def __init__(self, compared: Comparison, question: Question, alias: Alias) -> None:
+    def __init__(self, compared: Comparison, asked: AskedPartition, alias: Alias) -> None:
         self.notes: list[str] = []
         self._away: list[str] = []
         self._findings, self._logs = compared.findings, compared.logs
-        self._question, self._alias = question, alias
+        self._asked, self._alias = asked, alias
         self._leader = max(compared.logs, key=attrgetter("end"))
         self._held = {log.name: _held_by(log) for log in compared.logs}
         self._records: dict[int, Held] = {}
@@ -222,7 +222,7 @@ class _Writer:
 
     def cleaned(self) -> Iterator[dict[str, Any]]:
         """Steps that take from each replica what it does not hold."""
-        passed_ms = self._question.now_ms - self._begin_ms
+        passed_ms = self._asked.now_ms - self._begin_ms
         if 0 < passed_ms <= limits.ADVANCE.most:
             yield {"op": "advance", "ms": passed_ms}
         for log in self._logs:

@@ -16,9 +16,8 @@ from sim.simulate.partition.segments import SEGMENT, Detail, PartitionSegment, S
 from sim.simulate.partition.small_files import (
     Damaged,
     FilesChanged,
-    KnownProducer,
     checkpoint_in,
-    producers_in,
+    open_transactions_in,
     topic_id_in,
 )
 
@@ -35,7 +34,8 @@ class Partition:
         committed: The high watermark by its checkpoint (exclusive); None if none is known.
         checkpoint: The cleaner's checkpoint, its first dirty offset; None before the first pass.
         epochs: Start offset of each epoch in the leader epoch cache.
-        producers: Producers in the newest snapshot of their state.
+        open_from: Of each producer in the newest snapshot of their state, where its open
+            transaction begins (inclusive); None without one.
         topic_id: Id of the topic; None if none is known.
         notes: Lines about what is no damage, and should be known.
         is_replaced: Checks whether a segment is not the file any more that it was.
@@ -48,7 +48,7 @@ class Partition:
     committed: int | None = None
     checkpoint: int | None = None
     epochs: dict[int, int] = field(default_factory=dict)
-    producers: Sequence[KnownProducer] = ()
+    open_from: Sequence[int | None] = ()
     topic_id: str | None = None
     notes: tuple[str, ...] = ()
     is_replaced: Callable[[], bool] = field(default=lambda: False, compare=False)
@@ -192,7 +192,7 @@ def _read(folder: Path) -> Partition:
         offset("replication-offset-checkpoint"),
         offset("cleaner-offset-checkpoint"),
         {int(epoch): start for epoch, start in epochs.items()},
-        producers_in(folder / snapshots[-1]) if snapshots else (),
+        open_transactions_in(folder / snapshots[-1]) if snapshots else (),
         topic_id_in(folder / "partition.metadata"),
         is_replaced=lambda: not were <= _segments_in(folder),
     )

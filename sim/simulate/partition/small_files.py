@@ -12,7 +12,7 @@ import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sim.errors import BadInput
 from sim.files.reading import read_bytes
@@ -41,18 +41,6 @@ _PRODUCER: Final = struct.Struct(">qhiqiqiq")
 _SNAPSHOT_HEAD: Final = struct.Struct(">hIi")
 _SNAPSHOT_VERSION: Final = 1
 _CRC_ENDS: Final = 6
-
-
-class KnownProducer(NamedTuple):
-    """A producer in a snapshot of the producers' state.
-
-    Attributes:
-        producer_id: Its id.
-        open_from: First offset of its open transaction; None without one.
-    """
-
-    producer_id: int
-    open_from: int | None
 
 
 def checkpoint_in(file: Path) -> dict[str, int]:
@@ -145,8 +133,12 @@ def index_in(file: Path, base_offset: int) -> dict[int, int]:
     return found
 
 
-def producers_in(file: Path) -> list[KnownProducer]:
-    """The producers in a `.snapshot` file. Raises Damaged."""
+def open_transactions_in(file: Path) -> list[int | None]:
+    """First offset of the open transaction of each producer in a `.snapshot`; None without one.
+
+    Raises:
+        Damaged: It is no snapshot of version 1, or its CRC is wrong.
+    """
     from crc32c import crc32c
 
     content = _content(file)
@@ -160,7 +152,4 @@ def producers_in(file: Path) -> list[KnownProducer]:
     if len(content) != _SNAPSHOT_HEAD.size + count * _PRODUCER.size:
         raise Damaged(file, f"{count} producers in {len(content)} bytes")
     entries = _PRODUCER.iter_unpack(content[_SNAPSHOT_HEAD.size :])
-    return [
-        KnownProducer(producer_id, None if open_from < 0 else open_from)
-        for producer_id, *_, open_from in entries
-    ]
+    return [None if open_from < 0 else open_from for *_, open_from in entries]
