@@ -7,7 +7,6 @@ AbstractLegacyRecordBatch; that a base timestamp may be a delete horizon is KIP-
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import stat
@@ -18,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -101,17 +99,30 @@ def stored_in(packed: bytes, position: int, detail: Detail, aborts: frozenset[in
         records = [_record(one, detail) for one in read]
     if found.magic < MAGIC:
         old = old_batch(found.magic, tuple([replace(one, flagged=None) for one in records]))
-        batch: Batch = replace(old, records=() if detail is Detail.HEADERS else old.records)
-    elif is_control:
-        markers = [replace(one, key=None, value=None, flagged=False) for one in records]
+        kept = () if detail is Detail.HEADERS else old.records
+        batch: Batch = replace(old, records=kept, size_bytes=len(packed))
+        return Stored(position, batch, codec, len(records))
+    control = None
+    if is_control:
         control = Control.ABORT if found.last_offset in aborts else Control.COMMIT
         if read:
             control = _CONTROLS.get(read[0].type, Control.LEADER_CHANGE)
-        batch = _batch(found, markers, control)
-    else:
-        batch = _batch(found, records, None)
-    count = len(records) if found.magic < MAGIC else found.records_count
-    return Stored(position, replace(batch, size_bytes=len(packed)), codec, count)
+        records = [replace(one, key=None, value=None, flagged=False) for one in records]
+    batch = Batch(
+        base_offset=found.base_offset,
+        last_offset=found.last_offset,
+        epoch=found.leader_epoch,
+        records=tuple(records),
+        timestamp_ms=found.max_timestamp,
+        size_bytes=len(packed),
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        base_sequence=found.base_sequence,
+        transactional=found.is_transactional,
+        control=control,
+        delete_horizon_ms=found.first_timestamp if found.attributes & _HORIZON_BIT else None,
+    )
+    return Stored(position, batch, codec, found.records_count)
 
 
 def has_right_crc(packed: bytes) -> bool:
@@ -135,24 +146,6 @@ def text_of(content: bytes | None) -> str | None:
     return None if content is None else content.decode(errors=STRAY_BYTES)
 
 
-def _batch(found: Any, records: list[Record], control: Control | None) -> Batch:
-    """A batch of magic 2."""
-    return Batch(
-        base_offset=found.base_offset,
-        last_offset=found.last_offset,
-        epoch=found.leader_epoch,
-        records=tuple(records),
-        timestamp_ms=found.max_timestamp,
-        size_bytes=found.size_in_bytes,
-        producer_id=found.producer_id,
-        producer_epoch=found.producer_epoch,
-        base_sequence=found.base_sequence,
-        transactional=found.is_transactional,
-        control=control,
-        delete_horizon_ms=found.first_timestamp if found.attributes & _HORIZON_BIT else None,
-    )
-
-
 def _record(one: Any, detail: Detail) -> Record:
     offset, value, headers = one.offset, one.value, one.headers
     return Record(
@@ -171,41 +164,36 @@ def _text_of_size(count: int) -> str:
     return "x" * count
 
 
+@cache
+def _unpacked() -> bytearray:
+    """Room for the unpacked records of a batch; the system gives what is written to."""
+    return bytearray(UNPACKED_BYTES_MAX)
+
+
 def _check_unpacked(codec: str, packed: bytes) -> None:
     """Checks that compressed records fit in memory: kilobytes may unpack to gigabytes.
 
     Raises:
-        ValueError: They unpack to more than `UNPACKED_BYTES_MAX`.
-        Exception: Errors of the codec's library: they are not so compressed.
+        ValueError: They are not so compressed, or unpack to more than `UNPACKED_BYTES_MAX`.
     """
-    size = 0
+    import cramjam
+
+    fits = True
     if codec == "snappy":
-        size = _snappy_bytes(packed)
+        fits = _snappy_bytes(packed) <= UNPACKED_BYTES_MAX
     elif codec in ("gzip", "lz4", "zstd"):
-        unpacked = _unpacking(codec, BytesIO(packed))
-        while size <= UNPACKED_BYTES_MAX and (chunk := unpacked.read(_CHUNK)):
-            size += len(chunk)
-    if size > UNPACKED_BYTES_MAX:
-        text = f"{len(packed)} bytes of {codec} unpack to more than {UNPACKED_BYTES_MAX}"
-        raise ValueError(f"{text}, the most that is read of a batch")
-
-
-def _unpacking(codec: str, packed: BytesIO) -> Any:
-    """A file of the unpacked bytes."""
-    if codec == "gzip":
-        return gzip.GzipFile(fileobj=packed)
-    if codec == "lz4":
-        from lz4.frame import LZ4FrameFile
-
-        return LZ4FrameFile(packed)
-    from zstandard import ZstdDecompressor
-
-    return ZstdDecompressor().stream_reader(packed)
+        try:
+            getattr(cramjam, codec).decompress_into(packed, _unpacked())
+        except cramjam.DecompressionError:
+            fits = False
+    if not fits:
+        text = f"{len(packed)} bytes of {codec} are damaged, or unpack to more than"
+        raise ValueError(f"{text} {UNPACKED_BYTES_MAX}, the most that is read of a batch")
 
 
 def _snappy_bytes(packed: bytes) -> int:
     """The sum of the sizes that blocks begin with."""
-    from cramjam import snappy  # what python-snappy is made of
+    from cramjam import snappy
 
     if not packed.startswith(_XERIAL):
         return int(snappy.decompress_raw_len(packed))
