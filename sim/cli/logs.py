@@ -24,7 +24,6 @@ from sim.cli.partitions import (
     is_partition,
     print_due,
     print_fate,
-    print_notes,
 )
 from sim.files.foreign import command_line, one_line
 from sim.files.limits import LONG
@@ -40,7 +39,6 @@ LogPath = Annotated[
 ]
 
 if TYPE_CHECKING:
-    from sim.api.partitions import OpenedPartition
     from sim.files.document import Document
     from sim.simulate.logfile.eligible import Selection
     from sim.simulate.logfile.explain import KeyExplanation
@@ -78,7 +76,12 @@ def clean(
         partition = open_partition(logfile, rules=rule_values(rule), **options)
         if explain is not None or offset is not None:
             return print_fate(partition, explain, offset, as_json=as_json)
-        return _clean_partition(partition, as_json=as_json)
+        from sim.simulate.logfile.answer import answer_to
+
+        loaded = partition.log_file()
+        document = answer_to(loaded) | {"notes": list(loaded.notes), "differences": []}
+        show = partial(_show_steps, loaded, document)
+        return _print("clean", None, rule, document, show, as_json=as_json)
     from sim.simulate.logfile.expect import differences_of_steps
     from sim.simulate.logfile.file import log_file_in, read_log_document
 
@@ -127,20 +130,6 @@ def eligible(
     return _print("eligible", read, rule, document, show, as_json=as_json)
 
 
-def _clean_partition(partition: OpenedPartition, *, as_json: bool) -> int:
-    """Prints what a pass now would do to a partition."""
-    from sim.simulate.logfile.answer import answer_to
-
-    file = partition.log_file()
-    document = answer_to(file) | {"notes": list(file.notes)}
-
-    def show() -> None:
-        _show_steps(file, document)
-        print_notes(file.notes)
-
-    return print_answer(as_json, document, show)
-
-
 def _explained(loaded: LogFile, file: Path, key: str) -> KeyExplanation:
     from sim.errors import BadInput
     from sim.simulate.logfile.explain import explain_key
@@ -153,20 +142,26 @@ def _explained(loaded: LogFile, file: Path, key: str) -> KeyExplanation:
 
 def _print(
     name: str,
-    read: Document,
+    read: Document | None,
     rule: list[str] | None,
     document: dict[str, Any],
     show: Callable[[], None],
     *,
     as_json: bool,
 ) -> int:
-    """Prints the result, its notes, and its differences from what the file expects."""
+    """Prints the result, its notes, and its differences from what the file expects.
+
+    `read` is the file; None for a partition, which expects nothing.
+    """
     differences = document["differences"]
     status = EXIT_FAILED if differences else 0
     if as_json:
         return print_answer(as_json, document, show, status=status)
     show()
-    print_notes(document["notes"])
+    for line in document["notes"]:
+        tell(f"note: {line}")
+    if read is None:
+        return status
     for line in differences:
         tell(f"not as expected: {line}")
     if read.data.get("expect") is not None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,7 +47,7 @@ Preset = Annotated[
     Argument(metavar="NAME", help="Of a partition: the release whose rules count."),
 ]
 Written = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
-_TIME: Final = re.compile(r"\b1[0-9]{12}\b(?: ms)?")
+_TIME: Final = re.compile(r"\b(1[0-9]{12})\b(?: ms)?")
 """A time in ms between 2001 and 2033."""
 
 
@@ -92,23 +92,27 @@ def log(
             raise BadInput(f"{place[0]}: -o: is a data directory; give the folder of one partition")
         chosen, left_out = compacted(found)
         rows = [summary(one.partition) for one in chosen]
-        return print_answer(as_json, rows, lambda: _print_all([], rows, left_out))
+        return _print(as_json, rows, rows, *_noted(left_out))
+    (opened,) = found
     if output is not None:
-        found[0].save(output, anonymous=anonymous)
+        opened.save(output, anonymous=anonymous)
         tell(f"wrote {output}: replog clean {output}")
         return 0
-    contents = found[0].contents()
-
-    def show() -> None:
-        cells = [
-            {"": name.replace("_", " "), contents.asked.partition.name: _cell(value)}
-            for name, value in contents.numbers.items()
-        ]
-        _print_all([found[0].heading], cells)
-        _print_all([contents.due.decision.why], contents.costly_keys)
-        _print_all([], contents.passes, notes=contents.notes)
-
-    return print_answer(as_json, contents.as_json, show)
+    contents, name = opened.contents(), opened.partition.name
+    cells = [
+        {"": number.replace("_", " "), name: _cell(value)}
+        for number, value in contents.numbers.items()
+    ]
+    return _print(
+        as_json,
+        contents.as_json,
+        opened.heading,
+        cells,
+        contents.due.decision.why,
+        contents.costly_keys,
+        contents.passes,
+        *_noted(contents.notes),
+    )
 
 
 def _cell(value: Any) -> str:
@@ -128,7 +132,8 @@ def _write_story(opened: OpenedReplicas, output: Path, *, anonymous: bool) -> No
     violated = run_story(beginning.story).violated
     replace_text(output, story_text(beginning.story, violated=violated))
     tell(f"wrote {output}: replog run {output}; replog draw {output}")
-    print_notes(beginning.notes)
+    for line in _noted(beginning.notes):
+        tell(line)
 
 
 def replicas(places: Places, *, output: Written = None, as_json: Json = False) -> int:
@@ -151,17 +156,18 @@ def replicas(places: Places, *, output: Written = None, as_json: Json = False) -
     if output is not None:
         _draw(opened, output)
 
-    def show() -> None:
-        same = f"{compared.same} offsets hold the same on every replica that reaches over them"
-        _print_all([], compared.rows())
-        _print_all([f"below {compared.below}, committed on all, {same}"])
-        findings = [f"{one.invariant}: {one.sentence}" for one in compared.findings]
-        _print_all(findings, notes=compared.notes())
-        unsafe = len(compared.findings)
-        tell(f"NOT safe: {unsafe} violations" if unsafe else "safe: every replica may be elected")
-
-    status = EXIT_FAILED if compared.findings else 0
-    return print_answer(as_json, compared.as_json, show, status=status)
+    unsafe = len(compared.findings)
+    same = f"{compared.same} offsets hold the same on every replica that reaches over them"
+    return _print(
+        as_json,
+        compared.as_json,
+        compared.rows(),
+        f"below {compared.below}, committed on all, {same}",
+        *(f"{one.invariant}: {one.sentence}" for one in compared.findings),
+        *_noted(compared.notes()),
+        f"NOT safe: {unsafe} violations" if unsafe else "safe: every replica may be elected",
+        status=EXIT_FAILED if unsafe else 0,
+    )
 
 
 def _draw(opened: OpenedReplicas, output: Path) -> None:
@@ -183,42 +189,26 @@ def print_due(place: Path, options: dict[str, Any], *, as_json: bool) -> int:
     from sim.simulate.logfile.eligible import select_log
 
     chosen, notes = compacted(open_partitions(place, **options))
-    now_ms = chosen[0].now_ms
-    found = {one.partition.name: one for one in chosen}
-    answers = {name: one.due() for name, one in found.items()}
+    answers = {one.partition.name: one.due() for one in chosen}
     logs = {name: one.decision.log for name, one in answers.items()}
+    now_ms, lines, described = chosen[0].now_ms, list[str](), {}
+    for one, (name, answer) in zip(chosen, answers.items(), strict=True):
+        described[name] = {**answer.as_json, "settings": one.settings}
+        lines += [one.heading, *(f"{name}: {line}" for line in answer.lines())]
+        notes += one.partition.notes
     selected = select_log(logs, now_ms=now_ms).selected
-    notes += [note for one in chosen for note in one.partition.notes]
-    document = {
-        "now_ms": now_ms,
-        "selected": selected,
-        "logs": {n: {**one.as_json, "settings": found[n].settings} for n, one in answers.items()},
-        "notes": notes,
-    }
-
-    def show() -> None:
-        for name, one in answers.items():
-            _print_all([found[name].heading, *(f"{name}: {line}" for line in one.lines())])
-        _print_all([], notes=notes)
-        tell(f"selected: {selected or 'none'}")
-
-    return print_answer(as_json, document, show)
+    document = {"now_ms": now_ms, "selected": selected, "logs": described, "notes": notes}
+    return _print(as_json, document, *lines, *_noted(notes), f"selected: {selected or 'none'}")
 
 
 def print_fate(
     opened: OpenedPartition, key: str | None, offset: int | None, *, as_json: bool
 ) -> int:
     """Prints when each record of a key, or what lies at an offset, goes."""
-    lines, notes = list(opened.fate(key, offset=offset)), list(opened.partition.notes)
-    document = {
-        "now_ms": opened.now_ms,
-        "settings": opened.settings,
-        "explanation": lines,
-        "notes": notes,
-    }
-    return print_answer(
-        as_json, document, lambda: _print_all([opened.heading, *lines], notes=notes)
-    )
+    lines, notes = list(opened.fate(key, offset=offset)), opened.partition.notes
+    document = {"now_ms": opened.now_ms, "settings": opened.settings}
+    document |= {"explanation": lines, "notes": list(notes)}
+    return _print(as_json, document, opened.heading, *lines, *_noted(notes))
 
 
 def is_partition(path: Path, options: dict[str, Any]) -> bool:
@@ -246,21 +236,25 @@ def _is_dump(path: Path) -> bool:
         return file.read(8) == b"Dumping "
 
 
-def _print_all(
-    lines: Iterable[str], table: list[dict[str, Any]] | None = None, notes: Iterable[str] = ()
-) -> None:
-    """Prints sentences about a partition with the date of each time in ms, a table, and notes."""
-    for line in lines:
-        tell(_TIME.sub(lambda found: f"{found[0]} ({_date(int(found[0].split()[0]))})", line))
-    print_table([{n: "-" if v is None else v for n, v in row.items()} for row in table or []])
-    print_notes(notes)
+def _print(
+    as_json: bool, document: object, *sections: str | list[dict[str, Any]], status: int = 0
+) -> int:
+    """Prints an answer as JSON, or in sections: a sentence, with the date of times, or a table."""
+
+    def show() -> None:
+        for one in sections:
+            if isinstance(one, str):
+                tell(_TIME.sub(lambda found: f"{found[0]} ({_date(found[1])})", one))
+            else:
+                print_table([{n: "-" if v is None else v for n, v in r.items()} for r in one])
+
+    return print_answer(as_json, document, show, status=status)
 
 
-def print_notes(notes: Iterable[str]) -> None:
-    """Prints what is no damage, and should be known."""
-    for note in notes:
-        tell(f"note: {note}")
+def _noted(notes: Iterable[str]) -> Iterator[str]:
+    """Lines about what is no damage, and should be known."""
+    return (f"note: {note}" for note in notes)
 
 
-def _date(time_ms: int) -> str:
-    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+def _date(time_ms: str) -> str:
+    return f"{datetime.fromtimestamp(int(time_ms) // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"

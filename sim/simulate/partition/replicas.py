@@ -7,7 +7,7 @@ named by the invariant that a simulation reports for it (`replog list invariants
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
@@ -72,9 +72,9 @@ class ReplicaLog:
     partition: Partition
     held_end: int
     newest: dict[str, Newest] = field(default_factory=dict)
-    markers: dict[int, dict[int, Control]] = field(default_factory=dict)
-    data: dict[int, list[Record]] = field(default_factory=dict)
-    pending: dict[int, list[Record]] = field(default_factory=dict)
+    markers: dict[int, dict[int, Control]] = field(default_factory=lambda: defaultdict(dict))
+    data: dict[int, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    pending: dict[int, list[Record]] = field(default_factory=lambda: defaultdict(list))
     unlisted: list[AbortedTransaction] = field(default_factory=list)
 
     @property
@@ -174,15 +174,12 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
     Raises:
         Damaged: A batch is not as it was written.
     """
-    logs = tuple(
-        ReplicaLog(name, one, held_end=max([0, *_ends_of_batches(one)]))
-        for one, name in zip(partitions, names, strict=True)
-    )
+    ends = (max([0, *_ends_of_batches(one)]) for one in partitions)
+    logs = tuple(map(ReplicaLog, names, partitions, ends))
     below, committed = min(log.committed for log in logs), max(log.committed for log in logs)
     same, cleaned = 0, dict.fromkeys(names, 0)
     findings: list[Finding] = []
-    held = merge(*map(_read, logs), key=itemgetter(0))
-    for offset, group in groupby(held, key=itemgetter(0)):
+    for offset, group in groupby(merge(*map(_read, logs), key=itemgetter(0)), key=itemgetter(0)):
         there = {name: what for _, name, what in group}
         if offset >= below:
             continue
@@ -198,11 +195,10 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
         findings += [*_transactions(log, other), *_fetches_nothing(log, other)]
     for log in logs:
         findings += [*_ends(log), *_unlisted(log)]
-    once: dict[tuple[str, str, int], Finding] = {}
-    for one in findings:  # several pairs of replicas may show the same
-        once.setdefault((one.invariant, one.replica, one.offset), one)
-    found = tuple(sorted(once.values(), key=attrgetter("offset")))
-    return Comparison(logs, below, same, cleaned, found)
+    # Several pairs of replicas may show the same.
+    once = {(one.invariant, one.replica, one.offset): one for one in reversed(findings)}
+    found = sorted(once.values(), key=attrgetter("offset", "replica", "invariant"))
+    return Comparison(logs, below, same, cleaned, tuple(found))
 
 
 def _ends_of_batches(partition: Partition) -> Iterator[int]:
@@ -210,34 +206,33 @@ def _ends_of_batches(partition: Partition) -> Iterator[int]:
         yield stored.batch.last_offset + 1
 
 
-def _read(log: ReplicaLog) -> Iterator[tuple[int, str, tuple[object, ...]]]:
+def _read(log: ReplicaLog) -> Iterator[tuple[int, str, tuple[Any, ...]]]:
     """Takes a log in; gives each offset, the replica, and what lies there: epoch and content."""
     for segment, stored in log.partition.batches(Detail.WHOLE):
-        batch = stored.batch
-        producer = batch.producer_id
-        if batch.control is not None and not batch.records:
-            continue  # emptied: it keeps the producer known, and ends no transaction
+        batch, records, producer = stored.batch, stored.batch.records, stored.batch.producer_id
         if batch.control is not None:
-            log.markers.setdefault(producer, {})[batch.base_offset] = batch.control
-            _end(log, segment, batch, log.pending.pop(producer, []))
-            yield batch.base_offset, log.name, (batch.epoch, str(batch.control), producer)
-            continue
-        if not batch.transactional:
-            _take(log, batch.records, in_transaction=False)
-        elif batch.records:
-            log.pending.setdefault(producer, []).extend(batch.records)
-            log.data.setdefault(producer, []).append(batch.records[0])
-        for record in batch.records:
-            yield record.offset, log.name, _content(batch, record)
+            if records:  # an emptied one keeps the producer known, and ends no transaction
+                log.markers[producer][batch.base_offset] = batch.control
+                _end(log, segment, batch)
+        elif batch.transactional:
+            log.pending[producer] += records
+            log.data[producer] += records[:1]
+        else:
+            _take(log, records, in_transaction=False)
+        for one in records:
+            content = (one.key, one.value, one.timestamp_ms, one.headers, batch.control, producer)
+            yield one.offset, log.name, (batch.epoch, *content)
 
 
-def _end(log: ReplicaLog, segment: PartitionSegment, marker: Batch, data: list[Record]) -> None:
+def _end(log: ReplicaLog, segment: PartitionSegment, marker: Batch) -> None:
     """Takes in the end of a transaction with the data that is left of it."""
+    producer, last = marker.producer_id, marker.base_offset
+    data = log.pending.pop(producer, [])
     if marker.control is Control.COMMIT:
         _take(log, data, in_transaction=True)
     elif data and segment.aborted is not None:
-        producer, last = marker.producer_id, marker.base_offset
-        if all((one.producer_id, one.last_offset) != (producer, last) for one in segment.aborted):
+        listed = {(one.producer_id, one.last_offset) for one in segment.aborted}
+        if (producer, last) not in listed:
             log.unlisted.append(AbortedTransaction(producer, data[0].offset, last, last + 1))
 
 
@@ -250,24 +245,18 @@ def _take(log: ReplicaLog, records: Iterable[Record], *, in_transaction: bool) -
                 log.newest[record.key] = Newest(record.offset, record.value is None, in_transaction)
 
 
-def _content(batch: Batch, record: Record) -> tuple[object, ...]:
-    content = (record.key, record.value, record.timestamp_ms, record.headers)
-    return (batch.epoch, *content, batch.producer_id)
-
-
 def _at_offset(offset: int, there: Mapping[str, tuple[Any, ...]]) -> Iterator[Finding]:
     """The violations at a committed offset at which replicas hold different records."""
     most = Counter(there.values()).most_common(1)[0][0]
     other = next(name for name, held in there.items() if held == most)
     for name, what in there.items():
         epochs = f"epoch {what[0]} on {name}, epoch {most[0]} on {other}"
-        key = what[1] if len(what) > 3 else None
         if what[1:] != most[1:]:
             text = f"offset {offset} holds two different records: {epochs}"
-            yield Finding("slot-agreement", name, offset, key, text)
+            yield Finding("slot-agreement", name, offset, what[1], text)
         elif what != most:
             text = f"the record at offset {offset} is of {epochs}"
-            yield Finding("log-matching", name, offset, key, text)
+            yield Finding("log-matching", name, offset, what[1], text)
 
 
 def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Finding]:
@@ -280,21 +269,17 @@ def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Find
         if mine.deletes or mine.offset >= committed:
             continue
         holds = f"{log.name} holds a value of {readable(key)} at offset {mine.offset}"
-        broken = "no-resurrection"
+        broken, then = "no-resurrection", "brings the key back"
         if theirs is None and other.covers(mine.offset):
             why = "it was deleted, and the tombstone is gone"
-            then = "brings the key back"
             if mine.in_transaction:
                 why = f"{why}, or its transaction was aborted, and the ABORT marker is gone"
-                then = "gives it to readers of committed records"
-                broken = "txn-isolation"
+                broken, then = "txn-isolation", "gives it to readers of committed records"
             text = f"{holds}; {other.name} reaches over it and holds nothing of the key: {why}"
         elif theirs is not None and mine.offset < theirs.offset < min(log.end, committed):
-            what, then, broken = (
-                ("the tombstone", "brings the key back", "no-resurrection")
-                if theirs.deletes
-                else ("the newer value", "loses that value", "committed-never-lost")
-            )
+            what = "the tombstone"
+            if not theirs.deletes:
+                what, broken, then = "the newer value", "committed-never-lost", "loses that value"
             text = f"{holds} and not {what} at {theirs.offset}, which {other.name} holds"
         else:
             continue
@@ -315,20 +300,18 @@ def _marker_missed(
     log: ReplicaLog, other: ReplicaLog, producer: int, record: Record
 ) -> Finding | None:
     """A marker that `log` has not, though it holds data of the transaction; None without one."""
-    offset, then = record.offset, "the transaction stays open"
+    offset = record.offset
     mine, theirs = (one.first_marker_after(producer, offset) for one in (log, other))
-    if mine is not None:
-        then = f"the marker at {mine} ends it"
+    younger = other.data.get(producer, [])[-1:]
     if theirs is not None and theirs < log.end and (mine is None or theirs < mine):
         missed = f"the marker at {theirs}, which {other.name} holds"
     elif (
-        mine is theirs is None
-        and other.covers(offset)
-        and all(one.offset < offset for one in other.data.get(producer, ()))
+        mine is theirs is None and other.covers(offset) and all(r.offset < offset for r in younger)
     ):
         missed = f"its marker, which is gone on {other.name}, too"
     else:
         return None
+    then = "the transaction stays open" if mine is None else f"the marker at {mine} ends it"
     text = (
         f"{log.name} holds data of producer {producer} at offset {offset} and not {missed}: after "
         f"a failover to {log.name} {then}"
