@@ -47,6 +47,7 @@ Preset = Annotated[
     Argument(metavar="NAME", help="Of a partition: the release whose rules count."),
 ]
 Written = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
+_DUMPED: Final = re.compile(rb"^\W*Dumping .*\d{20}\.\w+\s*$", re.MULTILINE)
 _TIME: Final = re.compile(r"\b(1[0-9]{12})\b(?: ms)?")
 """A time in ms between 2001 and 2033."""
 
@@ -229,11 +230,11 @@ def is_partition(path: Path, options: dict[str, Any]) -> bool:
 
 
 def _is_dump(path: Path) -> bool:
-    """Checks whether a file begins as a text of kafka-dump-log does."""
+    """Checks whether a file has a line of kafka-dump-log near its beginning, in any encoding."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(8) == b"Dumping "
+        return _DUMPED.search(file.read(1 << 16).replace(b"\0", b"")) is not None
 
 
 def _print(

@@ -116,6 +116,17 @@ def test_a_dump_stands_for_its_folder(recorded: Path) -> None:
     assert any("a dump has no checkpoints" in note for note in of_dump["notes"])
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
+def test_a_dump_may_come_from_windows_and_below_lines_of_a_log(
+    recorded: Path, tmp_path: Path, encoding: str
+) -> None:
+    dump, path = recorded / "3.8.0" / "t11-0.dump", tmp_path / "dump"
+    text = dump.read_bytes().decode(errors="replace").replace("\n", "\r\n")
+    path.write_bytes(f"[2026-11-29 06:00:00,000] WARN no log4j\r\n{text}".encode(encoding))
+
+    assert replog("clean", path, *NOW).out == replog("clean", dump, *NOW).out
+
+
 REFUSED = {
     ("log", "--story"): "--story and --anonymous: -o FILE is missing",
     ("log", "--anonymous"): "--story and --anonymous: -o FILE is missing",

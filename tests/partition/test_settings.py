@@ -33,6 +33,7 @@ ENTRIES = """[
   {"name": "min.cleanable.dirty.ratio", "value": "0.1", "source": "DYNAMIC_TOPIC_CONFIG"},
   {"name": "max.compaction.lag.ms", "value": "3600000", "isDefault": false},
   {"name": "delete.retention.ms", "value": null}]"""
+OF_AN_OPERATOR = f'{{"kind": "KafkaTopic", "metadata": {{}}, "spec": {{"config": {JSON}}}}}'
 OF_A_CLIENT = f'{{"type": "topic", "name": "orders", "configs": {ENTRIES}}}'
 BY_TOPIC = f'{{"orders": {JSON}, "other": {{"min.cleanable.dirty.ratio": 0.9}}}}'
 
@@ -43,11 +44,15 @@ def given(folder: Path, text: str, topic: str = "orders") -> GivenSettings:
     return settings_of(path, topic)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize(
-    "text", [UP_TO_2_4, OF_TOPICS, OF_A_BROKER, JSON, ENTRIES, OF_A_CLIENT, BY_TOPIC]
+    "text",
+    [UP_TO_2_4, OF_TOPICS, OF_A_BROKER, JSON, ENTRIES, OF_A_CLIENT, OF_AN_OPERATOR, BY_TOPIC],
 )
-def test_every_form_says_the_same(tmp_path: Path, text: str) -> None:
-    found = given(tmp_path, text)
+def test_every_form_says_the_same(tmp_path: Path, text: str, encoding: str) -> None:
+    path = tmp_path / "settings"
+    path.write_bytes(text.replace("\n", "\r\n").encode(encoding))
+    found = settings_of(path, "orders")
 
     assert float(found.topic["min.cleanable.dirty.ratio"]) == 0.1
     assert int(found.topic["max.compaction.lag.ms"]) == 3_600_000

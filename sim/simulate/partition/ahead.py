@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import floor, inf
 from typing import Any, Final
 
@@ -128,8 +129,8 @@ def _open_transaction(decision: LogEligibility, log: Log) -> str | None:
     for producer_id, producer in log.producers.producers.items():
         began = producer.open_since
         if began is not None and began <= bound.limited_to:
-            times = [one.timestamp_ms for one in log.batches() if one.base_offset >= began]
-            since = f", since {times[0]} ms" if times else ""
+            times = (one.timestamp_ms for one in log.batches() if one.base_offset >= began)
+            since = "".join(f", since {one} ms" for one in islice(times, 1))
             return (
                 f"producer {producer_id}, epoch {producer.epoch}, has it open from offset "
                 f"{began} on{since}; `kafka-transactions abort` ends one that nobody ends any more"

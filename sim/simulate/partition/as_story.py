@@ -168,12 +168,12 @@ class _Writer:
             return f"the ABORT marker of producer {producer}", marker
         if finding.invariant == "txn-marker-safety" and kinds == {None}:
             return f"the marker of producer {producer}", marker
-        is_back = finding.invariant == "no-resurrection" and key is not None
-        if not is_back or all(key in log.newest for log in self._logs):
-            return "", None
-        label = f"gone{finding.offset}"
-        fields = {"label": label, "key": self._key(key), "null_value": True}
-        return f"the tombstone of {self._key(key)}", fields
+        if finding.invariant == "no-resurrection" and any(
+            key not in one.newest for one in self._logs
+        ):
+            label, shown = f"gone{finding.offset}", self._key(key)
+            return f"the tombstone of {shown}", {"label": label, "key": shown, "null_value": True}
+        return "", None
 
     def written(self) -> Iterator[dict[str, Any]]:
         """Steps that append every record, and copy it to each replica that reaches so far."""
@@ -193,7 +193,7 @@ class _Writer:
                     yield {"op": "isr", "isr": list(in_sync)}
             if offset in self._place:
                 yield from self._append(offset)
-        for name in [log.name for log in behind] + in_sync:
+        for name in in_sync:
             if name != leader:
                 yield {"op": "sync", "follower": name, "leader": leader}
         yield from ({"op": "restart", "replica": name} for name in self._away)
@@ -233,11 +233,9 @@ class _Writer:
                 for at in self._chosen
                 if at in held and (horizon_ms := held[at].batch.delete_horizon_ms) is not None
             ]
-            step = {
-                "offsets": [self._place[at] for at in reached if not self._has(held.get(at), at)],
-                "horizons": horizons,
-                "upto": sum(at < (log.partition.checkpoint or 0) for at in reached),
-            }
+            gone = [self._place[at] for at in reached if not self._has(held.get(at), at)]
+            upto = sum(at < (log.partition.checkpoint or 0) for at in reached)
+            step = {"offsets": gone, "horizons": horizons, "upto": upto}
             if any(step.values()):
                 given = {name: value for name, value in step.items() if value}
                 yield {"op": "cleaned", "replica": log.name, **given}

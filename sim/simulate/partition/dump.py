@@ -16,12 +16,11 @@ from typing import Final, NoReturn
 from msgspec.structs import replace
 
 from sim.errors import BadInput
-from sim.files.reading import read_bytes
 from sim.protocol.log import Batch, Control, Record
 from sim.protocol.log.formats import old_batch
 from sim.simulate.partition.partition import Partition
 from sim.simulate.partition.segments import MAGIC, Detail, PartitionSegment, Stored, text_of
-from sim.simulate.partition.small_files import Damaged
+from sim.simulate.partition.small_files import Damaged, printed_in
 
 DUMP_BYTES_MAX: Final = 1 << 31
 """Most bytes of a dump."""
@@ -94,7 +93,7 @@ class Dump:
     def __init__(self, path: Path) -> None:
         """Reads the file at `path`. Raises BadInput."""
         self._path = path
-        self._content = read_bytes(path, limit=DUMP_BYTES_MAX)
+        self._content = printed_in(path, limit=DUMP_BYTES_MAX)
         self._at = 0
         self.guessed = self.hides_headers = False
 
@@ -152,15 +151,12 @@ class Dump:
                 records.append(self._record(found, magic))
         if len(records) != int(fields.get("count", len(records) or -1)):
             self._fail(f"not all records of a batch; {_ADVICE}")
+        size, codec = int(fields["size"]), fields["compresscodec"].lower()
         if magic < MAGIC:
-            made: Batch = old_batch(magic, tuple(records))
+            batch: Batch = replace(old_batch(magic, tuple(records)), size_bytes=size)
         else:
-            made = _new_batch(fields, tuple(records), control)
-        sized, codec = (
-            replace(made, size_bytes=int(fields["size"])),
-            fields["compresscodec"].lower(),
-        )
-        return Stored(int(fields["position"]), sized, codec, len(records))
+            batch = _new_batch(fields, tuple(records), control)
+        return Stored(int(fields["position"]), batch, codec, len(records))
 
     def _record(self, found: re.Match[bytes], magic: int) -> Record:
         """The record whose line begins so; keys and values may have more lines."""

@@ -125,13 +125,6 @@ def stored_in(packed: bytes, position: int, detail: Detail, aborts: frozenset[in
     return Stored(position, batch, codec, found.records_count)
 
 
-def has_right_crc(packed: bytes) -> bool:
-    """Checks whether bytes are those of a batch."""
-    with suppress(Exception):  # of kafka-python, where they are not
-        return bool(kafka_python()(packed).next_batch().validate_crc())
-    return False
-
-
 @cache
 def kafka_python() -> Any:
     """kafka-python's reader of batches; its import warns of its own use of importlib.resources."""
@@ -310,12 +303,13 @@ class SegmentFile(PartitionSegment):
             Damaged: A batch whose CRC is right follows.
         """
         near = re.escape(self.base_offset.to_bytes(8, "big")[:4])
-        beginnings = re.finditer(b"(?s)(?=%s.{4}(.{4}).{4}\x02)" % near, rest)
-        for found in islice(beginnings, _CANDIDATES):
-            length = int.from_bytes(found[1], "big")
-            packed = rest[found.start() : found.start() + _PREFIX_BYTES + length]
-            if has_right_crc(packed):
-                text = f"no whole batch, and one follows at {self.whole_bytes + found.start()}"
+        beginnings = re.finditer(b"(?s)(?=%s.{12}\x02)" % near, rest)
+        for start in (one.start() for one in islice(beginnings, _CANDIDATES)):
+            follows = False
+            with suppress(Exception):  # of kafka-python, where no batch begins
+                follows = kafka_python()(rest[start:]).next_batch().validate_crc()
+            if follows:
+                text = f"no whole batch, and one follows at {self.whole_bytes + start}"
                 raise Damaged(self.path, text, position=self.whole_bytes)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sim.errors import BadInput
-from sim.files.reading import read_text
+from sim.simulate.partition.small_files import printed_in
 
 _KNOWN: Final[Mapping[str, tuple[Any, str]]] = {
     "cleanup.policy": ("compact", "log.cleanup.policy"),
@@ -52,6 +52,8 @@ _DESCRIBED: Final = re.compile(
     r"(?:^|[\s,])([a-z]\w*(?:\.\w+)+)=(.*?)(?= sensitive=|,[a-z]\w*(?:\.\w+)+=|$)", re.MULTILINE
 )
 """A setting of `kafka-configs`: on a line of its own, or one of a list as up to 2.4."""
+_AROUND: Final = ("spec", "data", "config", "configs")
+"""Names that JSON of tools has around the settings of a topic, from the outside in."""
 _PROPERTY: Final = re.compile(r"((?:\\.|[^\\=:\s])+)\s*[=:]\s*(.*)")
 """A line of a properties file; one that has only a space between name and value is refused."""
 
@@ -94,27 +96,26 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
     """
     found = {} if path is None else _values(path, topic)
     values = {name: value for name, value in found.items() if value is not None}
-    hours = values.pop(_ROLL_HOURS, None)
-    if hours is not None:
-        values.setdefault("log.roll.ms", _number(path, _ROLL_HOURS, hours) * 3_600_000)
+    if _ROLL_HOURS in values:
+        hours = _number(path, _ROLL_HOURS, values.pop(_ROLL_HOURS))
+        values.setdefault("log.roll.ms", hours * 3_600_000)
     buffer_bytes, load, threads, expiration_ms = (
         _number(path, name, values.pop(name, default)) for name, default in _CLEANER.items()
     )
-    topics = dict(DEFAULTS)
-    given = set()
+    given = {}
     for name, (_, of_broker) in _KNOWN.items():
         of_a_broker = values.pop(of_broker, None)
         value = values.pop(name, of_a_broker)
         if value is not None:
-            topics[name] = "".join(value.split()) if isinstance(value, str) else value
-            given.add(name)
+            given[name] = "".join(value.split()) if isinstance(value, str) else value
     map_keys = int(buffer_bytes / max(1, threads) // _SLOT_BYTES * load)
-    return GivenSettings(topics, frozenset(given), map_keys, int(expiration_ms), len(values), path)
+    topics, unread = DEFAULTS | given, len(values)
+    return GivenSettings(topics, frozenset(given), map_keys, int(expiration_ms), unread, path)
 
 
 def _values(path: Path, topic: str) -> dict[str, Any]:
     """The settings in a file that apply to a topic: those of a broker, then the topic's own."""
-    text = read_text(path)
+    text = printed_in(path).decode(errors="replace")
     if text.lstrip().startswith(("{", "[")):
         return _of_json(path, text, topic)
     sections = list(_HEADING.finditer(text))
@@ -132,23 +133,24 @@ def _values(path: Path, topic: str) -> dict[str, Any]:
 
 
 def _of_json(path: Path, text: str, topic: str) -> dict[str, Any]:
-    """Settings of a topic, by themselves or below its name; or entries of a name and a value."""
+    """Settings of a topic: names with values, or a list of both, also below other names."""
     try:
         found = json.loads(text)
-        if isinstance(found, dict):
-            found = found.get(topic, found)
-            found = next((one for one in found.values() if isinstance(one, list)), found)
-        if isinstance(found, list):
-            found = {one["name"]: one["value"] for one in found}
     except json.JSONDecodeError as error:
         raise BadInput(f"{path}: no JSON: {error}") from None
-    except (AttributeError, KeyError, TypeError):
+    for name in (topic, *_AROUND):
+        if isinstance(found, dict) and isinstance(found.get(name), dict | list):
+            found = found[name]
+    with suppress(KeyError, TypeError):
+        if isinstance(found, list):
+            found = {one["name"]: one["value"] for one in found}
+    if not isinstance(found, dict):
         text = "expected names with values, or a list of `name` and `value`"
-        raise BadInput(f"{path}: {text}") from None
+        raise BadInput(f"{path}: {text}")
     for name, value in found.items():
         if isinstance(value, dict | list):
             raise BadInput(f"{path}: {name}: expected a value, not {type(value).__name__}")
-    return dict(found)
+    return found
 
 
 def _properties(path: Path, text: str) -> Iterator[tuple[str, str]]:
@@ -156,7 +158,7 @@ def _properties(path: Path, text: str) -> Iterator[tuple[str, str]]:
 
     Source: java.util.Properties.load.
     """
-    joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t]*", r"\1", text)
+    joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\n[ \t]*", r"\1", text)
     for number, line in enumerate(joined.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith(("#", "!")):
             continue

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 import struct
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from sim.errors import BadInput
-from sim.files.reading import read_bytes
+from sim.files.limits import DOCUMENT_BYTES
+from sim.files.reading import UTF_16, read_bytes
 from sim.protocol.log import AbortedTransaction
 
 
@@ -41,6 +43,25 @@ _PRODUCER: Final = struct.Struct(">qhiqiqiq")
 _SNAPSHOT_HEAD: Final = struct.Struct(">hIi")
 _SNAPSHOT_VERSION: Final = 1
 _CRC_ENDS: Final = 6
+
+
+def printed_in(file: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
+    """A text that a tool printed into a file, in UTF-8 and with line feeds alone.
+
+    Windows makes UTF-16 of it, or ends lines with CR LF.
+
+    Args:
+        file: The file.
+        limit: Most bytes that it may have.
+
+    Raises:
+        BadInput: It cannot be read.
+    """
+    content = read_bytes(file, limit=limit)
+    if content.startswith(UTF_16):
+        content = content.decode("utf-16", errors="replace").encode(errors="replace")
+    content = content.removeprefix(BOM_UTF8)
+    return content.replace(b"\r\n", b"\n") if re.match(rb".*\r\n", content) else content
 
 
 def checkpoint_in(file: Path) -> dict[str, int]:
