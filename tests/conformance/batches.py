@@ -1,11 +1,10 @@
-"""Batches of a log file as Kafka's bytes, written by Kafka's own `DefaultRecordBatch`.
+"""Batches of a log file as the bytes of a segment.
 
-`MemoryRecordsBuilder` would refuse or recompute what a log file may give: a largest timestamp above
-those of the records that are left, a producer without a sequence. Batches of magic 0 and 1, for
-which 4.x has no public writer any more, are packed here: a message is its offset, size, CRC-32 of
-the rest, magic, attributes, for magic 1 the timestamp, then key and value, each after its length.
-Several records are the value of one compressed message, which has the offset of the last one;
-inside it they have their own offsets (magic 0) or offsets relative to the first one (magic 1).
+Batches of magic 2 are written by `tests.log.wire`. Those of magic 0 and 1 are packed here: a
+message is its offset, size, CRC-32 of the rest, magic, attributes, for magic 1 the timestamp, then
+key and value, each after its length. Several records are the value of one compressed message, which
+has the offset of the last one; inside it they have their own offsets (magic 0) or offsets relative
+to the first one (magic 1).
 """
 
 from __future__ import annotations
@@ -13,171 +12,104 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-import jpype
-
-from sim.errors import BadInput
-from tests.conformance.jvm import java_class
+from tests.conformance.jvm import control_kinds
+from tests.log.wire import (
+    CODECS,
+    CONTROL,
+    HAS_HORIZON,
+    LOG_APPEND_TIME,
+    MARKER_VALUE,
+    TRANSACTIONAL,
+    Head,
+    PackedRecord,
+    marker_key,
+    pack,
+)
 
 NOTHING = -1
 """Kafka's "none" for a timestamp, a producer, an epoch of a producer, a sequence."""
 MAGIC = 2
-CONTROL_TYPES = range(8)
-"""Numbers that Kafka may give to kinds of control records."""
-UNCOMPRESSED, GZIP = 0, 1
-LOG_APPEND_TIME = 8
-"""Bit of the attributes for timestamps set by the broker (KIP-32)."""
-_INT = range(-(2**31), 2**31)
 
 
-class BatchWriter:
-    """Writes batches of a log file as the bytes of a segment."""
-
-    def __init__(self) -> None:
-        self._batch = java_class(
-            "common.record.internal.DefaultRecordBatch", "common.record.DefaultRecordBatch"
-        )
-        self._record = java_class(
-            "common.record.internal.DefaultRecord", "common.record.DefaultRecord"
-        )
-        self._compressions = java_class(
-            "common.record.CompressionType", "common.record.internal.CompressionType"
-        )
-        self._timestamp_types = java_class("common.record.TimestampType")
-        kinds = java_class(
-            "common.record.internal.ControlRecordType", "common.record.ControlRecordType"
-        )
-        self._kinds = {str(kinds.fromTypeId(each).name()): each for each in CONTROL_TYPES}
-        self._header = java_class("common.header.internals.RecordHeader")
-        self._headers = jpype.JArray(java_class("common.header.Header"))
-        self._output = java_class("common.utils.ByteBufferOutputStream")
-        self._data_output = java_class("java.io.DataOutputStream")
-        self._buffer = java_class("java.nio.ByteBuffer")
-        self._overhead = int(self._batch.RECORD_BATCH_OVERHEAD)
-        self._has_horizons = _parameters(self._batch, "writeHeader") > 16
-
-    def segment(self, batches: Iterable[Mapping[str, Any]]) -> bytes:
-        """Bytes of these batches, one after the other."""
-        return b"".join(self.batch(batch) for batch in batches)
-
-    def batch(self, batch: Mapping[str, Any]) -> bytes:
-        """Bytes of one batch, with its checksum.
-
-        Raises:
-            BadInput: A number does not fit the field that Kafka has for it.
-        """
-        if batch.get("magic", MAGIC) < MAGIC:
-            return _old_bytes(batch)
-        records = batch["records"]
-        base, horizon = batch["base_offset"], batch.get("delete_horizon_ms")
-        base_time = _base_timestamp(records) if horizon is None else horizon
-        output = self._output(self._overhead + 64)
-        output.position(self._overhead)
-        compression = self._compressions.forName(batch.get("compression") or "none")
-        data = self._data_output(self._compressing(output, compression))
-        for record in records:
-            self._write(data, record, base, base_time)
-        data.close()
-        size = int(output.buffer().position())
-        flags = [bool(batch.get("transactional")), batch.get("control") is not None]
-        if self._has_horizons:
-            flags.append(horizon is not None)
-        elif horizon is not None:
-            raise BadInput(f"batch at offset {base}: this release of Kafka knows no delete horizon")
-        buffer = output.buffer()
-        buffer.position(0)
-        try:
-            self._batch.writeHeader(
-                buffer,
-                base,
-                _delta(batch["last_offset"] - base),
-                size,
-                MAGIC,
-                compression,
-                self._timestamp_types.forName(batch.get("timestamp_type") or "CreateTime"),
-                base_time,
-                _largest_timestamp(batch),
-                _number(batch, "producer_id", NOTHING),
-                _number(batch, "producer_epoch", NOTHING),
-                _number(batch, "base_sequence", NOTHING),
-                *flags,
-                _number(batch, "epoch", 0),
-                len(records),
-            )
-        except (OverflowError, TypeError) as error:
-            raise BadInput(f"batch at offset {base}: Kafka cannot hold it: {error}") from None
-        return bytes(buffer.array())[:size]
-
-    def _compressing(self, output: Any, compression: Any) -> Any:
-        """A stream into `output` that compresses, unless `compression` is none."""
-        if compression == self._compressions.NONE:
-            return output
-        if hasattr(compression, "wrapForOutput"):  # until 3.7
-            return compression.wrapForOutput(output, MAGIC)
-        codecs = java_class("common.compress.Compression")
-        return codecs.of(compression).build().wrapForOutput(output, MAGIC)
-
-    def _write(self, data: Any, record: Mapping[str, Any], base: int, base_time: int) -> None:
-        time = record.get("timestamp_ms")
-        headers = record.get("headers") or ()
-        self._record.writeTo(
-            data,
-            _delta(record["offset"] - base),
-            (NOTHING if time is None else time) - base_time,
-            self._wrapped(self._key(record)),
-            self._wrapped(_value(record)),
-            self._headers([self._header(name, _bytes(value)) for name, value in headers]),
-        )
-
-    def _key(self, record: Mapping[str, Any]) -> bytes | None:
-        """Bytes of a key; that of a control record is its version and type (ControlRecordType)."""
-        marker = record.get("marker")
-        if marker is None:
-            return _bytes(record.get("key"))
-        return struct.pack(">hh", 0, self._kinds[marker])
-
-    def _wrapped(self, content: bytes | None) -> Any:
-        return None if content is None else self._buffer.wrap(content)
+def written_segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Mapping[str, Any]]]]:
+    """Base offset and batches of each segment; an empty one starts where the last one ended."""
+    end = 0
+    for segment in segments:
+        batches = segment["batches"] if isinstance(segment, dict) else segment
+        base = batches[0]["base_offset"] if batches else end
+        if isinstance(segment, dict):
+            base = segment["base_offset"]
+        end = batches[-1]["last_offset"] + 1 if batches else base
+        yield base, batches
 
 
-def _parameters(of: Any, method: str) -> int:
-    return max(
-        len(each.getParameterTypes())
-        for each in of.class_.getDeclaredMethods()
-        if each.getName() == method
-    )
+def write_segments(segments: Sequence[Any], folder: Path) -> dict[str, int]:
+    """Makes a partition's folder with the segments of a log file; gives the size of each file."""
+    folder.mkdir()
+    for base, batches in written_segments(segments):
+        content = b"".join(map(batch_bytes, batches))
+        (folder / f"{base:020}.log").write_bytes(content)
+    return sizes_in(folder)
 
 
-def _number(batch: Mapping[str, Any], name: str, default: int) -> int:
-    value = batch.get(name)
-    return default if value is None else int(value)
+def sizes_in(folder: Path) -> dict[str, int]:
+    """Size of each segment in a partition's folder in bytes, by the name of its file."""
+    return {file.name: file.stat().st_size for file in folder.glob("*.log")}
 
 
-def _delta(delta: int) -> int:
-    if delta not in _INT:
-        raise BadInput(f"offset delta {delta}: Kafka keeps the offsets of a batch in 31 bits")
-    return delta
+def batch_bytes(batch: Mapping[str, Any]) -> bytes:
+    """Bytes of one batch of a log file, with its checksum.
 
-
-def _base_timestamp(records: Sequence[Mapping[str, Any]]) -> int:
-    """Base timestamp that Kafka writes: that of the first record; -1 without records."""
-    return _number(records[0], "timestamp_ms", NOTHING) if records else NOTHING
-
-
-def _largest_timestamp(batch: Mapping[str, Any]) -> int:
-    if batch.get("timestamp_ms") is not None:
-        return int(batch["timestamp_ms"])
-    return max((_number(each, "timestamp_ms", NOTHING) for each in batch["records"]), default=-1)
-
-
-def _value(record: Mapping[str, Any]) -> bytes | None:
-    """Bytes of a value; a marker has version and coordinator epoch (EndTransactionMarker).
-
-    A change of the leader gets the same, as no cleaner reads it (LeaderChangeMessage has more).
+    Raises:
+        struct.error: A number does not fit the field that Kafka has for it.
     """
-    return _bytes(record.get("value")) if record.get("marker") is None else struct.pack(">hi", 0, 0)
+    if batch.get("magic", MAGIC) < MAGIC:
+        return _old_bytes(batch)
+    records = [_packed(record) for record in batch["records"]]
+    times = [record.timestamp_ms for record in records] or [NOTHING]
+    head = Head(
+        batch["base_offset"],
+        batch["last_offset"],
+        _number(batch, "epoch", 0),
+        LOG_APPEND_TIME * (batch.get("timestamp_type") == "LogAppendTime")
+        + TRANSACTIONAL * bool(batch.get("transactional"))
+        + CONTROL * (batch.get("control") is not None)
+        + HAS_HORIZON * (batch.get("delete_horizon_ms") is not None),
+        _number(batch, "delete_horizon_ms", times[0]),
+        _number(batch, "timestamp_ms", max(times)),
+        (
+            _number(batch, "producer_id", NOTHING),
+            _number(batch, "producer_epoch", NOTHING),
+            _number(batch, "base_sequence", NOTHING),
+        ),
+    )
+    return pack(head, records, batch.get("compression") or "none")
+
+
+def _packed(record: Mapping[str, Any]) -> PackedRecord:
+    key, value = _bytes(record.get("key")), _bytes(record.get("value"))
+    if record.get("marker") is not None:
+        key, value = marker_key(_control_types()[record["marker"]]), MARKER_VALUE
+    headers = [(name, _bytes(content)) for name, content in record.get("headers") or ()]
+    time_ms = _number(record, "timestamp_ms", NOTHING)
+    return PackedRecord(record["offset"], time_ms, key, value, headers)
+
+
+@cache
+def _control_types() -> dict[str, int]:
+    """Number of each type of control record: LEADER_CHANGE is 3 in Kafka 2.8, and 2 since."""
+    kinds = control_kinds()
+    return {str(kinds.fromTypeId(number).name()): number for number in range(4)}
+
+
+def _number(of: Mapping[str, Any], name: str, default: int) -> int:
+    value = of.get(name)
+    return default if value is None else int(value)
 
 
 def _bytes(value: object) -> bytes | None:
@@ -192,43 +124,23 @@ def _bytes(value: object) -> bytes | None:
 
 def _old_bytes(batch: Mapping[str, Any]) -> bytes:
     """Bytes of a batch of magic 0 or 1, compressed by gzip if it is compressed."""
-    magic, records = int(batch["magic"]), batch["records"]
-    attributes = LOG_APPEND_TIME if batch.get("timestamp_type") == "LogAppendTime" else 0
-    compressed = len(records) > 1 or batch.get("compression") not in (None, "none")
-    first, last = int(records[0]["offset"]), int(records[-1]["offset"])
-    given = batch.get("timestamp_ms")
-    own = [_number(record, "timestamp_ms", NOTHING) for record in records]
-    times = own if given is None else [int(given)] * len(records)
-    if not compressed:
-        only = records[0]
-        key, value = _bytes(only.get("key")), _bytes(only.get("value"))
-        return _message(last, magic, attributes, times[0], key, value)
-    inner = b"".join(
-        _message(
-            int(record["offset"]) - (first if magic == 1 else 0),
-            magic,
-            UNCOMPRESSED,
-            _number(record, "timestamp_ms", NOTHING),
-            _bytes(record.get("key")),
-            _bytes(record.get("value")),
-        )
-        for record in records
-    )
-    wrapped = gzip.compress(inner, mtime=0)
-    return _message(last, magic, attributes | GZIP, max(times), None, wrapped)
+    magic, records = batch["magic"], [_packed(record) for record in batch["records"]]
+    attributes = LOG_APPEND_TIME * (batch.get("timestamp_type") == "LogAppendTime")
+    first, last = records[0], records[-1]
+    time_ms = _number(batch, "timestamp_ms", max(record.timestamp_ms for record in records))
+    if len(records) == 1 and batch.get("compression") in (None, "none"):
+        return _message(last._replace(timestamp_ms=time_ms), magic, attributes)
+    base = first.offset if magic == 1 else 0
+    inner = (_message(one._replace(offset=one.offset - base), magic) for one in records)
+    wrapped = gzip.compress(b"".join(inner), mtime=0)
+    whole = PackedRecord(last.offset, time_ms, None, wrapped)
+    return _message(whole, magic, attributes | CODECS.index("gzip"))
 
 
-def _message(
-    offset: int,
-    magic: int,
-    attributes: int,
-    timestamp_ms: int,
-    key: bytes | None,
-    value: bytes | None,
-) -> bytes:
+def _message(record: PackedRecord, magic: int, attributes: int = 0) -> bytes:
     body = struct.pack(">bb", magic, attributes)
     if magic == 1:
-        body += struct.pack(">q", timestamp_ms)
-    for part in (key, value):
+        body += struct.pack(">q", record.timestamp_ms)
+    for part in (record.key, record.value):
         body += struct.pack(">i", -1) if part is None else struct.pack(">i", len(part)) + part
-    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
+    return struct.pack(">qiI", record.offset, len(body) + 4, zlib.crc32(body)) + body

@@ -114,10 +114,10 @@ def _compare_pass(document: Json, passed: BrokerPass) -> tuple[str | None, str]:
 def held_after(passed: BrokerPass, step: Json) -> Json:
     """State of the log after a pass, in the form in which answers are compared."""
     seen = {
-        "batches": passed.after.answered(),
+        "batches": passed.after.answered()["batches"],
         "log_end_offset": passed.after.end,
         "last_sequences": passed.last_sequences,
-        "aborted_txns": list(passed.after.aborted),
+        "aborted_txns": passed.after.aborted,
         "next_dirty_offset": passed.reached,
     }
     normal = normal_step(seen, step)

@@ -25,7 +25,7 @@ from tests.conformance.log_books import FIRST_TRANSACTIONAL
 from tests.conformance.nodes import Broker, await_that, running_broker
 from tests.conformance.random_batches import RandomLog, numbered
 from tests.conformance.random_logs import FORMAT
-from tests.conformance.segments import RawLog, RawSegment, bases_in, read_raw, read_segments
+from tests.conformance.segments import DiskLog, DiskSegment, bases_in, read_log
 
 TOPIC = "compared"
 RETENTION_MS = 6_000
@@ -66,8 +66,8 @@ class BrokerPass:
     step: int
     from_ms: int
     to_ms: int
-    before: RawLog
-    after: RawLog
+    before: DiskLog
+    after: DiskLog
     last_sequences: dict[int, int]
     reached: int
 
@@ -151,12 +151,12 @@ class WatchedTopic:
 
     def begin_log_file(self, **rules: int) -> None:
         """Begins the log file with the batches that are on disk."""
-        raw = read_raw(self._partition)
+        raw = read_log(self._partition)
         self.document = {
             "format": FORMAT,
             "rules": {"preset": "kafka-4.0", "delete_retention_ms": RETENTION_MS, **rules},
             "segments": [
-                {"base_offset": segment.base_offset, "batches": list(segment.batches)}
+                {"base_offset": segment.base_offset, "batches": segment.batches}
                 for segment in raw.segments
             ],
             "steps": [],
@@ -187,7 +187,7 @@ class WatchedTopic:
             more: Further fields of the step.
         """
         self.note_appends()
-        before, from_ms = read_raw(self._partition), now_ms()
+        before, from_ms = read_log(self._partition), now_ms()
         begin()
         self.note_appends()
         bound = bases_in(self._partition)[-1]
@@ -203,21 +203,21 @@ class WatchedTopic:
         bounds = {"first_dirty_offset": dirty, "upper_bound": bound}
         steps.append({"op": "clean", "now_ms": from_ms, **bounds, **more})
         known = self._administrator.last_sequences(self.topic)
-        after = read_raw(self._partition)
+        after = read_log(self._partition)
         self.passes.append(BrokerPass(len(steps) - 1, from_ms, to_ms, before, after, known, end))
         return end
 
     def await_horizons(self) -> None:
         """Waits until all delete horizons on disk have passed."""
-        horizons = [batch["delete_horizon_ms"] or 0 for batch in read_raw(self._partition).batches]
+        horizons = [batch["delete_horizon_ms"] or 0 for batch in read_log(self._partition).batches]
         latest = max(horizons, default=0) + _BETWEEN_MS
         patience_s = max(0, latest - now_ms()) / 1000 + PATIENCE_S
         await_that(lambda: now_ms() >= latest, f"the time {latest} ms", patience_s=patience_s)
 
-    def _new_segments(self) -> list[RawSegment]:
+    def _new_segments(self) -> Sequence[DiskSegment]:
         """Segments with batches that are not noted yet; the cleaner works on none of them."""
         since = max(base for base in bases_in(self._partition) if base <= self._noted_end)
-        return read_segments(self._partition, since=since)
+        return read_log(self._partition, since=since).segments
 
     def _new_batches(self) -> list[Json]:
         batches = [batch for segment in self._new_segments() for batch in segment.batches]

@@ -29,7 +29,7 @@ from tests.conformance.clients import (
 from tests.conformance.compare import Json, first_unequal, shown
 from tests.conformance.nodes import BROKERS, FETCH_WAIT_MS, POLL_S, Cluster, await_that
 from tests.conformance.partitions import PartitionsResult, compare_folder
-from tests.conformance.segments import RawLog, read_raw
+from tests.conformance.segments import DiskLog, read_log
 from tests.partition.clusters import UNSAFE, unsafe_in
 
 STORIES = Path("scenarios/seen_on_kafka")
@@ -280,14 +280,14 @@ class Topic:
         name = f"{self.story}: {what}"
         await_that(lambda: asked() == wanted, name, patience_s=PATIENCE_S, last=asked)
 
-    def _raw(self, broker: int) -> RawLog:
-        return read_raw(self._cluster.brokers[broker].partition(self.story))
+    def _raw(self, broker: int) -> DiskLog:
+        return read_log(self._cluster.brokers[broker].partition(self.story))
 
     def _replica(self, broker: int) -> Json:
         """State of a replica on disk, or the error of reading it while its files are swapped."""
         try:
             raw = self._raw(broker)
-        except (jpype.JException, OSError, IndexError) as error:
+        except (BadInput, ValueError, OSError) as error:
             return {"error": str(error)}
         return {
             "batches": [_batch_text(batch) for batch in raw.batches],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -372,19 +372,6 @@ class DiskLog:
                 [int(entry.epoch()), int(entry.startOffset())] for entry in self._epoch_entries()
             ],
         }
-
-    def segments(self) -> Iterator[tuple[int, Any]]:
-        """Base offset and `FileRecords` of each segment, in order."""
-        for segment in self._walked(self._log.logSegments()):
-            yield int(segment.baseOffset()), segment.log()
-
-    def aborted_transactions(self) -> list[Any]:
-        """The entries of all transaction indexes, in the order of the segments."""
-        return [
-            entry
-            for segment in self._walked(self._log.logSegments())
-            for entry in self._walked(segment.txnIndex().allAbortedTxns())
-        ]
 
     def log_end_offset(self) -> int:
         """Offset that the next batch would get."""

@@ -189,6 +189,11 @@ def java_class(*names: str) -> Any:
     raise BadInput(f"{has} has no class {' or '.join(names)}; it cannot be driven")
 
 
+def control_kinds() -> Any:
+    """Kafka's class `ControlRecordType`, in any release."""
+    return java_class("common.record.internal.ControlRecordType", "common.record.ControlRecordType")
+
+
 def proxy(interface: str, methods: dict[str, Callable[..., object]]) -> Any:
     """An object of a Java interface whose methods are these functions."""
     return jpype.JProxy(java_class(interface), dict=methods)

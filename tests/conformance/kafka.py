@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,15 @@ import jpype
 
 from sim.errors import BadInput
 from sim.protocol.log.segment import INDEX_INTERVAL_BYTES
-from tests.conformance.batches import BatchWriter
+from tests.conformance.batches import (
+    MAGIC,
+    batch_bytes,
+    sizes_in,
+    write_segments,
+    written_segments,
+)
 from tests.conformance.cleaner_manager import KafkaPass
+from tests.conformance.compare import Json
 from tests.conformance.disk_log import (
     IO_BYTES,
     LARGE_IO_BYTES,
@@ -28,7 +35,7 @@ from tests.conformance.disk_log import (
 )
 from tests.conformance.jvm import KAFKA_VERSION, start_jvm
 from tests.conformance.legacy import LegacyKafka
-from tests.conformance.segments import CURRENT_MAGIC, Answer, SegmentReader, aborted
+from tests.conformance.segments import bases_in, read_log
 
 FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a folder in memory
 DEFAULT_PRESET = "kafka-4.0"
@@ -70,15 +77,13 @@ class KafkaCleaner:
         start_jvm(version)
         self.version = version
         self._kafka: Kafka = LegacyKafka() if version.startswith("2.8.") else Kafka()
-        self._writer = BatchWriter()
-        self._reader = SegmentReader()
 
     @property
     def preset(self) -> str:
         """Name of the preset that models this release."""
         return self._kafka.preset
 
-    def answer(self, document: Mapping[str, Any]) -> Answer:
+    def answer(self, document: Mapping[str, Any]) -> Json:
         """The answer that `replog clean --json` must give, without the reasons of removals.
 
         Args:
@@ -99,11 +104,10 @@ class KafkaCleaner:
                 raise BadInput(f"rules.{name}: {rules[name]}: Kafka {self.version} does {own} only")
         with tempfile.TemporaryDirectory(prefix="replog-", dir=FAST) as parent:
             home = Path(parent) / "log-0"
-            home.mkdir()
             try:
                 log = self._open(document, home, rules)
                 try:
-                    answering = _Answering(document, home, log, self._writer, self._reader)
+                    answering = _Answering(document, home, log)
                     return {"steps": [answering.step(step) for step in document["steps"]]}
                 finally:
                     log.close()
@@ -112,17 +116,7 @@ class KafkaCleaner:
 
     def _open(self, document: Mapping[str, Any], home: Path, rules: Mapping[str, Any]) -> DiskLog:
         """Writes the log to disk and opens it."""
-        sizes: dict[int, int] = {}
-        epochs: list[tuple[int, int]] = []
-        for base, batches in written_segments(document["segments"]):
-            content = self._writer.segment(batches)
-            (home / f"{base:020}.log").write_bytes(content)
-            sizes[base] = len(content)
-            epochs += [
-                (batch.get("epoch") or 0, batch["base_offset"])
-                for batch in batches
-                if batch.get("magic", CURRENT_MAGIC) >= CURRENT_MAGIC
-            ]
+        sizes = write_segments(document["segments"], home)
         topic = {
             **(document.get("topic") or {}),
             "delete.retention.ms": _given(rules, "delete_retention_ms", DAY_MS),
@@ -135,29 +129,24 @@ class KafkaCleaner:
         io_bytes = LARGE_IO_BYTES if if_due else IO_BYTES
         segment_bytes = rules.get("segment_bytes")
         log = self._kafka.open_log(home, topic, segment_bytes=segment_bytes, io_bytes=io_bytes)
-        if {base: int(records.sizeInBytes()) for base, records in log.segments()} != sizes:
+        if sizes_in(home) != sizes:
             log.close()
             raise BadInput(f"Kafka {self.version}: it cuts or splits a segment of this log")
-        log.note_epochs(epochs)
+        log.note_epochs(
+            (batch.get("epoch") or 0, batch["base_offset"])
+            for _, batches in written_segments(document["segments"])
+            for batch in batches
+            if batch.get("magic", MAGIC) >= MAGIC
+        )
         return log
 
 
 class _Answering:
     """The state of a log file while Kafka answers it, step by step."""
 
-    def __init__(
-        self,
-        document: Mapping[str, Any],
-        home: Path,
-        log: DiskLog,
-        writer: BatchWriter,
-        reader: SegmentReader,
-    ) -> None:
+    def __init__(self, document: Mapping[str, Any], home: Path, log: DiskLog) -> None:
         self._home = home
         self._log = log
-        self._writer = writer
-        self._reader = reader
-        self._controls: dict[int, str] = {}
         self._all_modified_ms = (document.get("rules") or {}).get("segment_last_modified_ms")
         # Modification times of segments, where the log file gives some.
         self._modified_ms = {
@@ -170,28 +159,20 @@ class _Answering:
         self._uncleanable = False
         self._committed: int | None = None  # until a step says otherwise, all of it is
         written = [batch for _, of in written_segments(document["segments"]) for batch in of]
-        self._note(written)
         written += [batch for step in document["steps"] for batch in step.get("batches", ())]
         self._most_keys = 1 + sum(len(batch["records"]) for batch in written)
         log.set_high_watermark(log.log_end_offset())
 
-    def _note(self, batches: Iterable[Mapping[str, Any]]) -> None:
-        """Notes the types of control batches, which emptied ones no longer show."""
-        for batch in batches:
-            if batch.get("control") is not None:
-                self._controls[batch["last_offset"]] = batch["control"]
-
-    def step(self, step: Mapping[str, Any]) -> Answer:
+    def step(self, step: Mapping[str, Any]) -> Json:
         """Does a step and returns the answer to it."""
         log = self._log
-        own: Answer = {}
+        own: Json = {}
         match step["op"]:
             case "clean":
                 own = self._clean(step)
             case "append":
-                self._note(step["batches"])
                 for batch in step["batches"]:
-                    log.append(self._writer.batch(batch))
+                    log.append(batch_bytes(batch))
                 if step.get("roll_after"):
                     log.roll()
             case "roll":
@@ -221,7 +202,7 @@ class _Answering:
     def _commit(self, step: Mapping[str, Any]) -> None:
         """Sets the high watermark; the last segment after a truncation is the active one."""
         if step["op"] != "clean":
-            active = max(base for base, _ in self._log.segments())
+            active = bases_in(self._home)[-1]
             self._set = {base for base in self._set if base < active}
         end = self._log.log_end_offset()
         if self._committed is not None:
@@ -229,26 +210,26 @@ class _Answering:
             self._committed = min(wanted, end)
         self._log.set_high_watermark(end if self._committed is None else self._committed)
 
-    def _duplicate(self, step: Mapping[str, Any]) -> Answer:
+    def _duplicate(self, step: Mapping[str, Any]) -> Json:
         batch = {
             "base_offset": 0,
             "last_offset": len(step["keys"]) - 1,
             "records": [{"offset": at, "key": key} for at, key in enumerate(step["keys"])],
             **{name: step[name] for name in ("producer_id", "producer_epoch", "base_sequence")},
         }
-        found = self._log.duplicate(self._writer.batch(batch), producer_id=step["producer_id"])
+        found = self._log.duplicate(batch_bytes(batch), producer_id=step["producer_id"])
         if found is None:
             return {"duplicate": False}
         return {"duplicate": True, "first_offset": found[0], "last_offset": found[1]}
 
-    def _clean(self, step: Mapping[str, Any]) -> Answer:
+    def _clean(self, step: Mapping[str, Any]) -> Json:
         """Runs a cleaning pass, unless one failed since the last reload.
 
         Source: LogCleanerManager.markPartitionUncleanable.
         """
         given_ms = self._all_modified_ms
         modified_ms = int(step["now_ms"]) if given_ms is None else int(given_ms)
-        bases = [base for base, _ in self._log.segments()]
+        bases = bases_in(self._home)
         if self._each_modified:
             for base in {*bases[:-1]} - self._set:
                 time_ns = self._modified_ms.pop(base, modified_ms) * 1_000_000
@@ -269,7 +250,7 @@ class _Answering:
 
     def _between(
         self, step: Mapping[str, Any], given: PassParameters, bases: Sequence[int]
-    ) -> Answer:
+    ) -> Json:
         """Runs a pass between bounds; the upper one is rounded down to the base of a segment."""
         first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
         bound = max((base for base in bases if base <= wanted), default=bases[0])
@@ -294,7 +275,7 @@ class _Answering:
         answer = _counts(done)
         return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
 
-    def _if_due(self, step: Mapping[str, Any], given: PassParameters) -> Answer:
+    def _if_due(self, step: Mapping[str, Any], given: PassParameters) -> Json:
         """Runs a pass if Kafka's manager decides so."""
         due = self._log.due(given)
         done, failed = KafkaPass(due.first_dirty_offset, 0, 0, 0, ran=False), False
@@ -314,27 +295,17 @@ class _Answering:
     def _capacity(self, step: Mapping[str, Any]) -> int:
         return _given(step, "map_capacity", self._most_keys)
 
-    def _state(self) -> Answer:
-        log = self._log
-        read = [
-            one
-            for base, records in log.segments()
-            for one in self._reader.batches(records, base_offset=base, controls=self._controls)
-        ]
+    def _state(self) -> Json:
+        known = sorted(self._log.last_sequences().items())
         return {
-            "batches": [batch for batch, _ in read],
-            "surviving_offsets": [at for batch, _ in read for at in batch["record_offsets"]],
-            "tombstone_offsets": [at for _, deletes in read for at in deletes],
-            "log_end_offset": log.log_end_offset(),
-            "last_sequences": {
-                str(producer): last for producer, last in sorted(log.last_sequences().items())
-            },
-            "aborted_txns": [aborted(entry) for entry in log.aborted_transactions()],
-            **log.offsets(),
+            **read_log(self._home).answered(),
+            "log_end_offset": self._log.log_end_offset(),
+            "last_sequences": {str(producer): last for producer, last in known},
+            **self._log.offsets(),
         }
 
 
-def _counts(done: KafkaPass) -> Answer:
+def _counts(done: KafkaPass) -> Json:
     counts = done._asdict()
     del counts["ran"]
     return counts
@@ -343,18 +314,6 @@ def _counts(done: KafkaPass) -> Answer:
 def _given(values: Mapping[str, Any], name: str, default: int) -> int:
     value = values.get(name)
     return default if value is None else int(value)
-
-
-def written_segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Mapping[str, Any]]]]:
-    """Base offset and batches of each segment; an empty one starts where the last one ended."""
-    end = 0
-    for segment in segments:
-        batches = segment["batches"] if isinstance(segment, dict) else segment
-        base = batches[0]["base_offset"] if batches else end
-        if isinstance(segment, dict):
-            base = segment["base_offset"]
-        end = batches[-1]["last_offset"] + 1 if batches else base
-        yield base, batches
 
 
 def main(arguments: Sequence[str]) -> int:

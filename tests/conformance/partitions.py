@@ -19,31 +19,33 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import jpype
 
 import sim
 from sim.errors import BadInput
-from sim.protocol.log import Batch, Record
+from sim.protocol.log import Batch
 from sim.simulate.logfile.run import run_steps
 from sim.simulate.partition.dump import Dump
 from sim.simulate.partition.partition import Partition, partition_in
-from sim.simulate.partition.segments import Detail, Stored
-from tests.conformance.batches import BatchWriter
+from sim.simulate.partition.segments import Detail, Stored, text_of
+from tests.conformance.batches import write_segments
 from tests.conformance.clients import PATIENCE_S, Administrator, Producer, java_failures
 from tests.conformance.compare import Json, first_unequal, shown
+from tests.conformance.features import batches_of
 from tests.conformance.jvm import (
     KAFKA_VERSION,
+    control_kinds,
     java_class,
     java_command,
     kafka_jars,
     start_jvm,
 )
-from tests.conformance.kafka import written_segments
 from tests.conformance.nodes import Broker, await_that, running_broker
 from tests.conformance.random_batches import numbered
 from tests.conformance.random_logs import random_log
-from tests.conformance.segments import batch_of
+from tests.conformance.segments import as_json
 
 OLD_VERSION = "3.8.0"
 """A release whose jars of the broker have its tools, too; those of 4.3.1 have not."""
@@ -109,17 +111,16 @@ class PartitionsResult:
 def compare_reading(seed: int, *, count: int = LOGS) -> PartitionsResult:
     """Reads random logs with all codecs and formats, also cleaned ones, as Kafka's classes do."""
     start_jvm()
-    writer, found = BatchWriter(), PartitionsResult("random logs")
+    found = PartitionsResult("random logs")
     with tempfile.TemporaryDirectory(prefix="replog-partitions-") as work:
         for number in range(count):
             document, drawn = random_log(numbered(seed, number)), Random(number)
             folder = Path(work, f"{number}-0")
-            folder.mkdir()
-            for base, batches in written_segments(document["segments"]):
-                for batch in batches:
+            for segment in document["segments"]:
+                for batch in batches_of(segment):
                     if batch["records"] and not batch.get("control") and "magic" not in batch:
-                        batch["compression"] = drawn.choice(CODECS)  # type: ignore[index]
-                (folder / f"{base:020}.log").write_bytes(writer.segment(batches))
+                        batch["compression"] = drawn.choice(CODECS)
+            write_segments(document["segments"], folder)
             compare_folder(folder, found)
     return found
 
@@ -144,7 +145,7 @@ def _read(partition: Partition) -> Iterator[Json]:
             "position": stored.position,
             "codec": stored.codec,
             "size": stored.batch.size_bytes,
-            **_as_json(stored.batch),
+            **_without_lost_type(as_json(stored.batch)),
         }
 
 
@@ -153,47 +154,64 @@ def _read_by_kafka(file: Path) -> Iterator[Json]:
     opened = records.open(jpype.java.io.File(str(file)), False)
     try:
         for batch in opened.batches():
-            found = batch_of(batch)
-            if found["control"] and not found["records"]:
-                found["control"] = "emptied"
             yield {
                 "segment": int(file.stem),
                 "position": int(batch.position()),
                 "codec": str(batch.compressionType().name),
                 "size": int(batch.sizeInBytes()),
-                **found,
+                **_without_lost_type(_kafka_batch(batch)),
             }
     finally:
         opened.closeHandlers()
 
 
-def _as_json(batch: Batch) -> Json:
-    """A batch of Replog's as `batch_of` gives one of Kafka's."""
-    control = None if batch.control is None else str(batch.control)
+def _without_lost_type(batch: Json) -> Json:
+    """A batch in the form of a log file; an emptied marker has lost its type."""
+    emptied = batch["control"] is not None and not batch["records"]
+    return batch | {"control": "emptied"} if emptied else batch
+
+
+def _kafka_batch(batch: Any) -> Json:
+    """One of Kafka's batches in the form of a log file, as `as_json` gives one of Replog's."""
+    records = [_kafka_record(record, control=bool(batch.isControlBatch())) for record in batch]
+    horizon = batch.deleteHorizonMs()
+    control = None
+    if batch.isControlBatch():
+        control = records[0]["marker"] if records else "emptied"
     return {
-        "base_offset": batch.base_offset,
-        "last_offset": batch.last_offset,
-        "epoch": batch.epoch,
-        "producer_id": batch.producer_id,
-        "producer_epoch": batch.producer_epoch,
-        "base_sequence": batch.base_sequence,
-        "transactional": batch.transactional,
-        "control": "emptied" if control and not batch.records else control,
-        "timestamp_ms": batch.timestamp_ms,
-        "delete_horizon_ms": batch.delete_horizon_ms,
-        "records": [_record(one, control) for one in batch.records],
+        "base_offset": int(batch.baseOffset()),
+        "last_offset": int(batch.lastOffset()),
+        "epoch": int(batch.partitionLeaderEpoch()),
+        "producer_id": int(batch.producerId()),
+        "producer_epoch": int(batch.producerEpoch()),
+        "base_sequence": int(batch.baseSequence()),
+        "transactional": bool(batch.isTransactional()),
+        "control": control,
+        "timestamp_ms": int(batch.maxTimestamp()),
+        "delete_horizon_ms": int(horizon.getAsLong()) if horizon.isPresent() else None,
+        "records": records,
     }
 
 
-def _record(record: Record, control: str | None) -> Json:
-    return {
-        "offset": record.offset,
-        "key": record.key,
-        "value": record.value,
-        "timestamp_ms": record.timestamp_ms,
-        "headers": [[name, {"hex": content.hex()}] for name, content in record.headers],
-        **({} if control is None else {"marker": control}),
+def _kafka_record(record: Any, *, control: bool) -> Json:
+    found: Json = {
+        "offset": int(record.offset()),
+        "key": None if control else _text(record.key()),
+        "value": None if control else _text(record.value()),
+        "timestamp_ms": int(record.timestamp()),
+        "headers": [
+            [str(one.key()), {"hex": bytes(one.value() or b"").hex()}] for one in record.headers()
+        ],
     }
+    if control:
+        found["marker"] = str(control_kinds().parse(record.key()).name())
+    return found
+
+
+def _text(buffer: Any) -> str | None:
+    if buffer is None:
+        return None
+    return text_of(bytes(java_class("common.utils.Utils").toArray(buffer)))
 
 
 @dataclass(slots=True)
@@ -389,7 +407,7 @@ def _compare_dumps(data: Path, found: PartitionsResult) -> None:
 
 def _as_dumped(stored: Stored) -> Json:
     """A batch without what a dump hides: headers, and bytes that are no UTF-8."""
-    batch = _as_json(stored.batch) | {"position": stored.position, "codec": stored.codec}
+    batch = as_json(stored.batch) | {"position": stored.position, "codec": stored.codec}
     for record in batch["records"]:
         del record["headers"]
         for name in ("key", "value"):
@@ -416,7 +434,7 @@ def _predict(topic: _Topic, before: Path, settings: Path, preset: str, now_ms: i
 def _after(batch: Batch) -> Json:
     """A batch after a pass; the time of the pass is the broker's."""
     has_horizon = batch.delete_horizon_ms is not None
-    return _as_json(batch) | {"delete_horizon_ms": has_horizon}
+    return as_json(batch) | {"delete_horizon_ms": has_horizon}
 
 
 def _watch(broker: Broker, topics: Sequence[_Topic]) -> None:

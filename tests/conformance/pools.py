@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from sim.files.document import Document
 from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import eligible_file_in
-from tests.conformance.batches import BatchWriter
+from tests.conformance.batches import write_segments
 from tests.conformance.compare import DUE_FIELDS, Json, first_unequal, shown
 from tests.conformance.disk_log import DiskLog, Kafka
 from tests.conformance.jvm import KAFKA_VERSION, set_modified, start_jvm
-from tests.conformance.kafka import FAST, written_segments
+from tests.conformance.kafka import FAST
 from tests.conformance.random_batches import Choices, RandomLog
 from tests.conformance.random_logs import ENDINGS, FORMAT, LAGS, random_topic
 
@@ -91,7 +91,6 @@ class KafkaPool:
     def __init__(self, version: str = KAFKA_VERSION) -> None:
         start_jvm(version)
         self._kafka = Kafka()
-        self._writer = BatchWriter()
 
     def answer(self, pool: Json) -> PoolAnswer:
         """Describes the logs of a pool, and has Kafka choose one."""
@@ -110,9 +109,7 @@ class KafkaPool:
                 manager.close()
 
     def _open(self, given: Json, home: Path) -> DiskLog:
-        home.mkdir()
-        for base, batches in written_segments(given["segments"]):
-            (home / f"{base:020}.log").write_bytes(self._writer.segment(batches))
+        write_segments(given["segments"], home)
         log = self._kafka.open_log(home, given["topic"])
         set_modified(home, given["modified_ms"])
         return log

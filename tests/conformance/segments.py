@@ -1,124 +1,66 @@
-"""Segment files, read with Kafka's own classes into the form of a log file.
+"""Segment files as Replog's reader of partitions takes them, in the forms that are compared.
 
-The files may belong to a running broker; they are only read.
+That it reads what Kafka's own classes read is compared in `tests.conformance.partitions`. The files
+may belong to a running broker; they are only read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import jpype
+from msgspec.structs import asdict
 
-from sim.protocol.log.record import STRAY_BYTES
+from sim.protocol.log import AbortedTransaction, Batch, Record
+from sim.protocol.log.formats import OldBatch
+from sim.simulate.partition.segments import Detail, Stored, stored_in
+from sim.simulate.partition.small_files import aborted_in
 from tests.conformance.compare import Json
-from tests.conformance.jvm import java_class
 
-CURRENT_MAGIC = 2
-
-Answer = dict[str, Any]
-"""An object of the JSON output: a batch, a step, the whole answer."""
-
-
-def control_kinds() -> Any:
-    """Kafka's class `ControlRecordType`, in any release."""
-    return java_class("common.record.internal.ControlRecordType", "common.record.ControlRecordType")
-
-
-class SegmentReader:
-    """Reads batches from Kafka's `FileRecords`."""
-
-    def __init__(self) -> None:
-        self._kinds = control_kinds()
-
-    def batches(
-        self, records: Any, *, base_offset: int, controls: Mapping[int, str]
-    ) -> Iterator[tuple[Answer, list[int]]]:
-        """All batches of a segment as answers have them, each with the offsets of its tombstones.
-
-        Args:
-            records: Kafka's `FileRecords` of the segment.
-            base_offset: Base offset of the segment.
-            controls: Type of each control batch by its last offset. An emptied control batch has
-                lost its record, and with it the difference between a commit and an abort.
-        """
-        for batch in records.batches():
-            last_offset = int(batch.lastOffset())
-            is_control = bool(batch.isControlBatch())
-            control = controls[last_offset] if is_control else None
-            offsets, tombstones = [], []
-            for record in batch:
-                offsets.append(int(record.offset()))
-                if is_control:
-                    control = str(self._kinds.parse(record.key()).name())
-                elif not record.hasValue():
-                    tombstones.append(offsets[-1])
-            answer = {
-                "base_offset": int(batch.baseOffset()),
-                "last_offset": last_offset,
-                "record_offsets": offsets,
-                "delete_horizon_ms": horizon_of(batch),
-                "control": control,
-                "max_timestamp_ms": int(batch.maxTimestamp()),
-                # That of a compressed one depends on a library.
-                "size_bytes": None if batch.isCompressed() else int(batch.sizeInBytes()),
-                "segment": base_offset,
-                **({} if batch.magic() >= CURRENT_MAGIC else {"magic": int(batch.magic())}),
-            }
-            yield answer, tombstones
-
-
-def aborted(transaction: Any) -> Answer:
-    """An entry of a segment's transaction index, as answers have it."""
-    return {
-        "producer_id": int(transaction.producerId()),
-        "first_offset": int(transaction.firstOffset()),
-        "last_offset": int(transaction.lastOffset()),
-        "last_stable_offset": int(transaction.lastStableOffset()),
-    }
-
-
-def horizon_of(batch: Any) -> int | None:
-    """Delete horizon of a batch in ms; None without one, as in releases before KIP-534."""
-    if not hasattr(batch, "deleteHorizonMs"):
-        return None
-    horizon = batch.deleteHorizonMs()
-    return int(horizon.getAsLong()) if horizon.isPresent() else None
+BEFORE_LENGTH, BEFORE_COUNTED = 8, 12
+"""Bytes of a batch before its length, and before what that counts."""
 
 
 @dataclass(frozen=True, slots=True)
-class RawSegment:
+class DiskSegment:
     """A segment as it is on disk.
 
     Attributes:
         base_offset: Its base offset.
-        batches: Its batches in the form of a log file.
-        answered: Its batches in the form of an answer to a log file.
+        stored: Its batches.
+        aborted: The entries of its index of aborted transactions.
     """
 
     base_offset: int
-    batches: tuple[Json, ...]
-    answered: tuple[Json, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RawLog:
-    """A partition's segments and its index of aborted transactions, as they are on disk.
-
-    Attributes:
-        segments: The segments in order, the active one last.
-        aborted: `producer_id`, `first_offset`, `last_offset`, `last_stable_offset` of each entry.
-    """
-
-    segments: tuple[RawSegment, ...]
-    aborted: tuple[Json, ...]
+    stored: Sequence[Stored]
+    aborted: Sequence[AbortedTransaction]
 
     @property
     def batches(self) -> list[Json]:
-        """All batches in order."""
+        """Its batches in the form of a log file."""
+        return [as_json(one.batch) for one in self.stored]
+
+
+@dataclass(frozen=True, slots=True)
+class DiskLog:
+    """The segments of a partition as they are on disk.
+
+    Attributes:
+        segments: The segments in order, the active one last.
+    """
+
+    segments: Sequence[DiskSegment]
+
+    @property
+    def batches(self) -> list[Json]:
+        """All batches in order, in the form of a log file."""
         return [batch for segment in self.segments for batch in segment.batches]
+
+    @property
+    def aborted(self) -> list[Json]:
+        """The entries of all indexes of aborted transactions, in the order of the segments."""
+        return [asdict(entry) for segment in self.segments for entry in segment.aborted]
 
     @property
     def end(self) -> int:
@@ -126,26 +68,52 @@ class RawLog:
 
         0 where a broker has made the folder, and no segment in it yet.
         """
-        ends = [int(batch["last_offset"]) + 1 for batch in self.batches[-1:]]
-        return max(ends + [segment.base_offset for segment in self.segments[-1:]], default=0)
+        ends = [one.batch.last_offset + 1 for segment in self.segments for one in segment.stored]
+        return max(ends[-1:] + [segment.base_offset for segment in self.segments[-1:]], default=0)
 
-    def answered(self) -> list[Json]:
-        """The batches in the form of an answer to a log file."""
-        return [batch for segment in self.segments for batch in segment.answered]
+    def answered(self) -> Json:
+        """The batches, and what follows from them, in the form of an answer to a log file."""
+        records = [
+            (record, one.batch.control)
+            for segment in self.segments
+            for one in segment.stored
+            for record in one.batch.records
+        ]
+        deletes = [one for one, control in records if one.value is None and control is None]
+        return {
+            "batches": [
+                _answered(segment.base_offset, one)
+                for segment in self.segments
+                for one in segment.stored
+            ],
+            "surviving_offsets": [record.offset for record, _ in records],
+            "tombstone_offsets": [record.offset for record in deletes],
+            "aborted_txns": self.aborted,
+        }
 
 
-def read_raw(partition: Path) -> RawLog:
-    """Reads all segments in a partition's folder.
+def _answered(segment: int, stored: Stored) -> Json:
+    batch = stored.batch
+    return {
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "record_offsets": [record.offset for record in batch.records],
+        "delete_horizon_ms": batch.delete_horizon_ms,
+        "control": None if batch.control is None else str(batch.control),
+        "max_timestamp_ms": batch.timestamp_ms,
+        # That of a compressed one depends on a library.
+        "size_bytes": batch.size_bytes if stored.codec == "none" else None,
+        "segment": segment,
+        **({"magic": batch.magic} if isinstance(batch, OldBatch) else {}),
+    }
 
-    No cleaner may work on it meanwhile: it would replace files while they are read.
+
+def read_log(partition: Path, *, since: int = 0) -> DiskLog:
+    """Reads the segments in a partition's folder with a base offset from `since` on, in order.
+
+    No cleaner may work on them meanwhile: it would replace files while they are read.
     """
-    index = tuple(entry for file in _files(partition) for entry in _aborted(file))
-    return RawLog(tuple(read_segments(partition)), index)
-
-
-def read_segments(partition: Path, *, since: int = 0) -> list[RawSegment]:
-    """Reads the segments with a base offset from `since` on, in order."""
-    return [_segment(file) for file in _files(partition) if int(file.stem) >= since]
+    return DiskLog([_segment(file) for file in _files(partition) if int(file.stem) >= since])
 
 
 def bases_in(partition: Path) -> list[int]:
@@ -157,70 +125,47 @@ def _files(partition: Path) -> list[Path]:
     return sorted(partition.glob("*.log"))
 
 
-def _segment(file: Path) -> RawSegment:
-    records = java_class("common.record.internal.FileRecords", "common.record.FileRecords")
-    mutable = False
-    opened = records.open(jpype.java.io.File(str(file)), mutable)
-    try:
-        batches = tuple(batch_of(batch) for batch in opened.batches())
-        controls = {batch["last_offset"]: batch["control"] for batch in batches}
-        base = int(file.stem)
-        read = SegmentReader().batches(opened, base_offset=base, controls=controls)
-        return RawSegment(base, batches, tuple(answer for answer, _ in read))
-    finally:
-        opened.closeHandlers()
+def _segment(file: Path) -> DiskSegment:
+    aborted = aborted_in(file.with_suffix(".txnindex")) or ()
+    markers = frozenset(entry.last_offset for entry in aborted)
+    return DiskSegment(int(file.stem), list(_stored(file.read_bytes(), markers)), aborted)
 
 
-def batch_of(batch: Any) -> Json:
-    """One of Kafka's batches in the form of a log file; an emptied marker counts as COMMIT."""
-    records = [_record(record, control=bool(batch.isControlBatch())) for record in batch]
-    control = None
-    if batch.isControlBatch():
-        control = records[0]["marker"] if records else "COMMIT"
+def _stored(content: bytes, markers: frozenset[int]) -> Iterator[Stored]:
+    """All whole batches of a file."""
+    position = 0
+    while len(content) > position + BEFORE_COUNTED:
+        length = content[position + BEFORE_LENGTH : position + BEFORE_COUNTED]
+        end = position + BEFORE_COUNTED + int.from_bytes(length, "big")
+        if end <= len(content):
+            yield stored_in(content[position:end], position, Detail.WHOLE, markers)
+        position = end
+
+
+def as_json(batch: Batch) -> Json:
+    """A batch in the form of a log file; an emptied marker that no index has counts as COMMIT."""
+    control = None if batch.control is None else str(batch.control)
     return {
-        "base_offset": int(batch.baseOffset()),
-        "last_offset": int(batch.lastOffset()),
-        "epoch": int(batch.partitionLeaderEpoch()),
-        "producer_id": int(batch.producerId()),
-        "producer_epoch": int(batch.producerEpoch()),
-        "base_sequence": int(batch.baseSequence()),
-        "transactional": bool(batch.isTransactional()),
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "epoch": batch.epoch,
+        "producer_id": batch.producer_id,
+        "producer_epoch": batch.producer_epoch,
+        "base_sequence": batch.base_sequence,
+        "transactional": batch.transactional,
         "control": control,
-        "timestamp_ms": int(batch.maxTimestamp()),
-        "delete_horizon_ms": horizon_of(batch),
-        "records": records,
+        "timestamp_ms": batch.timestamp_ms,
+        "delete_horizon_ms": batch.delete_horizon_ms,
+        "records": [_record(one, control) for one in batch.records],
     }
 
 
-def _record(record: Any, *, control: bool) -> Json:
-    written: Json = {
-        "offset": int(record.offset()),
-        "key": None if control else _text(record.key()),
-        "value": None if control else _text(record.value()),
-        "timestamp_ms": int(record.timestamp()),
-        "headers": [
-            [str(one.key()), {"hex": bytes(one.value() or b"").hex()}] for one in record.headers()
-        ],
+def _record(record: Record, control: str | None) -> Json:
+    return {
+        "offset": record.offset,
+        "key": record.key,
+        "value": record.value,
+        "timestamp_ms": record.timestamp_ms,
+        "headers": [[name, {"hex": content.hex()}] for name, content in record.headers],
+        **({} if control is None else {"marker": control}),
     }
-    if control:
-        written["marker"] = str(control_kinds().parse(record.key()).name())
-    return written
-
-
-def _text(buffer: Any) -> str | None:
-    if buffer is None:
-        return None
-    return bytes(java_class("common.utils.Utils").toArray(buffer)).decode(errors=STRAY_BYTES)
-
-
-def _aborted(file: Path) -> list[Json]:
-    """The entries of a segment's transaction index."""
-    path = file.with_suffix(".txnindex")
-    if not path.exists():
-        return []
-    index = java_class("storage.internals.log.TransactionIndex")
-    opened = index(jpype.JLong(int(file.stem)), jpype.java.io.File(str(path)))
-    try:
-        return [aborted(entry) for entry in opened.allAbortedTxns()]
-    finally:
-        opened.close()
