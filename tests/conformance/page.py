@@ -5,9 +5,11 @@ Its text is `page_template.md`, without the parts that were left out of the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import jinja2
 
 from sim.files.atomic import replacing
 from tests.conformance.broker_compare import BrokerResult
@@ -18,10 +20,6 @@ from tests.conformance.partitions import PartitionsResult
 from tests.conformance.random_runs import Compared, OtherResults
 from tests.conformance.stories import ClusterResult
 
-PASS_TITLES = (
-    *("pass", "up to offset", "batches", "records", "tombstones", "markers"),
-    *("empty batches left", "batches with a horizon", "the cleaner's clock"),
-)
 TEMPLATE = Path(__file__).with_name("page_template.md")
 
 
@@ -105,110 +103,19 @@ def write_page(result: ConformanceResult, path: Path) -> None:
     Raises:
         BadInput: It cannot be written.
     """
-    first, *parts = TEMPLATE.read_text(encoding="utf-8").split("<!-- ")
-    fields, said = _fields(result), [first]
-    for part in parts:
-        name, _, text = part.partition(" -->\n")
-        if getattr(result, name):
-            said.append(text)
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 - Markdown
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["number"] = "{:,}".format
+    page = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        result=result,
+        step_fields=(*STEP_FIELDS, *CLEAN_FIELDS),
+        batch_fields=BATCH_FIELDS,
+        stories=STORIES,
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
-        file.write("".join(said).format_map(fields).encode())
-
-
-def _fields(result: ConformanceResult) -> dict[str, object]:
-    """Values of the fields in the braces of the template."""
-    random, wrong = result.random, result.complaints
-    fields: dict[str, object] = {
-        "version": result.version,
-        "preset": result.preset,
-        "command": result.command,
-        "verdict": " ".join(
-            ["**Not as expected.**" if wrong else "**All agree.**", *(f"{one}." for one in wrong)]
-        ),
-        "random_counts": _table(
-            ("", ""),
-            ("different logs", f"{random.logs:,}"),
-            ("steps, after each of which everything was compared", f"{random.counts['steps']:,}"),
-            ("cleaning passes", f"{random.counts['passes']:,}"),
-            ("records, markers included", f"{random.counts['records']:,}"),
-            ("differences", "0" if random.difference is None else "1, the search ends there"),
-            ("seed", random.seeds[0]),
-        ),
-        "step_fields": _names((*STEP_FIELDS, *CLEAN_FIELDS)),
-        "batch_fields": _names(BATCH_FIELDS),
-        "random_features": _happened(random),
-    }
-    if result.others is not None:
-        old, pools = result.others.old, result.others.pools
-        counts = (f"{old.counts[name]:,}" for name in ("steps", "passes", "records"))
-        seeds = ", ".join(map(str, old.seeds))
-        fields |= {
-            "old_version": result.others.version,
-            "old_counts": _table(
-                ("seeds", "different logs", "steps", "cleaning passes", "records", "outcome"),
-                (seeds, f"{old.logs:,}", *counts, old.verdict),
-            ),
-            "old_features": _happened(old),
-            "pools": f"{pools.logs:,}",
-            "pool_logs": f"{pools.counts['logs']:,}",
-            "seed": pools.seeds[0],
-            "pool_verdict": pools.verdict,
-            "pool_features": _happened(pools),
-        }
-    return fields | _of_brokers(result)
-
-
-def _of_brokers(result: ConformanceResult) -> dict[str, object]:
-    """Values of the fields about a real broker and real clusters."""
-    fields: dict[str, object] = {}
-    if result.broker is not None:
-        fields["passes"] = _table(
-            PASS_TITLES,
-            *result.broker.rows,
-        )
-        fields["readers"] = _table(
-            ("consumer", "records read", "up to offset", "with Replog"),
-            *((name, *read, result.broker.verdict) for name, read in result.broker.reads.items()),
-        )
-        fields["broker_features"] = "; ".join(sorted(result.broker.features))
-    if result.seek is not None:
-        seek = result.seek
-        fields["seek_seconds"] = seek.seconds
-        fields["seek_rows"] = _table(
-            ("topic", "a new read_committed consumer", "passes", "with Replog"),
-            *(
-                (name.replace("_", " "), said, len(seek.runs[name][0].passes), seek.verdict)
-                for name, said in seek.outcomes.items()
-            ),
-        )
-    fields["partitions"] = "\n".join(f"- {one.summary}" for one in result.partitions)
-    rows = []
-    for cluster in result.clusters:
-        for story, seen in cluster.seen.items():
-            link = f"[{story}](../{STORIES}/{story}.yaml)"
-            read = [
-                " ".join(one["consumer"]["reads"]) for one in seen.values() if "consumer" in one
-            ]
-            rows.append((cluster.version, link, ", ".join(seen), "; ".join(read)))
-    titles = ("Kafka", "story", "moments", "what a new consumer reads in the end")
-    fields["story_rows"] = _table(titles, *rows)
-    took = [f"{one.version}: {one.seconds:.0f} seconds" for one in result.clusters]
-    fields["cluster_seconds"] = "; ".join(took)
-    return fields
-
-
-def _happened(compared: Compared) -> str:
-    rows = ((name, f"{compared.features[name]:,}") for name in compared.expected)
-    return _table(("what", "logs"), *rows)
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _table(titles: Sequence[str], *rows: Sequence[object]) -> str:
-    lines = [titles, ["---"] * len(titles), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines).replace(
-        f"| {' | '.join(['---'] * len(titles))} |", f"|{'---|' * len(titles)}"
-    )
+        file.write(page.encode())
