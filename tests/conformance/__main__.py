@@ -10,13 +10,12 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
 
-from sim.errors import BadInput
 from sim.files.atomic import check_writable
 from tests.conformance.broker_compare import compare_broker_run
 from tests.conformance.broker_index_seek import compare_index_seek, record_index_seek
@@ -27,6 +26,7 @@ from tests.conformance.page import ConformanceResult, summary, write_page
 from tests.conformance.partitions import compare_partitions
 from tests.conformance.random_runs import compare_random, other_comparisons
 from tests.conformance.recordings import Collection, compare_seen, write_file, write_recordings
+from tests.conformance.running import Say, exit_status
 from tests.conformance.stories import CLUSTERS, run_on_cluster
 
 PAGE = Path("reports/conformance.md")
@@ -37,22 +37,14 @@ LINE_EVERY_SECONDS = 10.0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the comparisons that the command line names; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    status = Console(stderr=True, soft_wrap=True, highlight=False)
-    try:
-        return _run(_parser().parse_args(given), given, status)
-    except BadInput as error:
-        status.print(str(error), style="red")
-        return 2
-    except KeyboardInterrupt:
-        status.print("interrupted")
-        return 130
+    chosen = _parser().parse_args(given)
+    return exit_status(lambda say: _run(chosen, given, say))
 
 
-def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
+def _run(chosen: argparse.Namespace, given: list[str], say: Say) -> int:
     if chosen.out.parent.is_dir():
         check_writable(chosen.out)
-    kafka = KafkaCleaner(chosen.kafka)
-    kept = Collection()
+    kafka, kept = KafkaCleaner(chosen.kafka), Collection()
     with_broker = chosen.broker and kafka.preset == BROKER_PRESET
     is_newest = chosen.kafka == KAFKA_VERSION
     is_plain = {**vars(chosen), "record": None} == vars(_parser().parse_args([]))
@@ -66,21 +58,11 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
             [chosen.seed],
             kafka=kafka.answer,
             preset=kafka.preset,
-            progress=_Lines(status, chosen.count),
+            progress=_Lines(say, chosen.count),
             agreed=kept.add,
         )
         seen = compare_seen(chosen.kafka, kafka.answer, record=chosen.record is not None)
         others = None if wait_for_others is None else wait_for_others()
-    broker = seek = None
-    if with_broker:
-        say: Callable[[str], None] = lambda text: status.print(f"broker: {text}")  # noqa: E731
-        run = run_on_broker(kafka_jars(chosen.kafka), chosen.seed, say=say)
-        broker = compare_broker_run(run)
-    clusters, partitions = [], []
-    if with_broker and is_newest:
-        seek = compare_index_seek(chosen.kafka, say=status.print)
-        clusters = [run_on_cluster(version, say=status.print) for version in CLUSTERS]
-        partitions = compare_partitions(chosen.seed, say=status.print)
     result = ConformanceResult(
         chosen.kafka,
         kafka.preset,
@@ -88,37 +70,45 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         seen,
         "make conformance" if is_plain else " ".join(["python -m tests.conformance", *given]),
         others=others,
-        broker=broker,
-        seek=seek,
-        clusters=clusters,
-        partitions=partitions,
     )
+    if with_broker:
+        run = run_on_broker(kafka_jars(chosen.kafka), chosen.seed, say=say)
+        result.broker = compare_broker_run(run)
+    if with_broker and is_newest:
+        result.seek = compare_index_seek(chosen.kafka, say=say)
+        result.clusters = [run_on_cluster(version, say=say) for version in CLUSTERS]
+        result.partitions = compare_partitions(chosen.seed, say=say)
     write_page(result, chosen.out)
+    _print(result, chosen.out)
+    if chosen.record and not result.complaints:
+        written = [write_recordings(kept.chosen(chosen.record), version=chosen.kafka)]
+        written += [] if result.seek is None else record_index_seek(result.seek)
+        written += [path for cluster in result.clusters for path in cluster.record()]
+        for path in written:
+            print(f"recording: {path}")
+    return 1 if result.complaints else 0
+
+
+def _print(result: ConformanceResult, page: Path) -> None:
+    """Prints the outcome, and the log file that shows a difference."""
     output = Console(soft_wrap=True, highlight=False)
     for line in summary(result):
         output.print(line)
     for complaint in result.complaints:
         output.print(complaint, style="red")
-    for name, one in (("difference", compared), ("broker", broker)):
+    for name, one in (("difference", result.random), ("broker", result.broker)):
         if one is not None and one.difference is not None and one.document is not None:
-            path = write_file(chosen.out.with_name(f"{chosen.out.stem}-{name}.json"), one.document)
+            path = write_file(page.with_name(f"{page.stem}-{name}.json"), one.document)
             output.print(json.dumps(one.document, indent=1), markup=False)
             output.print(f"the log file that shows it: {path}; replog clean {path}")
-    if chosen.record and not result.complaints:
-        written = [write_recordings(kept.chosen(chosen.record), version=chosen.kafka)]
-        written += [] if seek is None else record_index_seek(seek)
-        written += [path for cluster in clusters for path in cluster.record()]
-        for path in written:
-            output.print(f"recording: {path}")
-    output.print(f"report: {chosen.out}")
-    return 1 if result.complaints else 0
+    output.print(f"report: {page}")
 
 
 class _Lines:
     """Prints progress every ten seconds, when an activity begins, and at the end."""
 
-    def __init__(self, console: Console, total: int) -> None:
-        self._console = console
+    def __init__(self, say: Say, total: int) -> None:
+        self._say = say
         self._total = total
         self._doing = ""
         self._next = time.monotonic() + LINE_EVERY_SECONDS
@@ -129,7 +119,7 @@ class _Lines:
         self._doing = doing
         if news or done == self._total or now >= self._next:
             self._next = now + LINE_EVERY_SECONDS
-            self._console.print(f"{done:,} of {self._total:,} random logs: {doing}")
+            self._say(f"{done:,} of {self._total:,} random logs: {doing}")
 
 
 def _parser() -> argparse.ArgumentParser:

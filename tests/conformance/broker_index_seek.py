@@ -20,12 +20,13 @@ from functools import partial
 from pathlib import Path
 
 from tests.conformance.broker_compare import compare_broker_run, held_after
-from tests.conformance.broker_run import RETENTION_MS, BrokerRun, Say, WatchedTopic
+from tests.conformance.broker_run import RETENTION_MS, BrokerRun, WatchedTopic
 from tests.conformance.clients import Administrator, Producer, java_failures
 from tests.conformance.compare import Json
 from tests.conformance.jvm import kafka_jars, start_jvm
 from tests.conformance.nodes import Broker, running_broker
 from tests.conformance.recordings import BROKERS, SCENARIOS, write_file
+from tests.conformance.running import Say
 
 KEYS_IN_MAP = 3
 FULL_AT = 6

@@ -25,6 +25,7 @@ from tests.conformance.log_books import FIRST_TRANSACTIONAL
 from tests.conformance.nodes import Broker, await_that, running_broker
 from tests.conformance.random_batches import RandomLog, numbered
 from tests.conformance.random_logs import FORMAT
+from tests.conformance.running import Say
 from tests.conformance.segments import DiskLog, DiskSegment, bases_in, read_log
 
 TOPIC = "compared"
@@ -44,9 +45,6 @@ _SETTINGS = {
     "min.cleanable.dirty.ratio": "0.0",
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
-
-Say = Callable[[str], None]
-"""Prints the present stage of a run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,6 @@ _SETTINGS = {
 }
 _PRODUCER = {"enable.idempotence": "false", "delivery.timeout.ms": "60000", "linger.ms": "1000"}
 
-Say = Callable[[str], None]
-"""Prints the present stage of a run."""
 Views = Mapping[str, StoryReplica]
 """Views of replicas by name, as a story noted them at a moment."""
 

@@ -316,25 +316,7 @@ def _given(values: Mapping[str, Any], name: str, default: int) -> int:
     return default if value is None else int(value)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Prints Kafka's answer to a log file; returns the exit status, 2 for an error.
-
-    Args:
-        arguments: The file, and the Kafka release if it is not `KAFKA_VERSION`.
-    """
-    if len(arguments) not in {1, 2}:
-        sys.stderr.write("usage: python -m tests.conformance.kafka FILE [KAFKA-VERSION]\n")
-        return 2
-    try:
-        document = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-        answer = KafkaCleaner(*arguments[1:]).answer(document)
-    except (BadInput, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        sys.stderr.write(f"{arguments[0]}: {error}\n")
-        return 2
-    json.dump(answer, sys.stdout, indent=1)
-    sys.stdout.write("\n")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    file, *release = sys.argv[1:]
+    found = KafkaCleaner(*release).answer(json.loads(Path(file).read_text(encoding="utf-8")))
+    print(json.dumps(found, indent=1))

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sim.errors import BadInput
+from sim.simulate.partition.small_files import checkpoint_in
 from tests.conformance.jvm import java_command
 
 BROKERS = (1, 2, 3)
@@ -84,28 +84,12 @@ class Broker:
 
     def checkpoint(self, topic: str) -> int | None:
         """First dirty offset that the cleaner stored for a topic; None before its first pass."""
-        entries = dict(
-            line.rsplit(" ", 1) for line in _entries(self.data / "cleaner-offset-checkpoint")
-        )
-        stored = entries.get(f"{topic} 0")
-        return None if stored is None else int(stored)
+        return checkpoint_in(self.data / "cleaner-offset-checkpoint").get(f"{topic} 0")
 
     def epochs(self, topic: str) -> list[tuple[int, int]]:
         """Epoch and start offset of each entry of the leader epoch cache of a replica on disk."""
-        lines = _entries(self.partition(topic) / "leader-epoch-checkpoint")
-        entries = [line.split() for line in lines]
-        return [(int(epoch), int(start)) for epoch, start in entries]
-
-
-def _entries(file: Path) -> list[str]:
-    """Entries of one of Kafka's checkpoint files, which is always replaced as a whole.
-
-    The file has a version, a count, and a line per entry (CheckpointFile).
-    """
-    try:
-        return file.read_text().splitlines()[2:]
-    except FileNotFoundError:
-        return []
+        entries = checkpoint_in(self.partition(topic) / "leader-epoch-checkpoint")
+        return [(int(epoch), start) for epoch, start in entries.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +150,11 @@ def running_broker(
         BadInput: No Java, or the broker does not start; the text has its last line of output.
     """
     clients, controller = _free_ports(2)
+    address = f"PLAINTEXT://{_LOOPBACK}:{clients}"
     listens = {
         "controller.quorum.voters": f"1@{_LOOPBACK}:{controller}",
-        "listeners": f"PLAINTEXT://{_LOOPBACK}:{clients},CONTROLLER://{_LOOPBACK}:{controller}",
-        "advertised.listeners": f"PLAINTEXT://{_LOOPBACK}:{clients}",
+        "listeners": f"{address},CONTROLLER://{_LOOPBACK}:{controller}",
+        "advertised.listeners": address,
     }
     nodes = {1: {**_ALONE, **listens, **(settings or {})}}
     with _running(jars, nodes, {1: clients}) as (folder, _):
@@ -211,7 +196,8 @@ def _running(
     java = [java_command(), *_SMALL, "-cp", ":".join(map(str, jars))]
     try:
         written = {node: _write(folder, node, settings) for node, settings in nodes.items()}
-        _format_storage(java, list(written.values()), folder)
+        for path in written.values():
+            _format_storage(java, path)
         with ExitStack() as stack:
             processes = {
                 node: stack.enter_context(_node(java, path, folder / f"node-{node}.log", folder))
@@ -242,37 +228,27 @@ def _free_ports(count: int) -> list[int]:
         return [int(bound.getsockname()[1]) for bound in sockets]
 
 
-def _format_storage(java: Sequence[str], settings: Sequence[Path], folder: Path) -> None:
-    """Formats the log directories of all nodes at once, as `kafka-storage.sh format` does."""
-    tool = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c"]
-    with ExitStack() as stack:
-        running = [
-            stack.enter_context(
-                subprocess.Popen(
-                    [*java, *tool, str(path)],
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            for path in settings
-        ]
-        for process in running:
-            stack.enter_context(_ended_at_the_end(process, folder))
-        try:
-            for process in running:
-                _, said = process.communicate(timeout=START_S)
-                if process.returncode != 0:
-                    raise BadInput(f"the broker's folder cannot be formatted: {_last_words(said)}")
-        except subprocess.TimeoutExpired:
-            raise BadInput(f"the broker's folder was not formatted in {START_S} s") from None
+def _format_storage(java: Sequence[str], settings: Path) -> None:
+    """Formats the log directory of a node, as `kafka-storage.sh format` does."""
+    tool = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(settings)]
+    try:
+        done = subprocess.run(
+            [*java, *tool], capture_output=True, text=True, timeout=START_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise BadInput(f"the broker's folder was not formatted in {START_S} s") from None
+    if done.returncode != 0:
+        raise BadInput(f"the broker's folder cannot be formatted: {_last_words(done.stderr)}")
 
 
 @contextmanager
 def _node(
     java: Sequence[str], settings: Path, output: Path, folder: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts a node; kills it at the end, even if it is paused."""
+    """Starts a node; kills it at the end, even if it is paused.
+
+    A watchman does so if the harness is killed before.
+    """
     with output.open("wb") as said:
         process = subprocess.Popen(
             [*java, "kafka.Kafka", str(settings)],
@@ -282,20 +258,13 @@ def _node(
             cwd=folder,
             start_new_session=True,  # Ctrl-C is the harness's: it ends the node itself
         )
-    with _ended_at_the_end(process, folder):
-        yield process
-
-
-@contextmanager
-def _ended_at_the_end(process: subprocess.Popen[Any], folder: Path) -> Iterator[None]:
-    """Kills the process at the end; a watchman does so if the harness is killed before."""
     with subprocess.Popen(
         ["sh", "-c", _WATCHMAN, "sh", str(process.pid), str(folder)],
         stdin=subprocess.PIPE,
         start_new_session=True,
     ) as watchman:
         try:
-            yield
+            yield process
         finally:
             process.kill()
             process.wait()

@@ -23,7 +23,7 @@ from tests.conformance.stories import ClusterResult
 TEMPLATE = Path(__file__).with_name("page_template.md")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ConformanceResult:
     """Results of a whole conformance run.
 

@@ -7,11 +7,9 @@ Replog said of the next pass, and when it is due, is what the broker's cleaner t
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -476,19 +474,3 @@ def compare_partitions(seed: int, *, say: Callable[[str], None]) -> list[Partiti
         found.append(compare_broker(version, seed))
         say(found[-1].summary)
     return found
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs these comparisons alone; returns 0 if all agree, 1 if not, 2 if they cannot run."""
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.partitions")
-    parser.add_argument("--seed", type=int, default=280)
-    try:
-        found = compare_partitions(parser.parse_args(arguments).seed, say=print)
-    except BadInput as error:
-        print(error, file=sys.stderr)
-        return 2
-    return int(any(one.differences for one in found))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

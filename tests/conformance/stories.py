@@ -19,17 +19,17 @@ from functools import partial
 from pathlib import Path
 
 import jpype
-from rich.console import Console
 
 from sim.errors import BadInput
 from tests.conformance.broker_index_seek import LARGE, SMALL, SeekResult, compare_index_seek
 from tests.conformance.clients import Administrator
-from tests.conformance.cluster import Differs, Say, Topic, coordinate_on, let_fetches_end
+from tests.conformance.cluster import Differs, Topic, coordinate_on, let_fetches_end
 from tests.conformance.compare import Json
 from tests.conformance.jvm import KAFKA_VERSION, kafka_jars, start_jvm
 from tests.conformance.nodes import BROKERS, Cluster, running_cluster
 from tests.conformance.recordings import CLUSTERS as RECORDINGS
 from tests.conformance.recordings import write_file
+from tests.conformance.running import Say, exit_status
 
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
@@ -296,22 +296,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kafka", default=KAFKA_VERSION, help=f"release ({KAFKA_VERSION})")
     parser.add_argument("--large", action="store_true", help="600 KB between marker and delete")
     chosen = parser.parse_args(arguments)
-    status = Console(stderr=True, soft_wrap=True, highlight=False)
-    result: SeekResult | ClusterResult
-    try:
+
+    def run(say: Say) -> int:
+        result: SeekResult | ClusterResult
         if chosen.what == "clusters":
-            result = run_on_cluster(chosen.kafka, say=status.print)
+            result = run_on_cluster(chosen.kafka, say=say)
         else:
             bulk = LARGE if chosen.large else SMALL
-            result = compare_index_seek(chosen.kafka, bulk=bulk, say=status.print)
-    except BadInput as error:
-        status.print(str(error), style="red")
-        return 2
-    except KeyboardInterrupt:
-        status.print("interrupted")
-        return 130
-    Console(soft_wrap=True, highlight=False).print(f"{result.summary}; {result.seconds:.0f} s")
-    return int(result.difference is not None)
+            result = compare_index_seek(chosen.kafka, bulk=bulk, say=say)
+        print(f"{result.summary}; {result.seconds:.0f} s")
+        return int(result.difference is not None)
+
+    return exit_status(run)
 
 
 if __name__ == "__main__":
