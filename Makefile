@@ -167,10 +167,6 @@ zoo: $(STAMP)  ## plant 470 defects one by one, see that something detects each;
 audit: $(STAMP)  ## random runs with audits, for ten minutes: what in them only Replog can get wrong
 	@$(BIN)/python -m tests.audits $(ARGS)
 
-.PHONY: shrink-report
-shrink-report: $(STAMP)  ## how small failures get: red stories hidden in noise; reports/shrink.md
-	$(BIN)/python -m tests.bench.shrinking -j 2
-
 .PHONY: lock
 lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH
 	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --group docs \

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import NamedTuple
 
 from sim.check import Violation
 from sim.diagnose.shrink.stories import (
@@ -40,20 +39,8 @@ RULES_ADDED = 3
 MORE_REPLICAS = ("x1", "x2")
 
 
-class Hidden(NamedTuple):
-    """A story that was hidden.
-
-    Attributes:
-        story: It breaks the law.
-        own: How many of its steps are those of the story that is hidden.
-    """
-
-    story: Story
-    own: int
-
-
-def hide(story: Story, invariant: str | None, *, seed: int, noise: int) -> Hidden:
-    """The story among at least so many other steps, if it can bear them.
+def hide(story: Story, invariant: str | None, *, seed: int, noise: int) -> Story:
+    """A story among at least so many other steps, if it can bear them.
 
     Args:
         story: A story that breaks the law.
@@ -81,7 +68,7 @@ class _Hiding:
         self.own = [True] * len(quiet.steps)
         self.culprit = shown.violation.at - 1
 
-    def run(self, noise: int) -> Hidden:
+    def run(self, noise: int) -> Story:
         count = len(self.story.steps)
         self._spread_epochs()
         self._add_replicas()
@@ -94,7 +81,7 @@ class _Hiding:
             size = max(0, size - 1) if fits else min(size + 1, len(BURSTS) - 1)
         end = setting_at(self.story, len(self.story.steps))
         behind = self.noise.burst(end, noise - len(self.story.steps) + count)
-        return Hidden(with_steps(self.story, [*self.story.steps, *behind]), count)
+        return with_steps(self.story, [*self.story.steps, *behind])
 
     def _accept(self, story: Story, own: Sequence[bool]) -> bool:
         """Take the story if the same step breaks the law for the same cause."""

@@ -93,7 +93,7 @@ def test_what_is_left_is_as_plain_as_people_would_write_it() -> None:
 @given(st.sampled_from(HIDDEN), st.integers(0, 10_000))
 def test_hidden_anyhow_the_same_is_left_for_the_same_cause(name: str, seed: int) -> None:
     target, _, _ = target_of(story(name))
-    hidden = hide(story(name), target.invariant, seed=seed, noise=60).story
+    hidden = hide(story(name), target.invariant, seed=seed, noise=60)
 
     first, second = (begun(hidden, target.invariant)[1] for _ in range(2))
     for reducer in (first, second):
@@ -105,7 +105,7 @@ def test_hidden_anyhow_the_same_is_left_for_the_same_cause(name: str, seed: int)
 
 
 def test_a_lost_tail_among_hundreds_of_steps_is_found_in_six_as_well() -> None:
-    hidden = hide(LOST_TAIL, "log-matching", seed=1, noise=500).story
+    hidden = hide(LOST_TAIL, "log-matching", seed=1, noise=500)
     _, reducer = begun(hidden, "log-matching")
 
     assert reducer.run(ShrinkBudget())
