@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.conformance.cleaner_manager import CleanerManager, Due, KafkaPass
+from tests.conformance.cleaner_manager import CleanerManager, KafkaPass
 from tests.conformance.jvm import (
     Clock,
     Housekeeping,
@@ -164,6 +164,10 @@ class DiskLog:
         topic: As for `Kafka.open_log`.
         when_cleaned: Settings that hold during a pass alone.
         io_bytes: Size of each I/O buffer of the cleaner.
+
+    Attributes:
+        raw: Kafka's own `UnifiedLog` object.
+        manager: The manager of its cleaner.
     """
 
     def __init__(
@@ -179,8 +183,8 @@ class DiskLog:
         self._io_bytes = io_bytes
         self._config = kafka.config(topic)
         self._when_cleaned = kafka.config({**topic, **when_cleaned})
-        self._manager = kafka.manager(folder.parent)
-        self._log = self._load(log_start=0)
+        self.manager = kafka.manager(folder.parent)
+        self.raw = self._load(log_start=0)
 
     def _load(self, *, log_start: int) -> Any:
         kafka = self._kafka
@@ -202,7 +206,7 @@ class DiskLog:
         producers = log.producerStateManager()
         producers.truncateFullyAndStartAt(log.logStartOffset())
         kafka.rebuild.invoke(log, log.logEndOffset(), producers)
-        self._manager.add(log)
+        self.manager.add(log)
         return log
 
     def append(self, batch: bytes) -> None:
@@ -211,26 +215,26 @@ class DiskLog:
         Batches are appended one by one: the last stable offset of a transaction that ends in a
         fetch would depend on transactions that later batches of the same fetch open.
         """
-        self._log.appendAsFollower(self._kafka.read(batch), NO_LEADER_EPOCH)
+        self.raw.appendAsFollower(self._kafka.read(batch), NO_LEADER_EPOCH)
 
     def roll(self) -> None:
         """Begins a new active segment at the log end offset, unless the active one is empty."""
-        self._log.roll()
+        self.raw.roll()
 
     def note_epochs(self, starts: Iterable[tuple[int, int]]) -> None:
         """Sets the leader epochs of a log that was loaded for the first time."""
         for epoch, start in starts:
-            self._log.assignEpochStartOffset(epoch, start)
+            self.raw.assignEpochStartOffset(epoch, start)
 
     def expire_producers(self, *, now_ms: int, expiration_ms: int) -> None:
         """Forgets producers that were silent for `expiration_ms`."""
         self._kafka.producers.setProducerIdExpirationMs(expiration_ms)
-        self._log.removeExpiredProducers(now_ms)
+        self.raw.removeExpiredProducers(now_ms)
         self._kafka.producers.setProducerIdExpirationMs(NEVER_MS)
 
     def duplicate(self, batch: bytes, *, producer_id: int) -> tuple[int, int] | None:
         """First and last offset of the batch that this one repeats; None if Kafka finds none."""
-        entry = self._log.producerStateManager().lastEntry(producer_id)
+        entry = self.raw.producerStateManager().lastEntry(producer_id)
         if entry.isEmpty():
             return None
         found = self._repeated(entry.get(), next(iter(self._kafka.read(batch).batches())))
@@ -252,155 +256,125 @@ class DiskLog:
         kafka, bound = self._kafka, parameters.upper_bound
         stats, transactions = kafka.cleaner_stats(kafka.system_time), kafka.transactions()
         limits = (self._when_cleaned.segmentSize(), self._config.maxIndexSize, bound)
-        below = list(self._log.logSegments(0, parameters.first_dirty_offset))
+        below = list(self.raw.logSegments(0, parameters.first_dirty_offset))
         retention_ms = int(self._config.deleteRetentionMs)
         legacy_horizon_ms = int(below[-1].lastModified()) - retention_ms if below else 0
         for group in cleaner.groupSegmentsBySize(segments, *limits):
             input_ = (parameters.now_ms, stats, transactions, legacy_horizon_ms, bound)
-            cleaner.cleanSegments(self._log, group, known, *input_)
+            cleaner.cleanSegments(self.raw, group, known, *input_)
         return stats
 
     def _truncate_fully(self, offset: int) -> None:
-        self._log.truncateFullyAndStartAt(offset, self._kafka.none)
+        self.raw.truncateFullyAndStartAt(offset, self._kafka.none)
 
     def _epoch_entries(self) -> Iterable[Any]:
-        entries: Iterable[Any] = self._log.leaderEpochCache().epochEntries()
+        entries: Iterable[Any] = self.raw.leaderEpochCache().epochEntries()
         return entries
 
     def _walked(self, collection: Any) -> Any:
         """A collection of the release as one that Python can iterate over."""
         return collection
 
-    @property
-    def raw(self) -> Any:
-        """Kafka's own `UnifiedLog` object."""
-        return self._log
-
     def reload(self) -> None:
         """Closes and opens the log, and reads all of it for the state of its producers."""
-        log_start = int(self._log.logStartOffset())
+        log_start = int(self.raw.logStartOffset())
         self._close_files()
         for snapshot in self._folder.glob("*.snapshot"):
             snapshot.unlink()
-        self._manager.close()
-        self._manager = self._kafka.manager(self._folder.parent)
-        self._log = self._load(log_start=log_start)
+        self.manager.close()
+        self.manager = self._kafka.manager(self._folder.parent)
+        self.raw = self._load(log_start=log_start)
 
     def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
         """Runs a pass over the log with a map that it builds, of at most `capacity` keys."""
-        self._touch(parameters)
+        self.touch(parameters)
         bounds = (parameters.first_dirty_offset, parameters.upper_bound, NOT_OVERDUE)
-        return self._run(self._manager.log_to_clean(self._log, *bounds), parameters, capacity)
+        return self._run(self.manager.log_to_clean(self.raw, *bounds), parameters, capacity)
 
     def clean_by(
         self, parameters: PassParameters, offset_map: Mapping[bytes, int], latest_offset: int
     ) -> KafkaPass:
         """Runs a pass with a given map: the second half of `Cleaner.doClean`."""
         kafka = self._kafka
-        self._touch(parameters)
+        self.touch(parameters)
         cleaner = kafka.cleaner(len(offset_map) + 1, self._io_bytes)
         known = cleaner.offsetMap()
         for key, offset in offset_map.items():
             known.put(kafka.buffer.wrap(key), offset)
         known.updateLatestOffset(latest_offset)
         covered_below = min(latest_offset + 1, parameters.upper_bound)
-        stats = self._copy(cleaner, known, self._log.logSegments(0, covered_below), parameters)
+        stats = self._copy(cleaner, known, self.raw.logSegments(0, covered_below), parameters)
         kafka.housekeeping.run_due()
         return KafkaPass.of(latest_offset + 1, stats)
-
-    def due(self, parameters: PassParameters) -> Due:
-        """Verdict of Kafka's manager on the log; the offsets of the parameters have no meaning."""
-        self._touch(parameters)
-        return self._manager.due(self._log, parameters.now_ms)
 
     def clean_if_due(self, parameters: PassParameters, *, capacity: int) -> KafkaPass | None:
         """Runs a pass if Kafka's manager selects the log, within the bounds that it gives.
 
         A pass that fails makes the log uncleanable (LogCleaner.cleanFilthiestLog).
         """
-        return self._manager.clean_selected(
-            self._log,
+        return self.manager.clean_selected(
+            self.raw,
             parameters.now_ms,
             lambda selected: self._run(selected, parameters, capacity),
         )
 
-    def note_uncleanable(self) -> None:
-        """Marks the log as uncleanable after a failed pass that the manager did not start."""
-        self._manager.set_uncleanable(self._log)
-
-    def note_checkpoint(self, offset: int) -> None:
-        """Stores the offset at which a pass ended that the manager did not start."""
-        self._manager.write_checkpoint(self._log, offset)
-
     def truncate(self, offset: int) -> None:
         """Truncates the log, and lowers the checkpoint as `LogManager.truncateTo` does."""
-        reaches_cleaned = offset < int(self._log.activeSegment().baseOffset())
-        self._log.truncateTo(offset)
+        reaches_cleaned = offset < int(self.raw.activeSegment().baseOffset())
+        self.raw.truncateTo(offset)
         if reaches_cleaned:
-            self._manager.lower_checkpoint(self._log)
+            self.manager.lower_checkpoint(self.raw)
         self._kafka.housekeeping.run_due()
 
     def truncate_fully(self, offset: int) -> None:
         """Empties the log, to start and end at `offset` (`LogManager.truncateFullyAndStartAt`)."""
         self._truncate_fully(offset)
-        self._manager.lower_checkpoint(self._log)
+        self.manager.lower_checkpoint(self.raw)
         self._kafka.housekeeping.run_due()
-
-    def set_high_watermark(self, offset: int) -> None:
-        """Commits all that is below an offset."""
-        self._log.updateHighWatermark(offset)
 
     def delete_records(self, before: int) -> None:
         """Moves the log start to an offset, at most to the high watermark."""
-        before = min(before, int(self._log.highWatermark()))
-        self._log.maybeIncrementLogStartOffset(before, self._kafka.deleted_by_client)
-
-    def delete_old_segments(self) -> None:
-        """Deletes the segments below the log start."""
-        self._log.deleteOldSegments()
-        self._kafka.housekeeping.run_due()
+        before = min(before, int(self.raw.highWatermark()))
+        self.raw.maybeIncrementLogStartOffset(before, self._kafka.deleted_by_client)
 
     def offsets(self) -> dict[str, Any]:
         """Log start, high watermark, last stable offset, checkpoint, and the epochs' starts."""
-        log = self._log
+        log = self.raw
         return {
             "log_start_offset": int(log.logStartOffset()),
             "high_watermark": int(log.highWatermark()),
             "last_stable_offset": int(log.lastStableOffset()),
-            "checkpoint": self._manager.checkpoint(log),
+            "checkpoint": self.manager.checkpoint(log),
             "epochs": [
                 [int(entry.epoch()), int(entry.startOffset())] for entry in self._epoch_entries()
             ],
         }
 
-    def log_end_offset(self) -> int:
-        """Offset that the next batch would get."""
-        return int(self._log.logEndOffset())
-
     def last_sequences(self) -> dict[int, int]:
         """Last sequence of each producer in the producer state."""
-        known = self._walked(self._log.activeProducersWithLastSequence())
+        known = self._walked(self.raw.activeProducersWithLastSequence())
         return {int(entry.getKey()): int(entry.getValue()) for entry in known.entrySet()}
 
     def close(self) -> None:
         """Closes all files and removes the metrics."""
         self._close_files()
-        self._manager.close()
+        self.manager.close()
 
     def _close_files(self) -> None:
-        self._log.close()
-        self._log.removeLogMetrics()
+        self.raw.close()
+        self.raw.removeLogMetrics()
         self._kafka.housekeeping.run_due()
 
-    def _touch(self, parameters: PassParameters) -> None:
+    def touch(self, parameters: PassParameters) -> None:
+        """Sets the modification times of the segments, if the parameters have some."""
         if parameters.last_modified_ms is not None:
             set_modified(self._folder, parameters.last_modified_ms)
 
     def _run(self, log: Any, parameters: PassParameters, capacity: int) -> KafkaPass:
-        self._log.updateConfig(self._when_cleaned)
+        self.raw.updateConfig(self._when_cleaned)
         try:
             done = self._pass(self._kafka.cleaner(capacity, self._io_bytes), log, parameters)
         finally:
-            self._log.updateConfig(self._config)
+            self.raw.updateConfig(self._config)
         self._kafka.housekeeping.run_due()
         return done

@@ -40,22 +40,6 @@ from tests.conformance.segments import bases_in, read_log
 FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a folder in memory
 DEFAULT_PRESET = "kafka-4.0"
 DAY_MS = 86_400_000
-COMMON_RULES = {"strategy": "offset", "map_range": "dirty", "map_reads_from": "offset_index"}
-OWN_RULES = {
-    "kafka-4.0": {
-        **COMMON_RULES,
-        "tombstone_removal": "horizon",
-        "fix": "empty_batch",
-        "index_entries": "per_batch",
-    },
-    "kafka-2.8": {
-        **COMMON_RULES,
-        "tombstone_removal": "last_modified",
-        "fix": "none",
-        "index_entries": "per_append",
-    },
-}
-"""Rules that Kafka cannot be made to change."""
 KNOWN_FAILURES = (
     "The last offset of appended transactions must increase",  # TransactionIndex.append
     "Empty batches are only supported for magic v2 and above",
@@ -99,9 +83,6 @@ class KafkaCleaner:
         asked = rules.get("preset", DEFAULT_PRESET)
         if asked != self.preset:
             raise BadInput(f"rules.preset: {asked}: Kafka {self.version} answers for {self.preset}")
-        for name, own in OWN_RULES[self.preset].items():
-            if rules.get(name, own) != own:
-                raise BadInput(f"rules.{name}: {rules[name]}: Kafka {self.version} does {own} only")
         with tempfile.TemporaryDirectory(prefix="replog-", dir=FAST) as parent:
             home = Path(parent) / "log-0"
             try:
@@ -161,7 +142,7 @@ class _Answering:
         written = [batch for _, of in written_segments(document["segments"]) for batch in of]
         written += [batch for step in document["steps"] for batch in step.get("batches", ())]
         self._most_keys = 1 + sum(len(batch["records"]) for batch in written)
-        log.set_high_watermark(log.log_end_offset())
+        log.raw.updateHighWatermark(self._end())
 
     def step(self, step: Mapping[str, Any]) -> Json:
         """Does a step and returns the answer to it."""
@@ -191,7 +172,7 @@ class _Answering:
             case "delete_records":
                 log.delete_records(step["before"])
             case "delete_old_segments":
-                log.delete_old_segments()
+                log.raw.deleteOldSegments()
             case "expire_producers":
                 log.expire_producers(now_ms=step["now_ms"], expiration_ms=step["expiration_ms"])
             case other:
@@ -199,16 +180,20 @@ class _Answering:
         self._commit(step)
         return {**own, **self._state()}
 
+    def _end(self) -> int:
+        """Log end offset (exclusive)."""
+        return int(self._log.raw.logEndOffset())
+
     def _commit(self, step: Mapping[str, Any]) -> None:
         """Sets the high watermark; the last segment after a truncation is the active one."""
         if step["op"] != "clean":
             active = bases_in(self._home)[-1]
             self._set = {base for base in self._set if base < active}
-        end = self._log.log_end_offset()
+        end = self._end()
         if self._committed is not None:
             wanted = step["offset"] if step["op"] == "truncate_fully" else self._committed
             self._committed = min(wanted, end)
-        self._log.set_high_watermark(end if self._committed is None else self._committed)
+        self._log.raw.updateHighWatermark(end if self._committed is None else self._committed)
 
     def _duplicate(self, step: Mapping[str, Any]) -> Json:
         batch = {
@@ -269,15 +254,16 @@ class _Answering:
                 done = self._log.clean(given, capacity=self._capacity(step))
         except jpype.JException as error:
             self._failed(error)
-            self._log.note_uncleanable()
+            self._log.manager.set_uncleanable(self._log.raw)
         if done.ran:
-            self._log.note_checkpoint(done.next_dirty_offset)
+            self._log.manager.write_checkpoint(self._log.raw, done.next_dirty_offset)
         answer = _counts(done)
         return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
 
     def _if_due(self, step: Mapping[str, Any], given: PassParameters) -> Json:
         """Runs a pass if Kafka's manager decides so."""
-        due = self._log.due(given)
+        self._log.touch(given)
+        due = self._log.manager.due(self._log.raw, given.now_ms)
         done, failed = KafkaPass(due.first_dirty_offset, 0, 0, 0, ran=False), False
         try:
             done = self._log.clean_if_due(given, capacity=self._capacity(step)) or done
@@ -299,7 +285,7 @@ class _Answering:
         known = sorted(self._log.last_sequences().items())
         return {
             **read_log(self._home).answered(),
-            "log_end_offset": self._log.log_end_offset(),
+            "log_end_offset": self._end(),
             "last_sequences": {str(producer): last for producer, last in known},
             **self._log.offsets(),
         }

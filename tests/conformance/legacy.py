@@ -97,12 +97,12 @@ class LegacyLog(DiskLog):
         producers = log.producerStateManager()
         producers.truncateFullyAndStartAt(log.logStartOffset())
         kafka.rebuild.invoke(log, log.logEndOffset(), not CLEAN_SHUTDOWN, producers)
-        self._manager.add(log)
+        self.manager.add(log)
         return log
 
     def append(self, batch: bytes) -> None:
         """Appends one batch as a follower does."""
-        self._log.appendAsFollower(self._kafka.read(batch))
+        self.raw.appendAsFollower(self._kafka.read(batch))
 
     def roll(self) -> None:
         """Begins a new active segment at the log end offset, unless the active one begins there.
@@ -110,20 +110,20 @@ class LegacyLog(DiskLog):
         No broker rolls such a segment; 2.8's Log.roll would delete its snapshot of producers, and
         take no other.
         """
-        if self._log.activeSegment().baseOffset() != self._log.logEndOffset():
-            self._log.roll(self._kafka.none)
+        if self.raw.activeSegment().baseOffset() != self.raw.logEndOffset():
+            self.raw.roll(self._kafka.none)
 
     def note_epochs(self, starts: Iterable[tuple[int, int]]) -> None:
         """Sets the leader epochs of a log that was loaded for the first time."""
         for epoch, start in starts:
-            self._log.maybeAssignEpochStartOffset(epoch, start)
+            self.raw.maybeAssignEpochStartOffset(epoch, start)
 
     def expire_producers(self, *, now_ms: int, expiration_ms: int) -> None:
         """Forgets producers that were silent for `expiration_ms`.
 
         This release reads the setting once, here `NEVER_MS`; so the clock is moved instead.
         """
-        self._log.producerStateManager().removeExpiredProducers(now_ms - expiration_ms + NEVER_MS)
+        self.raw.producerStateManager().removeExpiredProducers(now_ms - expiration_ms + NEVER_MS)
 
     def _repeated(self, producer: Any, batch: Any) -> Any:
         return producer.findDuplicateBatch(batch)
@@ -143,22 +143,22 @@ class LegacyLog(DiskLog):
         groups = cleaner.groupSegmentsBySize(segments, *limits, parameters.upper_bound)
         horizon_ms = self._horizon(parameters)
         for group in self._walked(groups):
-            cleaner.cleanSegments(self._log, group, known, horizon_ms, stats, transactions)
+            cleaner.cleanSegments(self.raw, group, known, horizon_ms, stats, transactions)
         return stats
 
     def _horizon(self, parameters: PassParameters) -> int:
         """The given horizon, else the one that `Cleaner.clean` derives from modification times."""
         if parameters.delete_horizon_ms is not None:
             return parameters.delete_horizon_ms
-        below = list(self._walked(self._log.logSegments(0, parameters.first_dirty_offset)))
+        below = list(self._walked(self.raw.logSegments(0, parameters.first_dirty_offset)))
         retention_ms = self._config.deleteRetentionMs()
         return int(below[-1].lastModified()) - int(retention_ms) if below else 0
 
     def _truncate_fully(self, offset: int) -> None:
-        self._log.truncateFullyAndStartAt(offset)
+        self.raw.truncateFullyAndStartAt(offset)
 
     def _epoch_entries(self) -> Iterable[Any]:
-        entries: Iterable[Any] = self._walked(self._log.leaderEpochCache().get().epochEntries())
+        entries: Iterable[Any] = self._walked(self.raw.leaderEpochCache().get().epochEntries())
         return entries
 
     def _walked(self, collection: Any) -> Any:

@@ -117,8 +117,8 @@ class KafkaPool:
     def _tell(self, manager: Any, log: DiskLog, given: Json) -> None:
         """Sets high watermark, log start and checkpoint of a log, and its marks in the manager."""
         raw = log.raw
-        first, end = int(raw.logStartOffset()), log.log_end_offset()
-        log.set_high_watermark(_within(given["committed"], first, end))
+        first, end = int(raw.logStartOffset()), int(raw.logEndOffset())
+        raw.updateHighWatermark(_within(given["committed"], first, end))
         log.delete_records(_within(given["starts"], first, int(raw.highWatermark())))
         manager.add(raw)
         if given["checkpoint"] is not None:
@@ -159,7 +159,7 @@ def _described(log: DiskLog, given: Json, checkpoint: int | None) -> Json:
     return {
         "segments": segments,
         "log_start_offset": int(raw.logStartOffset()),
-        "log_end_offset": log.log_end_offset(),
+        "log_end_offset": int(raw.logEndOffset()),
         "high_watermark": int(raw.highWatermark()),
         "last_stable_offset": int(raw.lastStableOffset()),
         "checkpoint": checkpoint,
