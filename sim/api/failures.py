@@ -10,7 +10,6 @@ from sim.api.markup import grid, shorten
 from sim.api.runs import Run, run
 from sim.errors import BadInput, did_you_mean
 from sim.study.suite.result import CaseResult, NotRun
-from sim.study.suite.scenario_files import from_here
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,13 +134,11 @@ def _check(name: str, values: Sequence[object], known: Sequence[object]) -> None
 def save_result(result: CaseResult, folder: Path) -> Path | None:
     """Writes the folder of an unexpected result below `folder`; returns its path.
 
-    Returns None for a result that is as expected, or of a run that did not end. Raises BadInput.
+    Returns None for a result that is as expected, of a run that did not end, and of a log file,
+    whose answer is all there is. Raises BadInput.
     """
-    if result.expectation_met or result.noted or isinstance(result.outcome, NotRun):
+    passed = result.expectation_met or result.noted
+    if passed or result.is_log or isinstance(result.outcome, NotRun):
         return None
-    if result.is_log:
-        from sim.diagnose.failures import log_failure, save_failure
-
-        return save_failure(folder, log_failure(result, from_here(result.path)))
     about = next((violation.invariant for violation in result.unexpected), None)
     return run(result.path).save(folder, about)

@@ -44,7 +44,7 @@ def failure_of(
         BadInput: Nothing is violated, and all is as the scenario expects.
     """
     from sim.diagnose.failures import RunFailure
-    from sim.diagnose.failures.failure import SCENARIO, expectation, missed
+    from sim.diagnose.failures.failure import SCENARIO
     from sim.study.suite.scenario_files import from_here
 
     if not (run.violations or run.differences or run.verdict == "inconclusive"):
@@ -53,8 +53,6 @@ def failure_of(
         id=name.replace(" ", "-"),
         title=scenario.title,
         file=None if file is None else from_here(file),
-        expected=expectation(run.content.expect),
-        missed=missed(run),
         run=run,
         violation=found,
         mix=scenario.mix,

@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim.api.failures import save_result
 from sim.api.saving import failure_of
 from sim.diagnose.failures.folder import FILES
-from sim.files import markdown
 from sim.simulate.run.timed import run_scenario
-from sim.study.suite.cases import run_any
 from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,8 +25,7 @@ def test_its_command_runs_in_it_as_it_stands_and_fails_in_the_same_way(
     run = sim.run(file)
     folder = run.save(tmp_path / "failures")
 
-    files = {*FILES} - {"answer.json", "log.yaml", "log.json"}
-    assert {path.name for path in folder.iterdir()} == {*files, "README.md"}
+    assert {path.name for path in folder.iterdir()} == {*FILES, "README.md"}
     monkeypatch.chdir(folder)
     program, *words = shlex.split((folder / "command.txt").read_text())
     assert program == "replog"
@@ -149,51 +145,6 @@ def test_its_page_opens_with_what_was_expected_and_missed_and_nothing_is_green(
     readme = (folder / "README.md").read_text()
     assert "- leader is r1, expected r2\n" in readme
     assert "| expected | holds; leader: r2 |" in readme
-
-
-@pytest.mark.parametrize("name", ["clean", "eligible"])
-def test_a_red_log_file_has_a_folder_that_says_what_was_expected(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a").mkdir()
-    Path("a/x.yaml").write_text(LOGS[name])
-    result = run_any(Path("a/x.yaml"))
-    folder = save_result(result, tmp_path / "failures")
-
-    assert folder is not None
-    assert folder.name == "a-x-not-as-expected"
-    document = json.loads((folder / "failure.json").read_text())
-    assert {path.name for path in folder.iterdir()} == {*document["files"], "README.md"}
-    assert (document["file"], document["missed"]) == ("a/x.yaml", list(result.differences))
-    assert result.differences
-    readme = (folder / "README.md").read_text()
-    for line in (document["expected"], *result.differences):
-        assert markdown.text(line) in readme
-    assert (folder / "log.yaml").read_text() == LOGS[name]
-    monkeypatch.chdir(folder)
-    _, *words = shlex.split((folder / "command.txt").read_text())
-    assert replog(*words).status == 1
-    assert run_any(Path("log.yaml")).differences == result.differences
-
-
-LOGS = {
-    "clean": """\
-format: replog-log/1
-segments: [[]]
-steps: [{op: roll}]
-expect: [{log_end_offset: 7, high_watermark: 3}]
-""",
-    "eligible": """\
-format: replog-log/1
-now_ms: 9
-logs:
-  a:
-    segments: [{base_offset: 0, size_bytes: 5}]
-    log_end_offset: 3
-expect: {selected: a}
-""",
-}
 
 
 def test_a_name_keeps_the_case_and_what_failed_however_long_the_path_is() -> None:

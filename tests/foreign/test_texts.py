@@ -217,13 +217,12 @@ NOTHING = Story("s", replicas=("r1",), isr=("r1",), voters=("r1",))
 
 def failure(text: str) -> RunFailure:
     broken = Violation("log-matching", 3, "r1", 0, text, one_line(text))
+    told = {"content": replace(NOTHING, expect=StoryExpect((text,))), "differences": (text,)}
     return RunFailure(
         id=text,
         title=text,
         file=Path(text),
-        expected=text,
-        missed=(text,),
-        run=replace(run_story(NOTHING), violations=(broken,), remarks=(text,)),
+        run=replace(run_story(NOTHING), violations=(broken,), remarks=(text,), **told),
         violation=broken,
         mix=None,
         changed_rules={},

@@ -14,13 +14,19 @@ from typing import Any
 from sim.diagnose.failures.failure import (
     COMMAND,
     EXPLANATION,
+    PAGE,
+    PICTURE,
     SENTENCE,
-    Failure,
-    first,
+    SHRUNK,
+    SHRUNK_PICTURE,
+    STRIP,
+    RunFailure,
+    expectation,
+    missed,
 )
 from sim.errors import BadInput
 from sim.files import markdown
-from sim.files.foreign import json_text, readable
+from sim.files.foreign import LONGEST, json_text, one_line, readable
 from sim.files.markdown import block, text
 from sim.files.reading import read_json
 from sim.plugins import as_options
@@ -32,9 +38,6 @@ FILES = {
     "strip.txt": "the logs of all replicas, as text",
     "explanation.txt": "the explanation: the deciding fact, and the events that led there",
     "scenario.yaml": "the scenario, with its seed and its rules; `command.txt` runs it",
-    "log.yaml": "the log file; `command.txt` runs it",
-    "log.json": "the log file; `command.txt` runs it",
-    "answer.json": "the answer, with all numbers",
     "command.txt": "the command that runs it again, in this folder",
     "shrunk.yaml": "the smallest example of the same failure, mostly a story of a few steps",
     "shrunk.svg": "the logs of its replicas",
@@ -44,13 +47,16 @@ FILES = {
 """Files that may be in the folder of a failure beside `README.md`, with their contents.
 
 `picture.html` needs the extra `report`; the smallest example is there where an invariant is
-violated; a log file has `answer.json`, and neither pictures nor a trace."""
+violated."""
+
+LINES_MAX = 200
+"""How many unmet expectations a `README.md` shows."""
 
 FAILURE_FORMAT = "replog-failure/1"
 DOCUMENT = "failure.json"
 
 
-def save_failure(folder: Path, failure: Failure) -> Path:
+def save_failure(folder: Path, failure: RunFailure) -> Path:
     """Writes a failure into a folder of its own below `folder`, and returns its path.
 
     `folder` is created if need be. The same failure is not written twice; another one of the same
@@ -74,7 +80,7 @@ def save_failure(folder: Path, failure: Failure) -> Path:
     return place
 
 
-def _place(folder: Path, failure: Failure) -> Path:
+def _place(folder: Path, failure: RunFailure) -> Path:
     """The path of the folder with this failure, or the next free one."""
     for number in count(1):
         place = folder / (failure.name if number == 1 else f"{failure.name}-{number}")
@@ -83,7 +89,7 @@ def _place(folder: Path, failure: Failure) -> Path:
     raise AssertionError("the numbers have no end")
 
 
-def _write(folder: Path, failure: Failure) -> None:
+def _write(folder: Path, failure: RunFailure) -> None:
     texts = {
         SENTENCE: f"{failure.sentence}\n",
         EXPLANATION: "\n".join(failure.explanation) + "\n",
@@ -98,42 +104,72 @@ def _write(folder: Path, failure: Failure) -> None:
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def readme(failure: Failure, texts: Mapping[str, str]) -> str:
+def readme(failure: RunFailure, texts: Mapping[str, str]) -> str:
     """Writes the `README.md` of a failure; `texts` are the other files of its folder by name."""
+    run, seed = failure.run, failure.run.content.seed
+    rules = ", ".join(f"{name}={value}" for name, value in failure.changed_rules.items())
     rows = {
         "title": text(failure.title),
         "file": text(str(failure.file or "")),
-        "expected": text(failure.expected),
-        **failure.rows(),
+        "expected": text(expectation(run.content.expect)),
+        "verdict": text(run.verdict + (f" ({run.reason})" if run.reason else "")),
+        "cause": text(failure.cause),
+        "violated": text(", ".join(dict.fromkeys(one.invariant for one in run.violations))),
+        "note": text("; ".join(run.notes)),
+        "rules": markdown.code(rules) if rules else "the defaults",
+        "seed": "none: a story has no randomness" if seed is None else str(seed),
+        "digest": f"`{run.digest}`",
         "found by": markdown.code(failure.made_by) if failure.made_by else "",
     }
     table = [f"| {name} | {value} |" for name, value in rows.items() if value]
-    missed = first(failure.missed, EXPLANATION)
+    lines = [one_line(line, longest=LONGEST) for line in missed(run)]
+    more = len(lines) - LINES_MAX
+    left = [f"- and {more:,} lines more: {EXPLANATION}"] if more > 0 else []
     files = [f"- [{name}]({name}): {what}" for name, what in FILES.items() if name in texts]
     parts = [
         f"# {text(failure.id)}",
         text(failure.sentence),
-        "\n".join(["Expectation not met:", "", *(f"- {text(line)}" for line in missed)]),
+        "\n".join(
+            ["Expectation not met:", "", *(f"- {text(line)}" for line in lines[:LINES_MAX]), *left]
+        ),
         "\n".join(["| | |", "|---|---|", *table]),
         "Run it again, in this folder:",
         block([f"$ {failure.command}"], language="console"),
-        *failure.shown(texts),
-        "\n".join(["Files:", "", *files]),
+        f"The logs of all replicas{' ([to step through](picture.html))' * (PAGE in texts)}:",
+        f"![the logs of all replicas, and the messages that led there]({PICTURE})",
+        _quoted(texts[STRIP]),
+        f"Explanation:\n\n{_quoted(texts[EXPLANATION])}",
     ]
-    return "\n\n".join(parts) + "\n"
+    if SHRUNK in texts:
+        parts += ["The smallest example of the same failure:", _quoted(texts[SHRUNK])]
+        parts.append(f"![the logs of its replicas]({SHRUNK_PICTURE})")
+    return "\n\n".join([*parts, "\n".join(["Files:", "", *files])]) + "\n"
 
 
-def _document(failure: Failure) -> dict[str, Any]:
+def _quoted(content: str) -> str:
+    """Quotes a file of text in Markdown."""
+    return block(content.rstrip().split("\n"), language="text")
+
+
+def _document(failure: RunFailure) -> dict[str, Any]:
     """The content of `failure.json`."""
+    run = failure.run
     return {
         "format": FAILURE_FORMAT,
         "id": failure.id,
         "title": failure.title,
         "file": None if failure.file is None else readable(str(failure.file)),
         "sentence": failure.sentence,
-        "expected": failure.expected,
-        "missed": list(failure.missed),
-        **failure.document(),
+        "expected": expectation(run.content.expect),
+        "missed": list(missed(run)),
+        "invariant": None if failure.violation is None else failure.violation.invariant,
+        "cause": failure.cause,
+        "seed": run.content.seed,
+        "verdict": run.verdict,
+        "notes": list(run.notes),
+        "rules": dict(failure.changed_rules),
+        "events": len(run.events),
+        "digest": run.digest,
         "plugins": as_options(),
         "made_by": failure.made_by,
     }
