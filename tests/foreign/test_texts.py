@@ -217,12 +217,12 @@ NOTHING = Story("s", replicas=("r1",), isr=("r1",), voters=("r1",))
 
 def failure(text: str) -> RunFailure:
     broken = Violation("log-matching", 3, "r1", 0, text, one_line(text))
-    told = {"content": replace(NOTHING, expect=StoryExpect((text,))), "differences": (text,)}
+    run = replace(run_story(NOTHING), violations=(broken,), differences=(text,), remarks=(text,))
     return RunFailure(
         id=text,
         title=text,
         file=Path(text),
-        run=replace(run_story(NOTHING), violations=(broken,), remarks=(text,), **told),
+        run=replace(run, content=replace(NOTHING, expect=StoryExpect((text,)))),
         violation=broken,
         mix=None,
         changed_rules={},

@@ -134,7 +134,7 @@ def test_what_commands_wrote_into_a_folder_of_scenarios_is_no_test_of_it(fill: F
     ]
     (folder / "mine/failure.json").unlink()
     assert scenario_files(folder) == [folder / "a.yaml", folder / "b.yaml"]
-    with pytest.raises(BadInput, match="no scenario files; not run: 2 folders that commands wrote"):
+    with pytest.raises(BadInput, match="no scenario files; not run: 1 folder that a command wrote"):
         collect([folder / "failures"])
     kept = next(path for path in sorted((folder / "failures").iterdir()) if path.is_dir())
     assert [path.name for path in collect([kept]).files] == ["scenario.yaml", "shrunk.yaml"]
