@@ -30,7 +30,6 @@ class Timeline:
         recorded: The run.
         violation: The violation that is shown; None for the end, of a timed run before it settled.
         moments: Caption by time: shows the logs at these times instead.
-        everything: True to draw all events, not only those that led to the violation.
         against: The same case under other rules; `save("page.html")` shows it beside this one.
         command: Command that runs it again; may be empty.
         decided: True to say the deciding fact in a sentence below the picture.
@@ -43,7 +42,6 @@ class Timeline:
     recorded: Run
     violation: Violation | None
     moments: Mapping[int, str] | None = None
-    everything: bool = False
     against: Timeline | None = None
     command: str = ""
     decided: bool = False
@@ -56,10 +54,6 @@ class Timeline:
         """
         named = dict.fromkeys(moments, "") | {when: name for name, when in captions.items()}
         return replace(self, moments=dict(sorted(named.items())))
-
-    def all_events(self) -> Timeline:
-        """Returns the timeline with every event, not only those that led to the violation."""
-        return replace(self, everything=True)
 
     @property
     def svg(self) -> str:
@@ -89,7 +83,6 @@ class Timeline:
             title=self.title or self.name,
             unit=self.unit,
             against=None if self.against is None else self.against.as_case(),
-            everything=self.everything,
             command=self.command,
         )
 
@@ -132,7 +125,6 @@ class Timeline:
             "note": self.as_case().decided_by if named else "",
             "unit": self.unit,
             "captions": self.moments,
-            "everything": self.everything,
         }
 
     def __str__(self) -> str:

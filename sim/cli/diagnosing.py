@@ -353,7 +353,6 @@ def draw(
     output: Output = None,
     invariant: Annotated[str | None, Argument(metavar="NAME")] = None,
     against: Annotated[list[str] | None, Argument(metavar="NAME=VALUE")] = None,
-    everything: Annotated[bool, Argument(flags=("--all",))] = False,
     step: Annotated[list[str] | None, Argument(metavar="NUMBER=CAPTION")] = None,
     rule: GivenRules = None,
 ) -> int:
@@ -369,7 +368,6 @@ def draw(
         invariant: Draw the first violation of this one (default: the first violation, or the end).
         against: HTML only: compare with the same case under another rule, or preset=NAME; may be
             given more than once.
-        everything: All events, not only those that led to the violation.
         step: SVG or PNG only: the logs after this step, or ms, with a caption; may be given more
             than once.
     """
@@ -392,7 +390,6 @@ def draw(
         made.timeline(invariant, against=other),
         title="" if moments else made.title,
         decided=True,
-        everything=everything,
         moments=moments,
         command=f"replog draw {command_line([*words, *as_options()])}",
     )

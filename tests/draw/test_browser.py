@@ -34,7 +34,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     contents = {
         "two": html(replace(lost, name="lost"), title="Lost", unit="step", against=other),
         "four": html(replace(four_replicas(), missed=("expected: leader: r1",)), unit="step"),
-        "big": html(big_run(), title="big", unit="ms", against=big_run(), everything=True),
+        "big": html(big_run(), title="big", unit="ms", against=big_run()),
     }
     folder = tmp_path_factory.mktemp("pages")
     for name, content in contents.items():

@@ -30,9 +30,11 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 MEANINGS = {look.means for look in LOOKS.values()} - {""}
 
 
-def texts(document: str) -> list[str]:
+def texts(document: str, *looks: str) -> list[str]:
+    """The texts of a picture, or those of some looks."""
     root = ET.fromstring(document.encode())  # noqa: S314 - written by ourselves just now
-    return [each.text or "" for each in root.iter(f"{NAMESPACE}text")]
+    found = root.iter(f"{NAMESPACE}text")
+    return [each.text or "" for each in found if not looks or each.get("class") in looks]
 
 
 def signs(document: str) -> Counter[str]:
@@ -52,9 +54,9 @@ def versioned(strategy: str) -> DrawnCase:
 
 def test_the_legend_names_each_sign_that_there_is_and_no_other() -> None:
     for path, drawn in list(red())[1::2]:
-        document = svg(drawn, unit="step", everything=True)
+        document = svg(drawn, unit="step")
         there = signs(document)
-        assert set(there) == MEANINGS & {*texts(document)}, path
+        assert set(there) == MEANINGS & {*texts(document, "tf")}, path
         assert min(there.values()) >= 2, path  # in the legend, and in the picture
 
 
@@ -73,7 +75,7 @@ def test_what_is_noted_in_cells_is_said(drawn: DrawnCase, note: str) -> None:
 def test_nothing_covers_a_label() -> None:
     for path, drawn in list(red())[::2]:
         assert covered(figure(drawn, title=path, unit="step")) == [], path
-    assert covered(figure(big_run(), unit="ms", everything=True)) == []
+    assert covered(figure(big_run(), unit="ms")) == []
     moments = {16: "a second time, and a caption that is long enough for a second line", 9: ""}
     assert covered(figure(case(LOST_TAIL), captions=moments)) == []
 
@@ -116,13 +118,13 @@ def test_the_column_that_decided_is_there_however_far_away(
     assert {"45", str(decided), "…", "…: columns left out"} <= set(texts(svg(drawn)))
 
 
-@given(st.integers(1, 200), st.integers(0, 199), st.none() | st.integers(1, 100))
+@given(st.integers(1, 200), st.integers(0, 199), st.integers(1, 100))
 def test_where_there_is_no_room_for_all_events_the_last_and_the_violation_are_shown(
-    count: int, focus: int, most: int | None
+    count: int, focus: int, most: int
 ) -> None:
     focus = min(focus, count - 1)
     shown = window(count, focus, most)
-    assert (focus in shown, len(shown)) == (True, min(count, most or count))
+    assert (focus in shown, len(shown)) == (True, min(count, most))
     assert shown.stop == count or focus - shown.start <= len(shown) * 3 // 4
 
 

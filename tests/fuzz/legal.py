@@ -55,7 +55,7 @@ def commands(draw: st.DrawFn) -> Case:
         st.one_of(
             _with("run", file, _some(json, seed, a_rule, explain, trace, failures)),
             _with("explain", file, _some(json, a_rule, what_if)),
-            _with("draw", file, _some(a_rule, drawing, st.just(("--all",)))),
+            _with("draw", file, _some(a_rule, drawing)),
             _with("shrink", file, _some(json, st.just(("-o", "out.yaml")))),
             _with("suite", many, _some(json, junit, failures, st.just(("-k", "not timed")))),
             _with("matrix", many, chosen.map(lambda word: ("--vary", word)),

@@ -49,14 +49,12 @@ class Options(TypedDict, total=False):
         unit: Unit of times: `ms` or `step`.
         captions: Moment (ms, or a step) -> caption, may be empty: draws the logs at these moments
             side by side, and nothing else.
-        everything: True to draw all events, not only those that led to the violation; at most 60.
     """
 
     title: str
     note: str
     unit: str
     captions: Mapping[int, str] | None
-    everything: bool
 
 
 def svg(case: DrawnCase, **options: Unpack[Options]) -> str:
@@ -105,7 +103,7 @@ def figure(case: DrawnCase, **options: Unpack[Options]) -> Picture:
         return joined([*top, *_moments(case, captions, unit)])
     scene = Scene(case)
     grid = OffsetGrid(scene, [scene.frame], room=_WIDTH).picture(scene.frame)
-    shown = scene.shown(everything=options.get("everything", False))
+    shown = scene.shown
     chosen = window(len(shown), place_of(scene.position, shown), ROWS_MAX)
     violated = [] if violation is None else [scene.position]
     diagram = SpaceTime(scene, [shown[each] for each in chosen], violated, unit).picture()
@@ -154,12 +152,12 @@ def place_of(position: int, shown: Sequence[int]) -> int:
     return max(bisect_right(shown, position) - 1, 0)
 
 
-def window(count: int, focus: int, most: int | None) -> range:
+def window(count: int, focus: int, most: int) -> range:
     """Chooses `most` of `count` indices in a row: the last ones that contain `focus`.
 
     If `focus` lies further back, a quarter of them come after it.
     """
-    if most is None or count <= most:
+    if count <= most:
         return range(count)
     start = min(count - most, max(focus - most * 3 // 4, 0))
     return range(start, start + most)

@@ -1,12 +1,11 @@
 """A run as one HTML file that opens at the violation and steps through the events.
 
-It needs no network and no library: its style sheet and its script are inside, at most 1 MB in all.
+It needs no network and no library: its style sheet and its script are inside.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -22,7 +21,6 @@ from sim.diagnose.draw.scene import DrawnCase, Scene, has_a_place, position_of
 from sim.diagnose.draw.shapes import inline_of, sample
 from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
 from sim.diagnose.explain import ExplanationText
-from sim.errors import BadInput
 from sim.files.foreign import json_text, shown
 from sim.files.shipped import check_extra
 from sim.protocol import events as on
@@ -30,8 +28,8 @@ from sim.protocol import events as on
 if TYPE_CHECKING:
     import jinja2
 
-PAGE_BYTES_MAX = 1_000_000
-"""Largest size of a page; the page says how many events were left out for it."""
+EVENTS_MAX = 3_000
+"""Number of events that a page steps through, about 1 MB; it says how many are left out."""
 EXPLAINED_MAX = 12
 """How many violations a page explains: the first ones of their invariants."""
 LINE_MAX = 2_000
@@ -45,10 +43,9 @@ def html(
     title: str = "",
     unit: str = "",
     against: DrawnCase | None = None,
-    everything: bool = False,
     command: str = "",
 ) -> str:
-    """Draws a run as an HTML page of at most 1 MB that works offline; needs the extra `report`.
+    """Draws a run as an HTML page that works offline; needs the extra `report`.
 
     It opens at the violation. Keys and a slider step from event to event and from violation to
     violation. It shows the offset grid, the space-time diagram, the violation and its explanation.
@@ -58,45 +55,30 @@ def html(
         title: Title of the page.
         unit: Unit of times: `ms` or `step`.
         against: The same case under other rules, shown beside it and stepped with it by time.
-        everything: True to show all events, not only those that led to a violation.
         command: Command that makes this page again.
 
     Raises:
-        BadInput: Jinja2 is not installed, or even the last event alone takes more than 1 MB.
+        BadInput: Jinja2 is not installed.
     """
     check_extra("an HTML page needs", "report", "jinja2")
     cases = [_whole(each) for each in (case, against) if each is not None]
-    reasons = [explained(each) for each in cases]
-    template = _template()
+    films = [Film(each, case.violation) for each in cases]
+    contents = [film.content() for film in films]
+    chosen: int = contents[0]["chosen"]
     style = f":root{{{variables()}}}{css(both, 'svg ')}{css(both, '.cell', cells=True)}"
-    most: int | None = None
-    while most is None or most > 0:
-        films = [
-            Film(each, case.violation, why, everything=everything, most=most)
-            for each, why in zip(cases, reasons, strict=True)
-        ]
-        contents = [film.content() for film in films]
-        chosen: int = contents[0]["chosen"]
-        page = template.render(
-            title=printable(title) or "A run",
-            unit=unit,
-            command=command,
-            films=films,
-            chosen=contents[0]["violations"][chosen] if chosen >= 0 else {},
-            missed=[printable(line, longest=LINE_MAX) for line in case.missed],
-            # A script element: nothing in it may end the element, or begin a comment.
-            data=json_text(contents, separators=(",", ":")).replace("<", "\\u003c"),
-            legend=_legend(),
-            style=f"{style}\n{_own('page.css')}",
-            script=_own("page.js"),
-        )
-        size = len(page.encode())
-        if size <= PAGE_BYTES_MAX:
-            return page
-        count = max(len(film.positions) for film in films)
-        count = min(count, most or count)
-        most = min(count * PAGE_BYTES_MAX // size * 9 // 10, count - 1)
-    raise BadInput(f"{title}: even one moment of its logs takes more than {PAGE_BYTES_MAX:,} bytes")
+    return _template().render(
+        title=printable(title) or "A run",
+        unit=unit,
+        command=command,
+        films=films,
+        chosen=contents[0]["violations"][chosen] if chosen >= 0 else {},
+        missed=[printable(line, longest=LINE_MAX) for line in case.missed],
+        # A script element: nothing in it may end the element, or begin a comment.
+        data=json_text(contents, separators=(",", ":")).replace("<", "\\u003c"),
+        legend=_legend(),
+        style=f"{style}\n{_own('page.css')}",
+        script=_own("page.js"),
+    )
 
 
 def _whole(case: DrawnCase) -> DrawnCase:
@@ -141,43 +123,28 @@ class Film:
     Attributes:
         case: Case that is shown.
         positions: Positions of the events that are shown.
-        all_shown: True if all events were to be shown.
-        left_out: Number of events left out for the size of the page, in words; empty if none.
+        left_out: Number of events left out because there are too many, in words; empty if none.
     """
 
-    def __init__(
-        self,
-        case: DrawnCase,
-        like: Violation | None,
-        explained: Mapping[int, ExplanationText],
-        *,
-        everything: bool,
-        most: int | None,
-    ) -> None:
+    def __init__(self, case: DrawnCase, like: Violation | None) -> None:
         """Chooses the events of a case.
 
         Args:
             case: Case to show.
             like: Violation of another case, whose offset is shown if this case has none.
-            explained: Index of a violation of the case -> its explanation.
-            everything: True to show all events, not only those that led to a violation.
-            most: Largest number of events, beside those that show violations; None for all.
         """
         self.case = case
         self._scene = Scene(case, like)
-        self._explained = explained
+        self._explained = explained(case)
         self._shows = [position_of(case.events, each) for each in case.violations]
-        wanted = range(len(case.events)) if everything else self._wanted()
-        chosen = window(len(wanted), place_of(self._scene.position, wanted), most)
+        wanted = self._wanted()
+        chosen = window(len(wanted), place_of(self._scene.position, wanted), EVENTS_MAX)
         self.positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
-        self.all_shown = len(wanted) == len(case.events)
-        missing = sorted({*wanted} - {*self.positions})
-        earlier = bisect_left(missing, self._scene.position)
-        self.left_out = left_out_in_words(earlier, len(missing) - earlier)
+        self.left_out = left_out_in_words(chosen.start, len(wanted) - chosen.stop)
         self._rows = ["committed", *replicas_of(case.events)]
 
     def _wanted(self) -> Sequence[int]:
-        """Positions of the events to show, if they fit."""
+        """Positions of the events to show, the last ones of too many."""
         if self._scene.violation is None:
             return range(len(self.case.events))
         if self.case.violation is None:

@@ -187,9 +187,10 @@ class Scene:
         """The explanation of the violation; None without one."""
         return None if self.case.violation is None else self.case.explained(self.case.violation)
 
-    def shown(self, *, everything: bool) -> Sequence[int]:
-        """The positions of events to show: all, or those that led to the violation."""
-        if everything or self.explanation is None:
+    @property
+    def shown(self) -> Sequence[int]:
+        """The positions of events to show: those that led to the violation; all without one."""
+        if self.explanation is None:
             return range(len(self.case.events))
         return sorted({*self.explanation.cone, self.position})
 
