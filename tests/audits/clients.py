@@ -3,6 +3,8 @@
 * A consumer asks from where it was, or from where an answer since has led it: behind the batches
   that it was given, in the epoch of the last one, or where its log was cut, in the epoch that ends
   there; it names the replica and the epoch that answered (SubscriptionState.FetchPosition).
+* A fetch at an offset that the log does not reach is answered at once: it does not wait for records
+  (DelayedFetch, OFFSET_OUT_OF_RANGE).
 * A new instance of a producer ends a transaction of the one before where there is one
   (TransactionCoordinator.handleInitProducerId).
 """
@@ -41,6 +43,16 @@ class Clients(Answers):
                 self._under_way.add(message.producer_id)
             case of.WriteTxnMarkersRequest():
                 self._ends(source, message)
+
+    def handled(self, name: str, message: Any) -> None:
+        """Judges a fetch of a consumer that waits now."""
+        node, log = self.nodes[name], self.nodes[name].replica.log
+        if (
+            isinstance(message, of.ConsumerFetchRequest)
+            and node.consumers.waiting.get(message.client_id) is message
+            and not log.log_start_offset <= message.offset <= log.log_end_offset
+        ):
+            self.wrong(name, f"{message.client_id} at {message.offset}", "waits", "is answered")
 
     def _ends(self, name: str, marker: of.WriteTxnMarkersRequest) -> None:
         producer, place = marker.producer_id, (marker.producer_id, marker.producer_epoch)

@@ -8,7 +8,8 @@ and after a restart. It shares no code with those who decide.
   before they moved on or lost the disk (Raft 5.2, KIP-595).
 * A change of the partition: leader and new members are not fenced, the leader is in sync; it was
   in sync or eligible to lead before, or the election is unclean; who came back from a crash is
-  eligible no more (KIP-966, ReplicationControlManager, PartitionChangeBuilder).
+  eligible no more; a last known leader is remembered while none leads (KIP-966,
+  ReplicationControlManager, PartitionChangeBuilder).
 * A leader without fetches from a majority for longer than two fetch timeouts has resigned: it looks
   every half of one, and waits for one and a half (KIP-595, LeaderState.checkQuorum).
 * What is committed: with `min.insync.replicas` as the controller knows them, and by those who are
@@ -268,6 +269,8 @@ class Decisions:
                 self._had(name, lives.get(name), before.partition_epoch)
                 for name in able & {*after.replicas} - {*after.isr, *after.elr}
             ),
+            "last known beside a leader": leader is not None
+            and after.last_known_leader is not None,
             "nobody in sync": not (after.isr or self._rules.election.eligible_leaders == "elr"),
         }
         for what, is_wrong in wrong.items():

@@ -10,7 +10,7 @@ What follows from event to event is judged by `tests.audits.state_producers`, `.
   epochs is not judged under `epoch_recovery: as_stored`, which believes that file.
 * The recovery point lies within the active segment (UnifiedLog.roll flushes what is below).
 * The log start is within the log, and some segment reaches down to it (LogLoader.load), but where
-  a crash lost the first one.
+  a crash lost the first one. No high watermark is below it (UnifiedLog.updateHighWatermark).
 * Nothing above the log end is acknowledged, or begun to be cleaned; batches lie in order in the
   segments (LogSegment), whose sizes are theirs. A segment with transactions is marked, since
   cleaners look for them in no other.
@@ -91,6 +91,7 @@ class DerivedState(Following):
         places = {
             "recovery point": (log.flushed_end, log.segments[-1].base_offset),
             "log start": (log.log_start_offset, 0 if name in self._lost_segments else first),
+            "high watermark": (min(log.high_watermark, end), min(log.log_start_offset, end)),
             "acknowledged end": (log.acknowledged_end, 0),
             "mark of a begun pass": (node.replica.begun_offset, 0),
         }

@@ -265,7 +265,8 @@ class PlacesFollowed(Following):
         self._compare_checkpoint(replica, own, kinds, what)
         lowered = min(own.compacted, own.checkpoint, log.log_end_offset)
         compacted = replica.cleanly_compacted_offset
-        if compacted not in {own.compacted, lowered, min(lowered, active), replica.removal_bound}:
+        raised = max(own.compacted, replica.removal_bound)
+        if compacted not in {own.compacted, lowered, min(lowered, active), raised}:
             self.differs(replica.name, f"compacted after {what}", compacted, own.compacted)
         own.compacted, own.first = compacted, log.segments[0].base_offset
         if own.last_pass is not None and replica.last_cleaning is not None:

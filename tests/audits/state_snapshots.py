@@ -6,6 +6,8 @@
   the last batch that begins below its end; where the log has none, that of the snapshot that the
   log begins with (KafkaMetadataLog.createNewSnapshot, Snapshots.lastContainedLogTimestamp).
 * One that is fetched has the time that some replica had with a snapshot of that name.
+* Where records change what was there before, a snapshot has of each key the last record that was
+  not aborted (KIP-630, Amount of Data Replicated).
 """
 
 from __future__ import annotations
@@ -51,6 +53,8 @@ class SnapshotsFollowed(Following):
             case on.SnapshotTaken():
                 id_ = SnapshotId(event.end_offset, event.epoch)
                 self._look_at_epoch(replica, id_)
+                if self._nodes[event.replica].rules.snapshots.state_machine == "deltas":
+                    self._look_at_records(replica, event)
                 own[id_] = self._time_below(replica, id_.end_offset, own)
                 self._ever.setdefault(id_, set()).add(own[id_])
             case on.SnapshotInstalled() | on.SnapshotFetched():
@@ -75,6 +79,20 @@ class SnapshotsFollowed(Following):
         last = id_.end_offset - 1
         begun = [one.epoch for one in replica.log.epochs.entries if one.start_offset <= last]
         self.differs(replica.name, f"epoch of {id_}", id_.epoch, max(begun, default=-1))
+
+    def _look_at_records(self, replica: Replica, event: on.SnapshotTaken) -> None:
+        log, newest = replica.log, dict[str | None, int]()
+        for batch in log.batches():
+            at, producer = batch.base_offset, batch.producer_id
+            aborted = batch.transactional and any(
+                one.producer_id == producer and one.first_offset <= at < one.last_offset
+                for one in log.aborted_ever
+            )
+            if batch.control is None and not aborted:
+                below = [one for one in batch.records if one.offset < event.end_offset]
+                newest |= {one.key: one.offset for one in below}
+        older = [one.key for one in event.records if one.offset < newest.get(one.key, 0)]
+        self.differs(replica.name, f"older records in {event.end_offset}", older, [])
 
     def _time_below(self, replica: Replica, end: int, own: dict[SnapshotId, int]) -> int:
         """The time of the last batch that begins below `end`, or of the snapshot before it."""

@@ -340,6 +340,33 @@ def test_a_vote_that_nothing_speaks_against_is_granted() -> None:
     assert asked(world, voter, request_of(voter), granted=False) == []
 
 
+@pytest.mark.parametrize(("waited_ms", "told"), [(1, ["asks for votes"]), (60_000, []), (None, [])])
+def test_a_replica_that_restarted_waits_before_it_asks_for_votes(
+    waited_ms: int | None, told: list[str]
+) -> None:
+    world = World(BY_MAJORITY)
+    voter = world.follower
+    world.sees(on.ReplicaRestarted(voter.name, 0, 0, 1))
+    if waited_ms is None:
+        world.hears(voter, of.EndQuorumEpochRequest(1, (voter.name,)))
+    world.wait(waited_ms or 1)
+    request = replace(request_of(voter), candidate=voter.name)
+
+    assert world.says(voter.name, "r9", request) == told
+
+
+@pytest.mark.parametrize(("beyond", "waits"), [(0, True), (1, False)])
+def test_a_consumer_beyond_the_log_end_does_not_wait(beyond: int, waits: bool) -> None:
+    world = World(BY_CONTROLLER)
+    leader, offset = world.leader, world.leader.replica.log.log_end_offset + beyond
+    request = of.ConsumerFetchRequest("c1", offset, read_committed=False)
+    leader.consumers.waiting["c1"] = request
+    world.told.clear()
+    world.hears(leader, request)
+
+    assert (world.told == []) is waits
+
+
 def test_a_follower_that_heard_of_its_leader_lately_grants_no_pre_vote() -> None:
     world = World(BY_MAJORITY)
     voter, leader = world.follower, world.leader

@@ -61,6 +61,7 @@ OPEN = (sent(0), sent(1, in_txn=True), sent(2, in_txn=True))
         ),
         (PLAIN, "log.flushed_end", 9, "recovery point"),
         (PLAIN, "log.log_start_offset", 4, "log start"),
+        (PLAIN, "log.high_watermark", -1, "high watermark"),
         (PLAIN, "log.acknowledged_end", 4, "acknowledged end"),
         (PLAIN, "begun_offset", 4, "mark of a begun pass"),
         (PLAIN, "log.active.size_bytes", 1, "size of segment 0"),

@@ -251,6 +251,7 @@ STATE = of.PartitionState(5, 2, "r1", ("r1", "r2"), ("r1", "r2", "r3"), (), None
         ({"isr": ("r1",), "elr": ("r3",)}, "eligible from outside"),
         ({"isr": ("r1",), "elr": ("r1",)}, "eligible and in sync"),
         ({"isr": ("r1", "r3"), "elr": ("r2",)}, "eligible beside enough"),
+        ({"last_known_leader": "r2"}, "last known beside a leader"),
         ({"isr": ("r1",), "elr": ("r2",), "eligible_epochs": (1, 2, 1)}, "eligible after a crash"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.events import SnapshotDeleted, SnapshotTaken
 from sim.protocol.replication.messages import SnapshotId
@@ -42,6 +43,16 @@ def test_epoch_and_time_of_a_snapshot_are_those_below_its_end(
     world = Followed()
     world.replicas[0].snapshots[id_] = Snapshot(id_, (), time_ms)
     assert world.happened(SnapshotTaken("r1", *id_, ())) == reports
+
+
+@pytest.mark.parametrize(("last", "reports"), [(1, []), (0, ["older records in 2"])])
+def test_a_snapshot_of_deltas_has_the_last_records(last: int, reports: list[str]) -> None:
+    world = Followed()
+    world.node.rules = RULES.with_values({"state_machine": "deltas"})
+    record = next(iter(world.log.batches())).records[0]
+    world.replicas[0].snapshots[TAKEN] = Snapshot(TAKEN, (), 11)
+    taken = SnapshotTaken("r1", *TAKEN, (replace(record, offset=last),))
+    assert world.happened(taken) == reports
 
 
 def test_a_fetched_snapshot_has_a_time_that_it_had_elsewhere() -> None:

@@ -5,6 +5,8 @@
 * A pre-vote is granted by a log that is not ahead, and not by a follower that has lately heard of
   its leader (KIP-996, FollowerState.hasFetchedFromLeader).
 * A vote or pre-vote that nothing speaks against is granted (Raft 5.2, 5.4.1).
+* A replica that has restarted waits for an election timeout before it asks for votes, unless a
+  leader that resigned told it to stand (Raft 5.2, QuorumState.initialize).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from sim.protocol.events import (
     Event,
     HighWatermarkMoved,
     ReplicaCrashed,
+    ReplicaRestarted,
     ReplicaWiped,
 )
 from sim.protocol.events.cluster import REBUILT
@@ -39,6 +42,7 @@ class Votes(Answers):
         self._asked: dict[str, of.VoteRequest] = {}
         self._heard: dict[str, tuple[str, int, int]] = {}
         self._told_to_stand_ms: dict[str, int] = {}
+        self._restarted_ms: dict[str, int] = {}
 
     def after(self, event: Event) -> None:
         """Notes what is committed, and what was on a disk that is gone."""
@@ -54,6 +58,8 @@ class Votes(Answers):
         elif isinstance(event, ReplicaCrashed):
             self._heard.pop(event.replica, None)
             self._told_to_stand_ms.pop(event.replica, None)
+        elif isinstance(event, ReplicaRestarted):
+            self._restarted_ms[event.replica] = self.context.now_ms
 
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
         """Notes who is asked for a vote, and who hears of a leader."""
@@ -81,8 +87,14 @@ class Votes(Answers):
             self._owes(source)
         elif isinstance(message, of.VoteRequest):
             self.wrong(source, "asks for votes and lacks records below", self._owes(source), 0)
+            self._waited(source)
         elif isinstance(message, of.VoteResponse) and source in self._asked:
             self._judge(self.nodes[source], self._asked.pop(source), message)
+
+    def _waited(self, name: str) -> None:
+        up_ms = self.context.now_ms - self._restarted_ms.get(name, -self._loyal_ms)
+        if up_ms < self._loyal_ms and name not in self._told_to_stand_ms:
+            self.wrong(name, "asks for votes", f"{up_ms} ms after a restart", "it waits")
 
     def _owes(self, name: str) -> int:
         """Up to where a replica lacks what its lost disk had (exclusive); 0 = it lacks nothing."""
