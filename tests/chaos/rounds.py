@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from sim.study.sweep.table import state_of
 from tests.chaos.sweeping import ENGINES, Running, Site, site
-from tests.chaos.tables import Tables, differences, read_tables
 from tests.sweeps.spark_cluster import kill
+from tests.sweeps.test_engines import assert_same
 
 FINISHED, BAD_INPUT, INTERRUPTED, KILLED = 0, 2, 130, -signal.SIGKILL
 PAUSE_SECONDS = 2.0
@@ -100,7 +100,8 @@ class Rounds:
     def __init__(self, site: Site, folder: Path, count: int) -> None:
         self._site, self._folder, self._count = site, folder, count
         began = time.monotonic()
-        self.expected = self._finished(site.sweep(folder / "peace", count), folder / "peace")
+        self._undisturbed = folder / "peace"
+        self._finish(site.sweep(self._undisturbed, count), self._undisturbed)
         self._seconds = time.monotonic() - began
 
     def disturbed(self, fault: Fault, name: str, chance: Random) -> bool:
@@ -119,8 +120,8 @@ class Rounds:
             self._site.cluster.mend()
         if status != FINISHED:
             sweep = self._site.sweep(out, self._count)
-        found = differences(self.expected, self._finished(sweep, out))
-        assert not found, found
+        self._finish(sweep, out)
+        assert_same(out, self._undisturbed)
         return struck
 
     def _strike(self, fault: Fault, out: Path, sweep: Running, chance: Random) -> bool:
@@ -143,11 +144,10 @@ class Rounds:
         if (out / "plan.json").is_file():  # else it did not come to its plan
             assert state_of(out, thorough=True).damage == {}
 
-    def _finished(self, sweep: Running, out: Path) -> Tables:
+    def _finish(self, sweep: Running, out: Path) -> None:
         status = sweep.wait()
         assert status == FINISHED, f"it cannot be finished: {status}, {sweep.said()!r}"
         self._whole_so_far(out)
-        return read_tables(out)
 
 
 def _text(path: Path) -> str:

@@ -46,8 +46,8 @@ def test_what_is_no_scenario_is_counted_with_what_it_is(fill: Fill) -> None:
     assert names(found) == ["s/a.yaml"]
     assert found.refused == {}
     assert found.not_run == (
-        "1 JSON Schema, 1 file that a command wrote, 2 hidden files and folders, 1 link to a "
-        "folder, 2 sweep plans, 1 trace, 2 other files (.csv, .md)"
+        "1 JSON Schema, 1 file that a command wrote, 2 sweep plans, 1 trace, "
+        "2 other files (.csv, .md)"
     )
 
 
@@ -229,7 +229,7 @@ def test_what_is_no_file_is_a_failure_and_nobody_waits_for_it(fill: Fill) -> Non
         odd.name: found.refused[odd].partition(": ")[2],
     }
     assert len(found.files) == 6
-    assert found.not_run == "1 link to a folder, 1 other file (without a suffix)"
+    assert found.not_run == "1 other file (without a suffix)"
 
 
 def test_everything_in_the_scenarios_folder_is_run_or_known() -> None:

@@ -11,7 +11,6 @@ from sim.check import Violation
 from sim.study.suite import CaseResult, collect, run_suite
 from sim.study.suite.reports import failure_lines, page, write_junit
 from tests.suite.conftest import GOOD, Fill
-from tests.suite.junit_schema import problems
 from tests.suite.red import RED, STORY
 
 BEGAN = datetime(2026, 7, 1, 14, 0, tzinfo=timezone(timedelta(hours=2)))
@@ -36,7 +35,6 @@ def junit(results: Sequence[CaseResult]) -> ET.Element:
 def test_junit_is_as_its_schema_says_and_names_each_file(results: list[CaseResult]) -> None:
     root = junit(results)
 
-    assert problems(root) == []
     counted = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counted == {"tests": "5", "failures": "3", "errors": "1", "skipped": "0"}
     assert {case.get("file"): [child.tag for child in case] for case in root} == {
@@ -53,12 +51,6 @@ def test_junit_is_as_its_schema_says_and_names_each_file(results: list[CaseResul
     assert text.splitlines()[0] == "A leader with a shorter log"
     assert "» r2 leads 2 ▕       hw 0 end 0" in text
     assert text.splitlines()[-1] == "reproduce: replog run s/story.yaml"
-
-
-def test_junit_of_no_result_is_valid(fill: Fill) -> None:
-    fill({})
-
-    assert problems(junit([])) == []
 
 
 def test_a_page_has_a_row_and_a_block_for_each_red_file(results: list[CaseResult]) -> None:
@@ -94,7 +86,6 @@ def test_mistakes_of_one_file_are_lines_of_their_own(fill: Fill) -> None:
 def test_what_is_inconclusive_is_counted_apart(fill: Fill) -> None:
     root = junit(list(run_suite(collect([fill({"a.yaml": GOOD, "x.yaml": OPEN, **RED})]))))
 
-    assert problems(root) == []
     assert (root.get("failures"), root.get("errors")) == ("3", "1")
     assert [(one.get("name"), one.get("value")) for one in root.iter("property")] == [
         ("inconclusive", "1")

@@ -50,13 +50,6 @@ def _found_and_expected(result: CaseResult) -> list[str]:
     return [f"expected: {_verdict(result.expected)}", f"found: {'; '.join(found)}"]
 
 
-def _beside(result: CaseResult, *, whole: bool = False) -> Iterator[str]:
-    """Lines about a failure as a whole: the records concerned, notes, logs of the replicas."""
-    yield from _first(None if whole else SENTENCES, list(result.why), "records")
-    yield from result.notes
-    yield from result.strip.split("\n") if result.strip else ()
-
-
 def _lines(result: CaseResult, *, whole: bool) -> Iterator[str]:
     if result.verdict in (BAD_INPUT, ERROR):
         yield from f"{result.verdict}: {result.reason}".splitlines()
@@ -75,7 +68,9 @@ def _lines(result: CaseResult, *, whole: bool) -> Iterator[str]:
         f"{one.invariant} ({unit.format(one.at)}): {one.sentence}" for one in result.unexpected
     ]
     yield from _first(None if whole else SENTENCES, sentences, "violations")
-    yield from _beside(result, whole=whole)
+    yield from _first(None if whole else SENTENCES, list(result.why), "records")
+    yield from result.notes
+    yield from result.strip.split("\n") if result.strip else ()
 
 
 def _verdict(violated: Iterable[str]) -> str:
@@ -186,8 +181,8 @@ def _table(heading: str, rows: Sequence[tuple[CaseResult, str]]) -> list[str]:
     """A table with a row for each file and its text; nothing without files."""
     if not rows:
         return []
-    lines = [f"| {markdown.text(str(one.path))} | {markdown.text(text)} |" for one, text in rows]
-    return [f"| file | {heading} |", "|---|---|", *lines, ""]
+    cells = [(markdown.text(str(one.path)), markdown.text(text)) for one, text in rows]
+    return [markdown.table(("file", heading), cells), ""]
 
 
 _LINE = re.compile(r"(?:(?P<other>.+?)?:(?P<first>\d+): |.*\(line (?P<last>\d+)\))")

@@ -1,12 +1,11 @@
 """The scenario files of folders, found by their `format`, and the kinds of the other files.
 
-No file is left out in silence: a YAML or JSON file without a format of Replog is refused, and the
-other files are counted with the reason.
+No file but hidden ones is left out in silence: a YAML or JSON file without a format of Replog is
+refused, and the other files are counted with the reason.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
@@ -83,18 +82,19 @@ IN_A_SUITE = (STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
 
 SCHEMA, LEFT_OUT = "JSON Schema", "left out by --skip"
 OUTPUT, OUTPUT_FOLDER = "file that a command wrote", "folder that a command wrote"
-HIDDEN, LINK = "hidden file or folder", "link to a folder"
 _MANY = {
     LEFT_OUT: LEFT_OUT,
     OUTPUT: "files that commands wrote",
     OUTPUT_FOLDER: "folders that commands wrote",
-    HIDDEN: "hidden files and folders",
-    LINK: "links to folders",
 }
 NO_SUFFIX = "."
-_SCHEMA_OF_JSON_SCHEMA = re.compile(r"https?://json-schema\.org/")
-_AT_THE_LEFT = re.compile(r"""^(["']?)format\1[ \t]*:[ \t]+(["']?)([^\s"'#]+)\2""", re.MULTILINE)
+_SCHEMA_OF_JSON_SCHEMA = ("http://json-schema.org/", "https://json-schema.org/")
+_AT_THE_LEFT = re.compile(
+    r"""^(["']?)format\1[ \t]*:[ \t]+(["']?)(?P<format>[^\s"'#]+)\2""", re.MULTILINE
+)
 """The field in the top mapping of a YAML file."""
+_FIRST = re.compile(r"""\A\s*\{\s*"format"\s*:\s*"(?P<format>[^"\\]+)\"""")
+"""The field where it is the first one of a JSON file, or of the first line of a trace."""
 
 
 class Collected(NamedTuple):
@@ -134,27 +134,10 @@ def format_of(path: Path) -> str | None:
         BadInput: The file cannot be read.
     """
     text = read_text(path)
-    if path.suffix != ".json":
-        found = _AT_THE_LEFT.search(text)
-        if found:
-            return found.group(3)
-    elif (first := _first_line(text)) is not None:
-        return str(first.get("format"))
-    top = _top_of(document_in(text, path))
-    given = top.get("format")
+    if found := (_FIRST if path.suffix == ".json" else _AT_THE_LEFT).search(text):
+        return found["format"]
+    given = _top_of(document_in(text, path)).get("format")
     return given if isinstance(given, str) else None
-
-
-def _first_line(text: str) -> Mapping[str, Any] | None:
-    """The object in the first of several lines, as in a trace; None without one."""
-    line, newline, rest = text.partition("\n")
-    if not newline or not rest.strip() or not line.startswith("{"):
-        return None
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) and "format" in value else None
 
 
 def _top_of(document: Document) -> Mapping[str, Any]:
@@ -238,7 +221,7 @@ def is_output(folder: Path) -> bool:
 def scenario_files(folder: Path) -> list[Path]:
     """All stories, timed scenarios and log files below `folder`, sorted by path.
 
-    Hidden files and folders are skipped, and so are folders that commands wrote.
+    Hidden files and folders are skipped, links to folders, and folders that commands wrote.
 
     Raises:
         BadInput: It is no folder, or has none.
@@ -247,18 +230,15 @@ def scenario_files(folder: Path) -> list[Path]:
         return [folder]
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder")
-    there = _look_into(folder, ())
-    found = [path for path in there.files if path not in there.refused]
-    if not found:
-        raise BadInput(f"{folder}: no scenario files; they say format: {' or '.join(IN_A_SUITE)}")
-    return found
+    found = collect([folder])
+    return [path for path in found.files if path not in found.refused]
 
 
 def collect(paths: Iterable[Path], *, skip: Sequence[str] = ()) -> Collected:
     """The files of a suite in these files and folders.
 
-    Hidden files and folders are skipped, and so are folders that commands wrote. A file that is
-    found twice is run once.
+    Hidden files and folders are skipped, links to folders, and folders that commands wrote. A file
+    that is found twice is run once.
 
     Args:
         paths: Files and folders.
@@ -290,13 +270,12 @@ def _look_into(start: Path, skip: Sequence[str]) -> Collected:
     others: Counter[str] = Counter()
     files: list[Path] = []
     refused: dict[Path, str] = {}
-    for path in sorted(_below(start, others, refused)):
+    unreadable: list[OSError] = []
+    for path in _below(start, others, unreadable):
         if any(fnmatchcase(path.name, one) or fnmatchcase(str(path), one) for one in skip):
             others[LEFT_OUT] += 1
             continue
         try:
-            if path in refused:
-                raise BadInput(*refused[path].splitlines())
             kind = set_aside(path, named=path == start)
         except BadInput as error:
             kind, refused[path] = None, str(error)
@@ -304,40 +283,29 @@ def _look_into(start: Path, skip: Sequence[str]) -> Collected:
             files.append(path)
         else:
             others[kind] += 1
-    return Collected(tuple(files), refused, others)
+    refused |= {
+        Path(error.filename): f"{error.filename}: cannot be read: {error.strerror}"
+        for error in unreadable
+    }
+    if start in refused and start.is_dir():
+        raise BadInput(refused[start])
+    return Collected(tuple(sorted({*files, *refused})), refused, others)
 
 
-def _below(start: Path, others: Counter[str], refused: dict[Path, str]) -> Iterator[Path]:
-    """The files below a folder; hidden ones, links and folders of commands are counted.
+def _below(start: Path, others: Counter[str], unreadable: list[OSError]) -> Iterator[Path]:
+    """The files below a folder, without hidden ones; folders of commands are counted.
 
-    A folder that cannot be read is among them, with the reason in `refused`.
+    Folders that cannot be read are added to `unreadable`.
     """
     if not start.is_dir():
         yield start
         return
-    unreadable: list[Path] = []
-
-    def note(error: OSError) -> None:
-        folder = Path(error.filename)
-        if folder == start:
-            raise BadInput(f"{folder}: cannot be read: {error.strerror}") from None
-        refused[folder] = f"{folder}: cannot be read: {error.strerror}"
-        unreadable.append(folder)
-
-    for folder, folders, names in os.walk(start, onerror=note):
-        for name in [*folders, *names]:
-            path = Path(folder, name)
-            if name.startswith("."):
-                others[HIDDEN] += 1
-            elif name in names:
-                yield path
-            elif path.is_symlink():
-                others[LINK] += 1
+    for folder, folders, names in os.walk(start, onerror=unreadable.append):
+        yield from (Path(folder, name) for name in names if not name.startswith("."))
         kept = [name for name in folders if not name.startswith(".")]
         folders[:] = [name for name in kept if not is_output(Path(folder, name))]
         if len(folders) < len(kept):
             others[OUTPUT_FOLDER] += len(kept) - len(folders)
-    yield from unreadable
 
 
 def set_aside(path: Path, *, named: bool = False) -> str | None:
@@ -370,4 +338,4 @@ def set_aside(path: Path, *, named: bool = False) -> str | None:
 
 def _is_schema(path: Path) -> bool:
     named = _top_of(read_document(path)).get("$schema")
-    return isinstance(named, str) and _SCHEMA_OF_JSON_SCHEMA.match(named) is not None
+    return str(named).startswith(_SCHEMA_OF_JSON_SCHEMA)
