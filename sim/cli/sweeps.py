@@ -196,7 +196,7 @@ def sweep(
         save_causes(out, failures, file=beside(as_json))
     if missing.first_run is not None:
         show = complain if as_json else print
-        show(not_green(missing, runs=result.runs, out=result.out))
+        show(not_green(missing, runs=result.sweep.runs, out=result.out))
     return status_of(verdict, missing)
 
 
@@ -219,7 +219,7 @@ def _show_sweep(
                     one.name: result.sweep.cases_in(number)
                     for number, one in enumerate(result.sweep.environments)
                 },
-                "runs": result.runs,
+                "runs": result.sweep.runs,
                 "verdicts": result.verdicts,
                 "errors": missing.errors,
                 "unfinished": missing.unfinished,
@@ -235,7 +235,7 @@ def _show_sweep(
         ]
     )
     tell(
-        f"{result.out}: {result.runs:,} runs of {result.sweep.drawn}, "
+        f"{result.out}: {result.sweep.runs:,} runs of {result.sweep.drawn}, "
         f"{result.rate:,.0f} runs/s; next: replog report "
         f"{command_line([result.out, *as_options()])} (--alternative VALUE adds a fix)"
     )

@@ -37,7 +37,7 @@ def _sweep(count: int, engine: EngineName, out: Path) -> dict[str, Any]:
     seconds = time.perf_counter() - started
     single = mean([before, _single_process_rate(sweep)])
     return {
-        "runs": result.runs,
+        "runs": result.sweep.runs,
         "cores": result.cores,
         "seconds": round(seconds, 1),
         "runs_per_second": round(result.rate, 1),

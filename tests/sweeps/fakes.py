@@ -19,7 +19,7 @@ from sim.protocol.rules.rules import Rules
 from sim.simulate.run import Run
 from sim.simulate.scenario.model import Scenario
 from sim.study.sweep.plan import Plan, Sweep
-from sim.study.sweep.processes import ProcessEngine
+from sim.study.sweep.runner import ProcessEngine
 from sim.study.sweep.work import RunCase
 
 FAR = 2**53 + 1

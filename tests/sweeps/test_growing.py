@@ -2,22 +2,17 @@
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from sim.errors import BadInput
-from sim.protocol.rules.rules import Rules
-from sim.simulate.run import Run
 from sim.study.sweep.folder import read_sweep, write_plan
 from sim.study.sweep.plan import Sweep, number_runs
 from sim.study.sweep.runner import run_sweep
-from sim.study.sweep.table import state_of
 from sim.study.sweep.work import RunCase
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
-from tests.sweeps.tables import load_sweep, load_violations
+from tests.sweeps.test_engines import assert_same, table
 
 TWO = plan(**TWO_ENVIRONMENTS)
 
@@ -40,39 +35,14 @@ def swept(
     out: Path, *, count: int | None, seed: int | None = 7, of: object = TWO, **more: object
 ) -> Path:
     """A sweep in this process, of blocks of a few cases."""
-    options = {"partitions": 2, "engine": "process", "open_case": drawn} | more
+    options = {"partitions": 2, "engine": "process", "open_case": quick} | more
     run_sweep(of, out=out, count=count, seed=seed, **options)  # type: ignore[arg-type]
     return out
-
-
-def drawn(sweep: Sweep, case_id: int) -> RunCase:
-    """A run that depends on the seed of its case alone."""
-    run, events = quick(sweep, case_id), sweep.case_seed(case_id) % 100
-
-    def with_events(settings: Rules) -> Run:
-        found = run(settings)
-        return replace(found, counters=found.counters | {"events": events})
-
-    return with_events
 
 
 def grown(source: Path, out: Path, **more: object) -> Path:
     """A copy of a sweep that goes on."""
     return swept(Path(shutil.copytree(source, out)), resume=True, **more)  # type: ignore[arg-type]
-
-
-def rows(out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both tables, without what no seed decides."""
-    return load_sweep(out).drop(columns="wall_ms"), load_violations(out)
-
-
-def assert_same(one: Path, other: Path) -> None:
-    """The same rows, and no damage in either."""
-    for left, right in zip(rows(one), rows(other), strict=True):
-        pd.testing.assert_frame_equal(left, right)
-    assert read_sweep(one) == read_sweep(other)
-    for out in (one, other):
-        assert state_of(out, thorough=True).damage == {}
 
 
 def test_more_cases_are_the_sweep_that_had_them_from_the_start(seven: Path, tmp_path: Path) -> None:
@@ -96,7 +66,7 @@ def test_who_resumes_goes_on_with_the_count_and_the_seed_of_the_folder(tmp_path:
 def test_a_plan_that_was_given_another_count_since_goes_before_the_folder(tmp_path: Path) -> None:
     swept(tmp_path / "a", of=plan(count=3), count=None)
 
-    assert len(rows(swept(tmp_path / "a", of=plan(count=5), count=None, resume=True))[0]) == 15
+    assert len(table(swept(tmp_path / "a", of=plan(count=5), count=None, resume=True))) == 15
 
 
 def test_growing_that_was_interrupted_is_resumed(seven: Path, tmp_path: Path) -> None:
@@ -111,7 +81,7 @@ def test_growing_that_was_interrupted_is_resumed(seven: Path, tmp_path: Path) ->
 def _interrupting(sweep: Sweep, case_id: int) -> RunCase:
     if case_id == 15:
         raise KeyboardInterrupt
-    return drawn(sweep, case_id)
+    return quick(sweep, case_id)
 
 
 def test_a_byte_that_is_no_text_is_one_line_wherever_it_stands(tmp_path: Path) -> None:

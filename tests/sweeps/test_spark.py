@@ -46,7 +46,6 @@ def test_without_java_the_package_to_install_is_named_and_nothing_is_written(
     ("option", "words"),
     [
         ({"engine": "flink"}, "one of spark, process"),
-        ({"partitions": 0}, "partitions 0"),
         ({"count": 0}, "count 0"),
         ({"engine": "process", "master": "local"}, "only Spark has masters"),
     ],

@@ -45,14 +45,13 @@ from sim.study.sweep.plan_matrix import (
     environments_of,
     read_plan,
 )
-from sim.study.sweep.wording import drawn
+from sim.study.sweep.wording import counted
 
 PRESET = "preset"
 FLAG_MARKS = ("magic", "flag")
 """Values of `tombstone_mark` with which a plan may have `mixed_clients`, whose new clients delete
 with the flag: by the format, and with cleaners that know the flag alone."""
 
-Count = Annotated[int, Field(ge=1), Within(CASES)]
 Text = Annotated[str, Field(min_length=1), Within(TITLE)]
 
 
@@ -116,7 +115,7 @@ class Plan(BaseModel):
     format: Literal["replog-sweep/1"]
     title: Text
     source: Text
-    count: Count
+    count: Annotated[int, Field(ge=1), Within(CASES)]
     """Number of random cases, those of all environments together; every rule set runs on each."""
     seed: Seed
     about: list[Annotated[Text, AfterValidator(_about)]] = []
@@ -243,7 +242,9 @@ class Sweep:
     @property
     def drawn(self) -> str:
         """The seeds and the environments in words, as `200 seeds in plain and hunted`."""
-        return drawn(self.count, [one.name for one in self.environments])
+        seeds = counted(-(-self.count // len(self.environments)), "seed")
+        *others, last = (one.name for one in self.environments)
+        return f"{seeds} in {', '.join(others)} and {last}" if others else seeds
 
     @property
     def runs(self) -> int:

@@ -1,13 +1,20 @@
-"""Runs a plan into a folder, on either engine."""
+"""Runs a plan into a folder, on Spark or on a pool of processes, which needs no Java.
+
+Both make the same table.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from sim.errors import BadInput, did_you_mean
@@ -23,10 +30,10 @@ from sim.study.sweep.folder import (
     write_plan,
 )
 from sim.study.sweep.plan import Plan, Sweep, number_runs
-from sim.study.sweep.processes import ProcessEngine
 from sim.study.sweep.statistics import BRIEF, VERDICTS, on_duckdb, statistics_of
 from sim.study.sweep.table import TableState, mended, open_table
 from sim.study.sweep.work import OpenCase, Work, blocks_of, open_case
+from sim.study.workers import pool_of, usable_cores
 
 if TYPE_CHECKING:
     from sim.study.sweep.spark import SparkEngine
@@ -103,6 +110,52 @@ def progress(done: int, *, before: int, total: int, seconds: float) -> str:
 
 
 EngineName = Literal["spark", "process"]
+DIED = "a worker process died (out of memory?); what was finished is kept, --resume continues"
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Keeps new workers from importing the script that sweeps.
+
+    A new worker imports `__main__`; a script without `if __name__ == "__main__"` would sweep again
+    in each of them.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+@dataclass(frozen=True)
+class ProcessEngine:
+    """Simulates blocks on one process per core; each worker writes its own."""
+
+    work: Work
+    out: Path
+    """Folder of the sweep."""
+
+    @property
+    def cores(self) -> int:
+        """Number of processes that simulate."""
+        return usable_cores()
+
+    def simulate(self, blocks: Sequence[Sequence[int]]) -> Generator[int]:
+        """Simulates blocks and writes each into the table; yields the number of runs done so far.
+
+        Finished blocks stay in any case. Raises BadInput when a worker dies.
+        """
+        folder, runs = self.out / RUNS, 0
+        try:
+            with pool_of(min(self.cores, len(blocks))) as pool:
+                with _without_main():
+                    jobs = [pool.submit(self.work.write, cases, folder) for cases in blocks]
+                for job in as_completed(jobs):
+                    runs += job.result()
+                    yield runs
+        except BrokenProcessPool:
+            raise BadInput(DIED) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +174,6 @@ class SweepResult:
     """Verdicts and sums of each environment (`sim.study.sweep.statistics`)."""
 
     @property
-    def runs(self) -> int:
-        """Number of runs of the whole table."""
-        return self.sweep.runs
-
-    @property
     def verdicts(self) -> dict[str, dict[str, int]]:
         """Numbers of runs by label of the rule set and by verdict."""
         found = {one.label: dict.fromkeys(VERDICTS, 0) for one in self.sweep.rule_sets}
@@ -137,7 +185,7 @@ class SweepResult:
     @property
     def rate(self) -> float:
         """Runs per second, all cores together."""
-        return (self.runs - self.runs_before) / max(self.seconds, 1e-6)
+        return (self.sweep.runs - self.runs_before) / max(self.seconds, 1e-6)
 
 
 def run_sweep(
@@ -185,7 +233,7 @@ def run_sweep(
     only_spark = master is not None or bool(spark)  # what only Spark can do asks for it
     why_processes = None if engine or only_spark else _why_no_spark()
     engine = engine or ("spark" if why_processes is None else "process")
-    _check_options(engine, master, partitions)
+    _check_options(engine, master)
     with ExitStack() as stack:
         stack.enter_context(clear_errors(out))
         if resume:
@@ -198,7 +246,13 @@ def run_sweep(
         if why_processes is not None:
             teller.tell(f"simulating on processes: {why_processes}")
         work = Work(sweep, open_case, in_use())
-        chosen = _engine(engine, work, out, stack, master=master, spark=spark)
+        chosen: ProcessEngine | SparkEngine = ProcessEngine(work, out)
+        if engine == "spark":
+            check_extra("sweeps on Spark need", "sweep", "pyspark")
+            from sim.study.sweep.spark import SparkEngine, spark_session  # half a second
+
+            session = stack.enter_context(spark_session(master=master, settings=spark))
+            chosen = SparkEngine(session, work, out)
         write_plan(out, sweep, plan_file=plan_file)
         before = _simulate(chosen, teller, blocks=partitions)
         seconds = time.perf_counter() - started
@@ -239,15 +293,13 @@ def _whole(out: Path) -> TableState:
     return table
 
 
-def _check_options(engine: str, master: str | None, partitions: int | None) -> None:
+def _check_options(engine: str, master: str | None) -> None:
     names = get_args(EngineName)
     if engine not in names:
         close = did_you_mean(engine, names)
         raise BadInput(f"engine {engine!r}{close}: one of {', '.join(names)}")
     if master is not None and engine != "spark":
         raise BadInput(f"--master {master}: only Spark has masters: --engine spark")
-    if partitions is not None and partitions < 1:
-        raise BadInput(f"partitions {partitions}: at least 1 block")
 
 
 def _why_no_spark() -> str | None:
@@ -261,25 +313,3 @@ def _why_no_spark() -> str | None:
     except BadInput as error:
         return str(error).partition(";")[0]
     return None
-
-
-def _engine(
-    name: EngineName,
-    work: Work,
-    out: Path,
-    stack: ExitStack,
-    *,
-    master: str | None,
-    spark: Mapping[str, str] | None,
-) -> ProcessEngine | SparkEngine:
-    """Starts an engine by its name; its processes end with `stack`."""
-    if name == "process":
-        return ProcessEngine(work, out)
-    check_extra("sweeps on Spark need", "sweep", "pyspark")
-    from sim.study.sweep.spark import (
-        SparkEngine,
-        spark_session,  # half a second
-    )
-
-    session = stack.enter_context(spark_session(master=master, settings=spark))
-    return SparkEngine(session, work, out)

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from sim.errors import BadInput
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
-from sim.study.sweep.columns import VIOLATION, VIOLATIONS, runs_schema
+from sim.study.sweep.columns import VIOLATIONS, runs_schema
 from sim.study.sweep.folder import RUNS, SET_ASIDE, clear_errors, read_sweep
 from sim.study.sweep.plan import Sweep
 from sim.study.sweep.statistics import session_on
@@ -71,10 +71,9 @@ class TableState:
         """
         beside = ("case_id", "environment", "rule_set", *self.sweep.swept)
         of_run = ", ".join(f'"{name}"' for name in beside)
-        of_each = ", ".join(f'v."{one.name}" AS "{one.name}"' for one in VIOLATION)
+        each = f"unnest({VIOLATIONS}, recursive := true)"
         with session_on(self.files) as session:
-            each = f"SELECT run_id, {of_run}, unnest({VIOLATIONS}) AS v FROM runs"  # noqa: S608
-            view = f"SELECT run_id, {of_each}, {of_run} FROM ({each})"  # noqa: S608
+            view = f"SELECT run_id, {each}, {of_run} FROM runs"  # noqa: S608
             session.execute(f"CREATE VIEW violations AS {view}")
             answer = session.sql(statement)
             if answer is None:

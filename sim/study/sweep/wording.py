@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,15 +19,6 @@ def count(number: int) -> str:
 def counted(number: int, noun: str) -> str:
     """Formats a count with its noun: 1 run, 2 runs."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
-
-
-def drawn(cases: int, environments: Sequence[str]) -> str:
-    """Formats the number of draws: 200 seeds, or 100 seeds in plain and hunted."""
-    seeds = counted(-(-cases // len(environments)), "seed")
-    if len(environments) == 1:
-        return seeds
-    *others, last = environments
-    return f"{seeds} in {', '.join(others)} and {last}"
 
 
 def share(value: float) -> str:
