@@ -76,14 +76,12 @@ class Line:
     Attributes:
         path: Its file.
         id: Its id.
-        title: Its title.
         outcomes: By condition, then by value of the varied rule.
         twins: Ids of scenarios that differ from it only in the varied rule.
     """
 
     path: Path
     id: str
-    title: str
     outcomes: tuple[tuple[MatrixCell, ...], ...]
     twins: tuple[str, ...] = ()
 
@@ -205,7 +203,7 @@ def make_matrix(
         case = under_rules(content_at(path), given, where="--rule")
         cases.setdefault(_what_counts(case), []).append((path, case))
     lines = tuple(
-        Line(path, case.id, case.title, _outcomes(case, grid), tuple(twin.id for _, twin in twins))
+        Line(path, case.id, _outcomes(case, grid), tuple(twin.id for _, twin in twins))
         for (path, case), *twins in cases.values()
     )
     return Matrix(varied, tuple(map(_label, changes)), lines)

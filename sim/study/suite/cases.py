@@ -141,12 +141,10 @@ class SuiteCase(NamedTuple):
     """A scenario file that was read.
 
     Attributes:
-        path: The file.
-        id: Its id, else the name of the file.
+        id: Id of the file, else its name.
         run: Runs it. Raises BadInput where a log file expects a field that no answer has.
     """
 
-    path: Path
     id: str
     run: Callable[[], CaseResult]
 
@@ -161,11 +159,11 @@ def load_case(path: Path) -> SuiteCase:
     if found == LOG_FORMAT:
         from sim.simulate.logfile.expect import checked, read_and_check
 
-        return SuiteCase(path, read_and_check(path), lambda: CaseResult(path, checked(path)))
+        return SuiteCase(read_and_check(path), lambda: CaseResult(path, checked(path)))
     if found not in (STORY_FORMAT, SCENARIO_FORMAT):
         raise BadInput(*refusal(path, IN_A_SUITE))
     content = content_at(path)
-    return SuiteCase(path, content.id, partial(_run, path, content))
+    return SuiteCase(content.id, partial(_run, path, content))
 
 
 def _run(path: Path, content: Story | Scenario) -> CaseResult:

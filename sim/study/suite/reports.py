@@ -145,9 +145,6 @@ def _junit_kind(result: CaseResult) -> str | None:
     return "error" if result.how in (BAD_INPUT, ERROR, INCONCLUSIVE) else "failure"
 
 
-SLOWEST = 5
-
-
 def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> str:
     """A page of Markdown, such as the summary of a job on GitHub.
 
@@ -167,9 +164,7 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
         lines += [markdown.block(failure_lines(one)), "", "</details>", ""]
     noted = [one for one in results if one.expectation_met and one.notes]
     lines += _table("as expected, with a note", [(one, "; ".join(one.notes)) for one in noted])
-    slowest = sorted(results, key=lambda one: one.wall_ms, reverse=True)[:SLOWEST]
-    times = ", ".join(f"{markdown.text(one.id)} {one.wall_ms:,} ms" for one in slowest)
-    lines += [*(f"{markdown.text(note)}  " for note in notes), f"slowest: {times}"]
+    lines += [f"{markdown.text(note)}  " for note in notes]
     return "\n".join(lines) + "\n"
 
 
