@@ -104,18 +104,6 @@ def test_scenarios_are_listed_with_title_and_source(here: Path) -> None:
     ]
 
 
-def test_every_scenario_of_the_project_is_listed_with_its_whole_path(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(ROOT)
-
-    paths = [row["file"] for row in replog("list", "scenarios", "--json").document]
-    lines = replog("list", "scenarios").out.splitlines()
-
-    assert "scenarios/kip280/timed_lost_tail.yaml" in paths
-    assert [path for path in paths if path not in lines] == []
-
-
 def test_the_shipped_scenarios_are_listed_from_anywhere(here: Path) -> None:
     rows = replog("list", "scenarios", "--json").document
 

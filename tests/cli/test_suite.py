@@ -103,12 +103,6 @@ def test_json_is_a_list_with_the_path_and_what_run_prints(fill: Fill) -> None:
         assert row == replog("run", path, "--json").document
 
 
-def test_a_green_suite_leaves_nothing_behind(fill: Fill) -> None:
-    replog("suite", fill(a=GOOD))
-
-    assert [path.name for path in Path.cwd().iterdir()] == ["s"]
-
-
 def test_processes_say_the_same_in_the_same_order(fill: Fill) -> None:
     files = {f"a{n}": STORY for n in range(6)} | {"b": FAILING, "c": "a: 1\n", "d": STORY}
     folder = fill(**files)
@@ -226,19 +220,6 @@ def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(here: Path)
     assert answer.status == 1
     assert ending(answer.out) == ["0 as expected, 1 not"]
     assert answer.err.startswith("replog: --failures kept: kept: is a file; ")
-
-
-def test_what_shrink_writes_into_the_folder_of_regressions_is_part_of_the_suite(here: Path) -> None:
-    (here / "s/regressions").mkdir(parents=True)
-    (here / "long.yaml").write_text(RED["story.yaml"] + "  - quiesce\n")
-
-    shrunk = replog("shrink", "long.yaml", "-o", "s/regressions")
-    answer = replog("suite", "s", "-k", "regressions and story")
-
-    assert (shrunk.status, answer.status) == (0, 0)
-    written = sorted(Path("s/regressions").iterdir())
-    assert written
-    assert statuses(answer.out) == [f"ok   {path}" for path in written]
 
 
 def test_with_strict_what_leaves_a_note_is_a_failure(fill: Fill) -> None:

@@ -171,22 +171,3 @@ def test_a_sweep_goes_on_to_more_cases(swept: Path, here: Path) -> None:
 
     assert (grown["cases"], grown["runs"]) == (again["cases"], again["runs"]) == (8, 16)
     assert replog("run", "one", 15).out.rstrip().endswith("digest reproduced")
-
-
-def test_every_command_says_that_a_folder_is_damaged(swept: Path, here: Path) -> None:
-    out = Path(shutil.copytree(swept, here / "out"))
-    first, *_ = sorted(out.glob("runs/*.parquet"))
-    first.rename(out / "runs" / "mine")
-    (out / "runs" / "yours").write_text("no table")
-    for words in (["report", out], ["run", out, 3], ["causes", out]):
-        answer = replog(*words)
-        assert answer.status == 2
-        assert "runs/yours: cannot be read as Parquet" in answer.complaint
-        assert "--resume of the sweep mends it" in answer.complaint
-
-    again = replog(
-        "sweep", swept.parent / "plan.yaml", "--out", out, "--engine", "process", "--resume"
-    )
-    assert again.status == 0
-    assert f"{out}/runs/yours: cannot be read as Parquet" in again.err
-    assert replog("report", out).status == 0
