@@ -258,7 +258,9 @@ def report(
     Args:
         decision: Report this decision of the plan alone (default: all, the first one on top).
         alternative: Add one more value of the rule that the decision is about, such as a fix of a
-            plugin: run what is missing, in DIR/with_VALUE, and report on that.
+            plugin: run the sweep once more with it and the searches that lack it, in
+            DIR/with_VALUE, and report on that. A search takes five minutes at most for each
+            rule set.
     """
     from sim.study.report import (
         add_alternative,
