@@ -170,14 +170,11 @@ def _kept(grid: Grid) -> Clauses:
     searches = [one for one in grid.comparisons if one.unit.kind == SEARCH and not one.holding]
     clean = [one for one in searches if one.unit.is_clean_search]
     said = {one.hazard for one in clean}
-    kept: list[tuple[str, Sequence[Comparison]]] = [
-        (f"{_named(found)} in searches with {elections} elections", found)
-        for elections, found in (
-            ("clean", clean),
-            ("unclean", [one for one in searches if one.hazard not in said]),
-        )
-        if found
-    ]
+    unclean = [one for one in searches if one.hazard not in said]
+    clauses: Clauses = {}
+    for elections, found in (("clean", clean), ("unclean", unclean)):
+        if found:
+            clauses[f"in searches with {elections} elections"] = [(_named(found), found)]
     apart = {
         one.hazard
         for one in grid.comparisons
@@ -186,9 +183,12 @@ def _kept(grid: Grid) -> Clauses:
         if grid.apart[one.unit, one.hazard, *pair] > SAME * min(one.runs)
     }
     for one in grid.most_met(lambda one: bool(one.breaking) and one.hazard not in said | apart):
-        runs = f"in about as many ({_range(one.runs)}) of {_of_runs(one)}"
-        kept.append((f"{PHRASES[one.hazard]} {runs}", [one]))
-    return {"all of them allow": kept} if kept else {}
+        lead = f"in about as many of {_of_runs(one)}"
+        clauses.setdefault(lead, []).append((f"{PHRASES[one.hazard]} ({_range(one.runs)})", [one]))
+    return {
+        lead if number else f"all of them allow {lead}": things
+        for number, (lead, things) in enumerate(clauses.items())
+    }
 
 
 def _by_breaking(

@@ -43,8 +43,9 @@ class Schedule:
 def schedules_of(grid: Grid) -> list[Schedule]:
     """The schedules of all cells that a search breaks; one that another begins with is left out."""
     cells = [grid.cell(hazard, one) for hazard in grid.hazards for one in grid.alternatives]
+    wanted = [one for cell in cells for one in breaks_of(cell)]
     found: list[Schedule] = []
-    for one in sorted((one for cell in cells for one in breaks_of(cell)), key=moves_of)[::-1]:
+    for one in sorted(wanted, key=moves_of, reverse=True):
         plan = grid.plans[one.unit.name]
         answer = next(each for each in plan["answers"] if each["label"] == one.rule_set)
         own = Schedule(plan, answer["breaks"][one.invariant]["schedule"], [one])
