@@ -233,7 +233,7 @@ class Said(Answers):
         if state.partition_epoch <= self._seen:
             return
         self._seen = state.partition_epoch
-        lives = dict(zip(state.eligible, state.eligible_epochs, strict=True))
+        lives = state.eligible
         for name, life in lives.items():
             node = self.nodes.get(name)
             if node is not None and life > node.incarnation:

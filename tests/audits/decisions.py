@@ -237,19 +237,18 @@ class Decisions:
         for earlier in (number - 1, number):
             if earlier in states and earlier + 1 in states:
                 self._judge_change(states[earlier], states[earlier + 1])
-        for name, life in zip(state.eligible, state.eligible_epochs, strict=True):
+        for name, life in state.eligible.items():
             self._lives[name] = max(life, self._lives.get(name, 0))
 
     def _judge_change(self, before: PartitionState, after: PartitionState) -> None:
-        leader, epoch, eligible = after.leader, after.leader_epoch, after.eligible
+        leader, epoch, lives = after.leader, after.leader_epoch, after.eligible
         able = {*before.isr, *before.elr}
         unclean = epoch in self._unclean
-        lives = dict(zip(eligible, after.eligible_epochs, strict=True))
         returned = {name for name, life in lives.items() if life > self._lives.get(name, life)}
         wrong = {
-            "fenced leader": leader is not None and leader not in eligible,
+            "fenced leader": leader is not None and leader not in lives,
             "leader out of sync": leader is not None and leader not in after.isr,
-            "fenced replica joined": not {*after.isr} - {*before.isr} <= {*eligible},
+            "fenced replica joined": not {*after.isr} - {*before.isr} <= {*lives},
             "epoch": epoch - before.leader_epoch not in (0, 1),
             "two leaders of an epoch": leader != before.leader
             and leader is not None
@@ -280,9 +279,7 @@ class Decisions:
     def _had(self, name: str, life: int | None, number: int) -> bool:
         """Decides whether a replica that lives in `life` has not restarted since state `number`."""
         known = [state for earlier, state in self._states.items() if earlier <= number]
-        return life is None or any(
-            (name, life) in zip(each.eligible, each.eligible_epochs, strict=True) for each in known
-        )
+        return life is None or any(each.eligible.get(name) == life for each in known)
 
     # What is committed, and by whom.
 

@@ -179,8 +179,8 @@ def _out_of_date_for_controller(state: PartitionState, message: Any) -> str:
         if message.partition_epoch != state.partition_epoch:
             return "from another state"
         return "" if {*message.new_isr} <= {*state.eligible} else "with a fenced replica"
-    known = dict(zip(state.eligible, state.eligible_epochs, strict=True))
-    return "of an earlier life" if message.incarnation < known.get(message.broker, 0) else ""
+    known = state.eligible.get(message.broker, 0)
+    return "of an earlier life" if message.incarnation < known else ""
 
 
 def _earlier_life(node: Node, seen: Seen, response: Any) -> str:
@@ -262,8 +262,7 @@ def _contact(node: Node, seen: Seen, request: Any) -> str:
     """Another question of a follower, by which its leader hears of it."""
     if node.leader is not None:
         seen.leads_in(node.leader.epoch)
-        name = request.replica if isinstance(request, of.OffsetsForLeaderEpochRequest) else ""
-        seen.heard_ms[name or request.follower] = node.context.now_ms
+        seen.heard_ms[request.follower] = node.context.now_ms
     return ""
 
 

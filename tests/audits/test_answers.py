@@ -130,8 +130,8 @@ def tells(isr: str, *lives: int) -> Says:
 
     def says(world: World) -> tuple[str, str, Any]:
         world.cluster.nodes["r1"].incarnation = lives[0]
-        names, members = ("r1", "r2", "r3"), tuple(isr.split())
-        state = of.PartitionState(100, 2, "r1", members, names, (), None, names, lives)
+        eligible = dict(zip(("r1", "r2", "r3"), lives, strict=True))
+        state = of.PartitionState(100, 2, "r1", tuple(isr.split()), eligible)
         return CONTROLLER, "r1", of.LeaderAndIsrRequest(1, state)
 
     return says

@@ -233,7 +233,7 @@ def test_a_majority_has_voted_for_who_is_elected() -> None:
     assert world.happens(elected) == ["decision elected in epoch 9"]
 
 
-STATE = of.PartitionState(5, 2, "r1", ("r1", "r2"), ("r1", "r2", "r3"), (), None, (), (1, 1, 1))
+STATE = of.PartitionState(5, 2, "r1", ("r1", "r2"), {"r1": 1, "r2": 1, "r3": 1})
 
 
 @pytest.mark.parametrize(
@@ -246,13 +246,16 @@ STATE = of.PartitionState(5, 2, "r1", ("r1", "r2"), ("r1", "r2", "r3"), (), None
         ({"leader": "r3", "leader_epoch": 3, "isr": ("r3",)}, "elected from outside"),
         ({"leader": "r1", "leader_epoch": 4}, "epoch"),
         ({"isr": ("r2",)}, "leader out of sync"),
-        ({"eligible": ("r2", "r3"), "eligible_epochs": (1, 1)}, "fenced leader"),
+        ({"eligible": {"r2": 1, "r3": 1}}, "fenced leader"),
         ({"isr": ("r1", "r2", "r9")}, "fenced replica joined"),
         ({"isr": ("r1",), "elr": ("r3",)}, "eligible from outside"),
         ({"isr": ("r1",), "elr": ("r1",)}, "eligible and in sync"),
         ({"isr": ("r1", "r3"), "elr": ("r2",)}, "eligible beside enough"),
         ({"last_known_leader": "r2"}, "last known beside a leader"),
-        ({"isr": ("r1",), "elr": ("r2",), "eligible_epochs": (1, 2, 1)}, "eligible after a crash"),
+        (
+            {"isr": ("r1",), "elr": ("r2",), "eligible": {"r1": 1, "r2": 2, "r3": 1}},
+            "eligible after a crash",
+        ),
     ],
 )
 def test_a_change_of_the_partition_follows_from_what_was(

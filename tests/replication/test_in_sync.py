@@ -30,7 +30,7 @@ def partition(
     heard: tuple[str, ...] = ("r1", "r2", "r3"),
 ) -> PartitionState:
     """Version 7 of a partition in leader epoch 4, whose controller hears from some replicas."""
-    return PartitionState(7, 4, leader, isr, heard, elr, last)
+    return PartitionState(7, 4, leader, isr, dict.fromkeys(heard, 1), elr, last)
 
 
 def sets(state: PartitionState) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:

@@ -58,7 +58,7 @@ class Controller:
         self._random = context.random("controller")
         self._session_ms = context.scenario.timers.election_timeout_ms
         self.hears = hears
-        self.state = PartitionState(0, 0, None, (), ())
+        self.state = PartitionState(0, 0, None, (), {})
         self._incarnations: dict[str, int] = {}
         self._sessions = defaultdict[str, ProcessGroup](lambda: ProcessGroup(context.env))
         self._handlers: dict[type, Callable[[Any], None]] = {
@@ -71,8 +71,7 @@ class Controller:
         """Registers the replicas, all in sync, and makes the first one lead."""
         self._network.add(CONTROLLER, self.receive)
         self._incarnations = dict.fromkeys(names, 1)
-        epochs = (1,) * len(names)
-        self.state = PartitionState(1, 1, names[0], names, names, (), None, names, epochs)
+        self.state = PartitionState(1, 1, names[0], names, dict(self._incarnations), replicas=names)
         self._inform_all()
 
     def receive(self, message: Any) -> None:
@@ -93,11 +92,8 @@ class Controller:
 
     def _without(self, name: str) -> PartitionState:
         """The state in which a replica is not eligible."""
-        return self._with_eligible(tuple(n for n in self.state.eligible if n != name))
-
-    def _with_eligible(self, eligible: tuple[str, ...]) -> PartitionState:
-        epochs = tuple(self._incarnations.get(name, 0) for name in eligible)
-        return replace(self.state, eligible=eligible, eligible_epochs=epochs)
+        left = {other: epoch for other, epoch in self.state.eligible.items() if other != name}
+        return replace(self.state, eligible=left)
 
     def _register(self, request: of.BrokerRegistrationRequest) -> None:
         """Registers a broker that has started; it joins the in-sync set when it has caught up."""
@@ -121,9 +117,8 @@ class Controller:
 
     def _contact(self, name: str, fenced: tuple[str, ...] = ()) -> None:
         self._sessions[name].interrupt()
-        eligible = self.state.eligible
-        state = self._with_eligible(eligible if name in eligible else (*eligible, name))
-        self._change(state, fenced=fenced, unclean=fenced)
+        eligible = {**self.state.eligible, name: self._incarnations[name]}
+        self._change(replace(self.state, eligible=eligible), fenced=fenced, unclean=fenced)
 
     def _change(
         self,
@@ -165,7 +160,8 @@ class Controller:
         if last is not None:
             return self._elect_uncleanly(state, last, LAST_KNOWN_LEADER)
         if self._rules.election.unclean_election and state.eligible:
-            return self._elect_uncleanly(state, self._random.choice(state.eligible), ANY_REPLICA)
+            chosen = self._random.choice(tuple(state.eligible))
+            return self._elect_uncleanly(state, chosen, ANY_REPLICA)
         return replace(state, leader=None)
 
     def _elect_uncleanly(self, state: PartitionState, name: str, because: str) -> PartitionState:

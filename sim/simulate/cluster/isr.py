@@ -36,7 +36,7 @@ class IsrMembership(Membership):
         self._lag_max_ms = node.context.scenario.timers.replica_lag_max_ms
         self._half_lag_ms = max(1, self._lag_max_ms // 2)
         self._registered = 0
-        self.state = of.PartitionState(0, 0, None, (), ())
+        self.state = of.PartitionState(0, 0, None, (), {})
         self.asked_ms: int | None = None
         node.handlers[of.LeaderAndIsrRequest] = self._receive
 
@@ -122,11 +122,8 @@ class IsrMembership(Membership):
 
         Source: Partition.isReplicaIsrEligible.
         """
-        state = self.state
-        if name not in state.eligible or name not in leader.progress:
-            return False
-        epoch = state.eligible_epochs[state.eligible.index(name)]
-        return leader.progress[name].replica_epoch == epoch
+        progress = leader.progress.get(name)
+        return progress is not None and progress.replica_epoch == self.state.eligible.get(name)
 
     def _await(self, leader: LeaderState, isr: tuple[str, ...]) -> None:
         """Holds the high watermark back for those about to join `isr`, as the rules say."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sim.protocol.events import Event, LeaderResigned
@@ -50,9 +51,9 @@ class Node(Broker):
         self.handlers: dict[type, Callable[[Any], None]] = {
             of.FetchRequest: self._fetch,
             of.FetchResponse: self.fetcher.receive,
-            of.FetchSnapshotRequest: self._fetch_snapshot,
+            of.FetchSnapshotRequest: partial(self._answer, answer_fetch_snapshot),
             of.FetchSnapshotResponse: self.fetcher.receive,
-            of.OffsetsForLeaderEpochRequest: self._offsets_for_leader_epoch,
+            of.OffsetsForLeaderEpochRequest: partial(self._answer, answer_offsets_for_leader_epoch),
             of.OffsetsForLeaderEpochResponse: self.fetcher.receive,
             of.ProduceRequest: self._write,
             of.WriteTxnMarkersRequest: self._write,
@@ -90,17 +91,11 @@ class Node(Broker):
         )
         self.send(request.follower, answered.response)
 
-    def _fetch_snapshot(self, request: of.FetchSnapshotRequest) -> None:
-        response = answer_fetch_snapshot(self.replica, request, rules=self.rules)
+    def _answer(self, answer: Callable[..., Any], request: Any) -> None:
+        """Answers a follower's request that says nothing about its position."""
         if self.leader is not None:
             self.leader.note_contact(request.follower)
-        self.send(request.follower, response)
-
-    def _offsets_for_leader_epoch(self, request: of.OffsetsForLeaderEpochRequest) -> None:
-        response = answer_offsets_for_leader_epoch(self.replica, request, rules=self.rules)
-        if self.leader is not None:
-            self.leader.note_contact(request.replica)
-        self.send(request.replica, response)
+        self.send(request.follower, answer(self.replica, request, rules=self.rules))
 
     def _write(self, request: of.ProduceRequest | of.WriteTxnMarkersRequest) -> None:
         if not self.loader.loading:

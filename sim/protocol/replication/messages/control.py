@@ -5,6 +5,8 @@ Source: Redpanda's compaction_coordinator, PR 28087 and 29043.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 
@@ -16,24 +18,21 @@ class PartitionState(Struct, frozen=True, gc=False):
         leader_epoch: Leader epoch.
         leader: Name of the leader; None without one.
         isr: The in-sync set.
-        eligible: Replicas that may be in the set, since the controller hears from them: those that
-            are not fenced.
+        eligible: Broker epoch of each replica that may be in the set, since the controller hears
+            from it: those that are not fenced. A leader admits none in another epoch (KIP-903).
         elr: Eligible leader replicas (KIP-966).
         last_known_leader: Name of the last leader when `isr` and `elr` are empty; else None.
         replicas: All replicas that the partition is assigned to.
-        eligible_epochs: Broker epoch of each of `eligible`; a leader admits no other to the set
-            (KIP-903).
     """
 
     partition_epoch: int
     leader_epoch: int
     leader: str | None
     isr: tuple[str, ...]
-    eligible: tuple[str, ...]
+    eligible: Mapping[str, int]
     elr: tuple[str, ...] = ()
     last_known_leader: str | None = None
     replicas: tuple[str, ...] = ()
-    eligible_epochs: tuple[int, ...] = ()
 
 
 class BrokerRegistrationRequest(Struct, frozen=True, gc=False):

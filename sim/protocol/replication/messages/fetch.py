@@ -26,13 +26,13 @@ class OffsetsForLeaderEpochRequest(Struct, frozen=True, gc=False):
     """A new follower asks where an epoch ends in the leader's log.
 
     Attributes:
-        replica: Name of the follower.
+        follower: Name of the follower.
         current_leader_epoch: The epoch in which it follows (KIP-320).
         leader_epoch: The epoch it asks about: the newest of its log.
         correlation_id: The follower's number of this request; the response repeats it.
     """
 
-    replica: str
+    follower: str
     current_leader_epoch: int
     leader_epoch: int
     correlation_id: int = 0
