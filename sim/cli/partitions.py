@@ -190,12 +190,11 @@ def print_due(place: Path, options: dict[str, Any], *, as_json: bool) -> int:
     from sim.simulate.logfile.eligible import select_log
 
     chosen, notes = compacted(open_partitions(place, **options))
-    answers = {one.partition.name: one.due() for one in chosen}
-    logs = {name: one.decision.log for name, one in answers.items()}
-    now_ms, lines, described = chosen[0].now_ms, list[str](), {}
-    for one, (name, answer) in zip(chosen, answers.items(), strict=True):
-        described[name] = {**answer.as_json, "settings": one.settings}
-        lines += [one.heading, *(f"{name}: {line}" for line in answer.lines())]
+    now_ms, lines, described, logs = chosen[0].now_ms, list[str](), {}, {}
+    for one in chosen:
+        name, due = one.partition.name, one.due()
+        logs[name], described[name] = due.decision.log, {**due.as_json, "settings": one.settings}
+        lines += [one.heading, *(f"{name}: {line}" for line in due.lines())]
         notes += one.partition.notes
     selected = select_log(logs, now_ms=now_ms).selected
     document = {"now_ms": now_ms, "selected": selected, "logs": described, "notes": notes}

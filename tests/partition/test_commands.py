@@ -1,5 +1,6 @@
 """A partition's folder, a data directory or a dump may stand where a log file may."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,9 @@ def test_what_it_holds_counts_records_keys_tombstones_and_markers(partition: Pat
 
 
 def test_a_data_directory_lists_its_partitions(partition: Path) -> None:
+    """A replica that is to be deleted, or is being moved here, is none that a cleaner works on."""
+    for suffix in ("delete", "stray", "future"):
+        shutil.copytree(partition, partition.with_name(f"{partition.name}.{'0af' * 10}00-{suffix}"))
     rows = replog("log", partition.parent, "--json").document
 
     assert [row["partition"] for row in rows] == ["t11-0", "t18-0", "t21-0"]

@@ -256,11 +256,13 @@ def _first(found: Due) -> tuple[int, str]:
 def _of_marker(file: LogFile, marker: Batch) -> Iterator[str]:
     """The fate of a marker, or of a change of leader."""
     offset, producer = marker.base_offset, marker.producer_id
-    kind = "change of leader" if producer < 0 else f"{marker.control} marker of {producer}"
+    kind = "control record" if producer < 0 else f"{marker.control} marker of {producer}"
     data = _data_of(marker, (batch for one in file.segments for batch in one.batches))
     horizon = "" if marker.delete_horizon_ms is None else f"; horizon {marker.delete_horizon_ms}"
     left = "no data of its transaction is left"
-    if data:
+    if producer < 0:
+        left = "a change of leader, or another of no transaction"
+    elif data:
         left = f"data of its transaction is left at {some_of([str(one.offset) for one in data])}"
     yield f"offset {offset} is a {kind}; {left}{horizon}"
     for result in run_steps(file):

@@ -76,7 +76,8 @@ def partition_of_dump(path: Path) -> Partition:
         raise BadInput(f"{path}: a dump of one partition is read; here are {text}")
     notes = ["a dump has no checkpoints: all of the log counts as committed, and as dirty"]
     if dump.guessed:
-        notes.append("keys or values are no UTF-8: different ones may look alike in a dump")
+        text = "keys or values are no UTF-8, or were decoded"
+        notes.append(f"{text}: different ones may look alike in a dump")
     if dump.hides_headers:
         notes.append("a dump has no values of headers: the header strategy finds no version")
     return Partition(folders.pop(), path, found, notes=tuple(notes))
@@ -135,6 +136,8 @@ class Dump:
         """The batch whose line was read, with the records that follow."""
         if fields.get("isvalid") != "true":
             self._fail("the dump calls a batch not valid")
+        if fields["magic"] == "2" and "baseOffset" not in fields:
+            self._fail("a record without its batch, as old releases print it; dump it with a newer")
         magic, is_control = int(fields["magic"]), fields.get("isControl") == "true"
         records: list[Record] = []
         control = Control.COMMIT if is_control else None

@@ -128,8 +128,10 @@ def partitions_in(place: Path) -> list[Partition]:
     try:
         found = [place]
         if not _segments_in(place):
-            found = [one for one in sorted(place.iterdir()) if FOLDER.fullmatch(one.name)]
-            found = [one for one in found if one.is_dir() and _segments_in(one)]
+            # No cleaner works on a replica that is being moved here, in a folder `-future`.
+            names = [one for one in sorted(place.iterdir()) if FOLDER.fullmatch(one.name)]
+            names = [one for one in names if not one.name.endswith("-future")]
+            found = [one for one in names if one.is_dir() and _segments_in(one)]
     except OSError as error:
         raise BadInput(f"{place}: cannot be read: {error.strerror}") from None
     if not found:
@@ -213,6 +215,8 @@ def _segments(folder: Path, names: Sequence[str]) -> list[SegmentFile]:
 
 
 def _notes(found: Partition, names: Sequence[str]) -> Iterator[str]:
+    if found.topic == "__cluster_metadata":
+        yield "no cleaner compacts the log of controllers: snapshots take its place (KIP-630)"
     for suffix, what in _UNFINISHED.items():
         if any(name.endswith(suffix) for name in names):
             yield f"{found.name} has a file {suffix}: {what}"
