@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sim.diagnose.shrink.stories import step_of
 from sim.simulate.story.format import Story
@@ -61,50 +61,108 @@ def setting_at(story: Story, index: int) -> Setting:
     return Setting(leader if leader in known else None, others, (before, after), (*keys,), isr)
 
 
+KINDS = {
+    "append": 30, "transaction": 5, "fetch": 18, "sync": 8, "follow": 2, "fetch_snapshot": 2,
+    "consume": 8, "read_to_end": 2, "compact": 8, "advance": 5, "bounce": 5, "detour": 4,
+    "shrink and expand": 3, "snapshot": 2, "delete_prefix": 1, "coordinate": 2, "flush": 1,
+    "late answer": 2, "stranger": 2, "quiesce": 1, "check": 1,
+}  # fmt: skip
+"""What the noise does, with how often: a step of that name, or a few that belong together."""
+
+
 class Noise:
-    """Draws bursts of steps."""
+    """Draws bursts of steps.
+
+    Args:
+        rng: Source of all chance.
+    """
 
     def __init__(self, rng: Random) -> None:
-        """All chance comes from `rng`."""
         self._rng = rng
         self._labels = 0
         self._strangers = 0
-        self._kinds: dict[Callable[[Setting], list[Step]], int] = {
-            self._append: 30,
-            self._transaction: 5,
-            self._fetch: 18,
-            self._sync: 8,
-            self._consume: 10,
-            self._compact: 8,
-            self._advance: 5,
-            self._bounce: 5,
-            self._detour: 4,
-            self._shrink_and_expand: 3,
-            self._snapshot: 3,
-            self._coordinate: 2,
-            self._follow: 2,
-            self._late_answer: 2,
-            self._copy_of_a_snapshot: 2,
-            self._stranger: 2,
-            self._flush: 1,
-            self._at_rest: 1,
-        }
 
     def burst(self, setting: Setting, length: int) -> list[Step]:
         """At least so many steps."""
         steps: list[Step] = []
         while len(steps) < length:
-            (kind,) = self._rng.choices(list(self._kinds), list(self._kinds.values()))
-            drawn = kind(setting)
+            (kind,) = self._rng.choices(list(KINDS), list(KINDS.values()))
+            drawn = self._drawn(kind, setting)
             epochs = [step["epoch"] for step in drawn if step.op == "elect"]
             if epochs:
                 setting = setting._replace(epochs=(max(epochs), setting.epochs[1]))
             steps += drawn
         return steps
 
-    def _anybody(self, setting: Setting) -> str:
-        names = setting.others if setting.leader is None else (setting.leader, *setting.others)
-        return self._rng.choice(names)
+    def _drawn(self, kind: str, setting: Setting) -> list[Step]:
+        """Steps of a kind that may be anywhere; of another one if there is a leader for it."""
+        rng = self._rng
+        everybody = (*setting.others, *([setting.leader] if setting.leader else []))
+        replica = {"replica": rng.choice(everybody)}
+        steps: list[Step] = []
+        match kind:
+            case "compact" | "flush":
+                steps = [step_of(kind, replica)]
+            case "coordinate" | "quiesce" | "check":
+                steps = [step_of(kind, {})]
+            case "consume" | "read_to_end":
+                steps = [step_of(kind, {"consumer": rng.choice(CONSUMERS), **replica})]
+            case "advance":
+                steps = [step_of(kind, {"ms": rng.choice((1, 3, 20))})]
+            case "bounce":
+                between = self._appends(setting)
+                steps = [step_of("crash", replica), *between, step_of("restart", replica)]
+            case "snapshot" | "delete_prefix":
+                end = rng.randrange(8)
+                deleted = [step_of("delete_prefix", {**replica, "to": end})]
+                steps = [step_of("snapshot", {**replica, "end": end})]
+                steps += deleted if kind == "delete_prefix" else []
+            case "append":
+                steps = self._appends(setting)
+            case "transaction" if setting.leader is not None:
+                steps = self._transaction(setting.leader, setting)
+            case "stranger" if setting.leader is not None:
+                steps = self._stranger(setting.leader, setting)
+            case _ if setting.leader is not None and setting.others:
+                pair = {"follower": rng.choice(setting.others), "leader": setting.leader}
+                steps = self._between(kind, pair, setting)
+        return steps
+
+    def _between(self, kind: str, pair: dict[str, Any], setting: Setting) -> list[Step]:
+        """Steps of a kind between the leader and a follower."""
+        rng, leader, follower = self._rng, pair["leader"], pair["follower"]
+        match kind:
+            case "fetch":
+                most = {"max": rng.randint(1, 5)} if rng.random() < 0.5 else {}
+                lost = {"drop_response": True} if rng.random() < 0.1 else {}
+                return [step_of("fetch", {**pair, **most, **lost})]
+            case "sync" | "follow":
+                return [step_of(kind, pair)]
+            case "fetch_snapshot":
+                return [step_of(kind, {**pair, "chunk": 2})]
+            case "late answer":
+                late = step_of("fetch", {**pair, "delay_response": True})
+                return [late, *self._appends(setting), step_of("deliver", pair)]
+            case "shrink and expand" if follower in setting.isr:
+                rest = tuple(name for name in setting.isr if name != follower)
+                return [
+                    step_of("isr", {"isr": rest}),
+                    *self._appends(setting),
+                    step_of("sync", pair),
+                    step_of("expand_isr", {"replica": follower}),
+                ]
+            case "detour" if setting.epochs[0] + 2 < setting.epochs[1]:
+                epoch = setting.epochs[0]
+                there = setting._replace(leader=follower, others=(leader,))
+                return [
+                    step_of("sync", pair),
+                    step_of("elect", {"leader": follower, "epoch": epoch + 1}),
+                    *self._appends(there),
+                    step_of("sync", {"follower": leader, "leader": follower}),
+                    step_of("elect", {"leader": leader, "epoch": epoch + 2}),
+                    step_of("sync", pair),
+                ]
+        return []
 
     def _record(self, leader: str, setting: Setting, **fields: object) -> Step:
         self._labels += 1
@@ -121,135 +179,28 @@ class Noise:
             given["ts"] = rng.randrange(50)
         return step_of("append", given)
 
-    def _append(self, setting: Setting) -> list[Step]:
+    def _appends(self, setting: Setting) -> list[Step]:
         if setting.leader is None:
             return []
         return [self._record(setting.leader, setting) for _ in range(self._rng.randint(1, 3))]
 
-    def _transaction(self, setting: Setting) -> list[Step]:
-        if setting.leader is None:
-            return []
+    def _transaction(self, leader: str, setting: Setting) -> list[Step]:
         pid = self._rng.choice(PRODUCERS)
         count = self._rng.randint(1, 2)
-        records = [self._record(setting.leader, setting, pid=pid) for _ in range(count)]
+        records = [self._record(leader, setting, pid=pid) for _ in range(count)]
         end = self._rng.choice(("commit", "abort"))
-        marker = {"leader": setting.leader, "pid": pid, "marker": end}
-        return [*records, step_of("append", marker)]
+        return [*records, step_of("append", {"leader": leader, "pid": pid, "marker": end})]
 
-    def _pair(self, setting: Setting) -> dict[str, object] | None:
-        if setting.leader is None or not setting.others:
-            return None
-        return {"follower": self._rng.choice(setting.others), "leader": setting.leader}
-
-    def _fetch(self, setting: Setting) -> list[Step]:
-        pair = self._pair(setting)
-        if pair is None:
-            return []
-        if self._rng.random() < 0.5:
-            pair["max"] = self._rng.randint(1, 5)
-        if self._rng.random() < 0.1:
-            pair["drop_response"] = True
-        return [step_of("fetch", pair)]
-
-    def _sync(self, setting: Setting) -> list[Step]:
-        pair = self._pair(setting)
-        return [] if pair is None else [step_of("sync", pair)]
-
-    def _consume(self, setting: Setting) -> list[Step]:
-        op = "consume" if self._rng.random() < 0.8 else "read_to_end"
-        consumer = self._rng.choice(CONSUMERS)
-        return [step_of(op, {"consumer": consumer, "replica": self._anybody(setting)})]
-
-    def _compact(self, setting: Setting) -> list[Step]:
-        return [step_of("compact", {"replica": self._anybody(setting)})]
-
-    def _advance(self, setting: Setting) -> list[Step]:
-        del setting
-        return [step_of("advance", {"ms": self._rng.choice((1, 3, 20))})]
-
-    def _bounce(self, setting: Setting) -> list[Step]:
-        """A replica goes down and comes back, with something in between."""
-        name = {"replica": self._anybody(setting)}
-        return [step_of("crash", name), *self._append(setting), step_of("restart", name)]
-
-    def _detour(self, setting: Setting) -> list[Step]:
-        """Another replica leads for a while."""
-        before, after = setting.epochs
-        if setting.leader is None or not setting.others or before + 2 >= after:
-            return []
-        other = self._rng.choice(setting.others)
-        there = setting._replace(leader=other, others=(setting.leader,))
-        back = {"follower": other, "leader": setting.leader}
-        return [
-            step_of("sync", back),
-            step_of("elect", {"leader": other, "epoch": before + 1}),
-            *self._append(there),
-            step_of("sync", {"follower": setting.leader, "leader": other}),
-            step_of("elect", {"leader": setting.leader, "epoch": before + 2}),
-            step_of("sync", back),
-        ]
-
-    def _shrink_and_expand(self, setting: Setting) -> list[Step]:
-        """Somebody leaves the in-sync set and joins it again."""
-        away = [name for name in setting.isr if name != setting.leader]
-        if setting.leader is None or not away:
-            return []
-        name = self._rng.choice(away)
-        rest = tuple(other for other in setting.isr if other != name)
-        pair = {"follower": name, "leader": setting.leader}
-        return [
-            step_of("isr", {"isr": rest}),
-            *self._append(setting),
-            step_of("sync", pair),
-            step_of("expand_isr", {"replica": name}),
-        ]
-
-    def _snapshot(self, setting: Setting) -> list[Step]:
-        replica, end = self._anybody(setting), self._rng.randrange(8)
-        taken = step_of("snapshot", {"replica": replica, "end": end})
-        if self._rng.random() < 0.7:
-            return [taken]
-        return [taken, step_of("delete_prefix", {"replica": replica, "to": end})]
-
-    def _coordinate(self, setting: Setting) -> list[Step]:
-        del setting
-        return [step_of("coordinate", {})]
-
-    def _follow(self, setting: Setting) -> list[Step]:
-        pair = self._pair(setting)
-        return [] if pair is None else [step_of("follow", pair)]
-
-    def _late_answer(self, setting: Setting) -> list[Step]:
-        """An answer is on its way while something else happens."""
-        pair = self._pair(setting)
-        if pair is None:
-            return []
-        late = step_of("fetch", {**pair, "delay_response": True})
-        return [late, *self._append(setting), step_of("deliver", pair)]
-
-    def _copy_of_a_snapshot(self, setting: Setting) -> list[Step]:
-        pair = self._pair(setting)
-        return [] if pair is None else [step_of("fetch_snapshot", {**pair, "chunk": 2})]
-
-    def _stranger(self, setting: Setting) -> list[Step]:
+    def _stranger(self, leader: str, setting: Setting) -> list[Step]:
         """A replica comes, fetches for a while, loses its disk, and leaves for good."""
-        if setting.leader is None:
-            return []
         self._strangers += 1
         name = {"replica": f"y{self._strangers}"}
-        pair = {"follower": name["replica"], "leader": setting.leader}
+        pair = {"follower": name["replica"], "leader": leader}
         return [
             step_of("add_replica", name),
             step_of("sync", pair),
-            *self._append(setting),
+            *self._appends(setting),
             step_of(self._rng.choice(("wipe", "compact", "crash")), name),
             step_of("fetch", pair),
             step_of("remove_replica", name),
         ]
-
-    def _flush(self, setting: Setting) -> list[Step]:
-        return [step_of("flush", {"replica": self._anybody(setting)})]
-
-    def _at_rest(self, setting: Setting) -> list[Step]:
-        del setting
-        return [step_of(self._rng.choice(("quiesce", "check")), {})]
