@@ -11,7 +11,7 @@ import yaml
 from hypothesis import strategies as st
 
 from tests.foreign.nasty import NASTY
-from tests.fuzz.case import Case, Content, Special
+from tests.fuzz.case import Case
 from tests.fuzz.running import ROOT
 
 Cases = st.SearchStrategy[Case]
@@ -33,10 +33,6 @@ LAUGHTER = "a: &a [x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
-SPECIALS = (
-    Special("fifo"), Special("folder"), Special("link", "/dev/zero"), Special("link", "."),
-    Special("link", "gone"), Special("hole", str(2**34)),
-)  # fmt: skip
 
 
 def nested(levels: int) -> Any:
@@ -159,7 +155,7 @@ def _documents(contents: Sequence[bytes], commands: Sequence[tuple[str, ...]]) -
     return st.builds(_case, st.sampled_from(commands), content)
 
 
-def _case(argv: tuple[str, ...], content: Content, name: str = "x.yaml") -> Case:
+def _case(argv: tuple[str, ...], content: bytes, name: str = "x.yaml") -> Case:
     outputs = tuple(word for word in argv if word.partition(".")[0] == "out")
     bounded = argv[0] not in ("sweep", "trace", "report", "gate")
     return Case((*argv, *(BOUNDS if bounded else ())), {name: content}, outputs)
@@ -181,7 +177,7 @@ def _traces(draw: st.DrawFn, content: bytes) -> bytes:
 def _folders(draw: st.DrawFn, swept: Mapping[str, bytes]) -> Case:
     """A command on the folder of a sweep, in which a file was changed."""
     name = draw(st.sampled_from(sorted(swept)))
-    contents: list[st.SearchStrategy[Content]] = [damaged(swept[name]), st.sampled_from(SPECIALS)]
+    contents = [damaged(swept[name])]
     if name.endswith(".json"):
         contents += [written(json.loads(swept[name]), as_json=True)] * 3
     files = {f"swept/{one}": content for one, content in swept.items()}
@@ -204,7 +200,7 @@ def _folders(draw: st.DrawFn, swept: Mapping[str, bytes]) -> Case:
 def readers(trace: bytes, swept: Mapping[str, bytes]) -> Mapping[str, Cases]:
     """For each reader of Replog, what is tried on it; a trace and a sweep's files to start from."""
     stories, timed = (shipped("*/*.yaml", f"replog-{kind}/1") for kind in ("story", "scenario"))
-    strange = st.one_of(st.sampled_from(SPECIALS), st.binary(max_size=40))
+    strange = st.binary(max_size=40)
     return {
         "story": _documents(stories, STORY),
         "scenario": _documents(timed, (STORY[0], STORY[0], STORY[6], STORY[7])),
