@@ -385,7 +385,7 @@ class Run:
 
         about = self.violation(invariant).invariant
         case = ShrinkCase(self.scenario.content, about, source=self.scenario.source)
-        found, near = case.shrink(ShrinkBudget(within_s), hasty=True), case.near_miss()
+        found, near = case.shrink(ShrinkBudget(within_s)), case.near_miss()
         small = Run(load(found.text), about=about)
         return Shrunk(
             run=small,

@@ -72,11 +72,7 @@ class ShrinkBudget:
         self._most_s = inf if within_s is None else within_s
         self._most_tries = inf if tries is None else tries
         self._clock = clock
-        self.renew()
-
-    def renew(self) -> None:
-        """Restarts the seconds, from now on."""
-        self._begun = self._clock()
+        self._begun = clock()
 
     def is_over(self, share: float = 1.0) -> bool:
         """Checks that this share of the budget is spent."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 from sim.diagnose.shrink.engine import (
@@ -177,32 +177,20 @@ def by_default(scenario: Scenario) -> Scenario:
 
 
 def size_of(shown: ShownTarget[Scenario]) -> Iterator[Any]:
-    """Yields the size of a scenario: events, parts, deviations from defaults, digits of times."""
+    """Yields the size of a scenario: events, parts, deviations from defaults, duration."""
     scenario, parts = shown.value, parts_of(shown.value)
     yield len(shown.events)
     yield len(parts)
     yield len(scenario.replicas)
     yield sum(1 for _ in plainer(scenario, by_default(scenario)))
-    yield sum(len(str(number).rstrip("0")) for part in parts for number in _numbers(part.value))
     yield scenario.duration_ms
     yield scenario.seed
-
-
-def _numbers(value: Value) -> Iterator[int]:
-    """Yields the times of a part that its file has to give."""
-    if not isinstance(value, Consumer):
-        yield value.at_ms
-    if isinstance(value, Send) and value.timestamp_ms != value.at_ms:
-        yield value.timestamp_ms
-    if isinstance(value, Fault):
-        yield value.duration_ms
 
 
 # The passes.
 
 ONE_BY_ONE_UP_TO = 40
-"""Number of parts up to which each time is rounded on its own; else only all at once."""
-_STEPS_MS = (1000, 100, 10)
+"""Number of parts up to which each pause is shortened on its own; else only that of the run."""
 FAST = Network((1, 1))
 
 
@@ -276,20 +264,6 @@ def _sooner(since_ms: int, gain_ms: int, time_ms: int) -> int:
     return time_ms - gain_ms if time_ms >= since_ms else time_ms
 
 
-def round_times(shown: ShownTarget[Scenario]) -> Iterator[Scenario]:
-    """Yields scenarios with all times, then each time, rounded to 1000, 100 or 10 ms."""
-    for step_ms in _STEPS_MS:
-        yield _retimed(shown.value, partial(_rounded, step_ms, None))
-    for step_ms, time_ms in product(_STEPS_MS, _times(shown.value)):
-        yield _retimed(shown.value, partial(_rounded, step_ms, time_ms))
-
-
-def _rounded(step_ms: int, only_ms: int | None, time_ms: int) -> int:
-    if only_ms not in (None, time_ms):
-        return time_ms
-    return (time_ms + step_ms // 2) // step_ms * step_ms
-
-
 SCENARIOS = ShrinkKind(
     (
         Pass(shorter),
@@ -299,7 +273,6 @@ SCENARIOS = ShrinkKind(
         Pass(default_settings),
         Pass(shorter),
         Pass(earlier),
-        Pass(round_times),
     ),
     size=size_of,
     key=lambda scenario: scenario,

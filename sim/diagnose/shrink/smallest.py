@@ -137,21 +137,18 @@ class ShrinkCase:
         budget: ShrinkBudget,
         *,
         report: Callable[[bool], None] = lambda _: None,
-        hasty: bool = False,
     ) -> SmallestExample:
         """Shrinks the value; an interrupt ends that with the best found.
 
         Args:
-            budget: Limit of the work. Unless `hasty`, a story made of a shrunk run may take as many
-                seconds again.
+            budget: Limit of the work. When `FIRST_SHARE` of it is spent, a story is made of a run
+                that is not completely shrunk.
             report: Function called after every run, with True for a new `best`.
-            hasty: True to make a story of a run that is not completely shrunk, when a share of the
-                budget is spent.
         """
         self._reducer = self._target.reducer(self._shown.value)
         complete = interrupted = False
         try:
-            complete = self._run(budget, report, hasty=hasty)
+            complete = self._run(budget, report)
         except KeyboardInterrupt:
             interrupted = True
         best, is_story = self.best, self.unit == "steps"
@@ -170,14 +167,12 @@ class ShrinkCase:
             self._made_of,
         )
 
-    def _run(self, budget: ShrinkBudget, report: Callable[[bool], None], *, hasty: bool) -> bool:
+    def _run(self, budget: ShrinkBudget, report: Callable[[bool], None]) -> bool:
         complete = False
-        for share in (FIRST_SHARE, 1.0) if hasty else (1.0,):
+        for share in (FIRST_SHARE, 1.0):
             complete = self._reducer.run(budget, share=share, report=report)
-            may_convert = self.unit == "events" and (complete or hasty) and self.left <= SMALL
+            may_convert = self.unit == "events" and self.left <= SMALL
             if may_convert and self._becomes_story(self.best):
-                if not hasty:
-                    budget.renew()
                 self._reducer = self._target.reducer(self._shown.value)
                 return self._reducer.run(budget, report=report) and complete
             if complete:
@@ -250,4 +245,4 @@ def smallest_example(
         BadInput: The value violates nothing, or not this invariant.
     """
     budget = ShrinkBudget(within_s, tries)
-    return ShrinkCase(value, invariant, source=source).shrink(budget, hasty=True)
+    return ShrinkCase(value, invariant, source=source).shrink(budget)
