@@ -1,9 +1,8 @@
 """Converts a timed run to a story of single steps that violates the same invariant.
 
 The story takes steps for the whole run; the shrinker leaves out the irrelevant ones. The story is
-run to check that it violates the same for the same cause. If it does not, a second conversion
-ignores the exact amounts of fetches and passes. If that fails, too, there is no story: stories may
-lack the steps for it.
+run to check that it violates the same for the same cause. If it does not, there is no story:
+stories may lack the steps for it.
 
 A step is added only if the story is not in that state already: its own rules decide what a fetch
 brings or a quorum elects.
@@ -57,7 +56,7 @@ def why_no_story(signature: Signature) -> str | None:
 
 def story_from_run(
     shown: ShownTarget[Scenario], signature: Signature
-) -> tuple[Target[Story], ShownTarget[Story], str] | None:
+) -> tuple[Target[Story], ShownTarget[Story]] | None:
     """Converts a timed run to a story that violates the same invariant for the same cause.
 
     Args:
@@ -65,22 +64,20 @@ def story_from_run(
         signature: Signature of the violation.
 
     Returns:
-        The target, which allows the illegal steps of the run; the story, whose last step shows it;
-        the part of the run it was made of, in words. None if no conversion shows the same.
+        The target, which allows the illegal steps of the run, and the story, whose last step shows
+        it. None if the story does not show the same.
     """
     invariant, rules = shown.violation.invariant, rules_of(shown.value)
     allowed = frozenset(illegal_steps(shown.events, rules))
     target: Target[Story] = Target(invariant, signature, allowed, from_run=True)
-    for exact in (True, False):
-        driver = StoryDriver(_beginning(shown, rules), invariants=(invariant, *ELECTIONS))
-        conversion = Conversion(driver, shown, exact=exact)
-        with suppress(ValueError):  # a log refuses a batch that no leader would send
-            moments = watched(driver, starmap(conversion.take, shown.events))
-            found = target.found_in(driver.story, moments)
-            if found is not None:
-                story = with_steps(driver.story, conversion.steps[: found.violation.at])
-                words = "the run" if exact else "the run, as far as it goes"
-                return target, found._replace(value=story), words
+    driver = StoryDriver(_beginning(shown, rules), invariants=(invariant, *ELECTIONS))
+    conversion = Conversion(driver, shown)
+    with suppress(ValueError):  # a log refuses a batch that no leader would send
+        moments = watched(driver, starmap(conversion.take, shown.events))
+        found = target.found_in(driver.story, moments)
+        if found is not None:
+            story = with_steps(driver.story, conversion.steps[: found.violation.at])
+            return target, found._replace(value=story)
     return None
 
 
@@ -134,18 +131,16 @@ class Conversion:
         rules: Rules of the run.
     """
 
-    def __init__(self, driver: StoryDriver, shown: ShownTarget[Scenario], *, exact: bool) -> None:
+    def __init__(self, driver: StoryDriver, shown: ShownTarget[Scenario]) -> None:
         """Starts a story without steps.
 
         Args:
             driver: Driver of the story.
             shown: The run and its violation.
-            exact: True to let each pass go as far, and each fetch bring as much, as in the run;
-                False for as much as possible.
         """
         self.driver, self.replicas, self.rules = driver, driver.replicas, rules_of(shown.value)
         self.steps: list[Step] = []
-        self._exact, self._at_ms = exact, 0
+        self._at_ms = 0
         self._reads = any(word in shown.violation.invariant for word in ("consumer", "read"))
         self._followed: set[tuple[str, str, int]] = set()
         self._amid_passes = _amid_passes(shown)
@@ -306,8 +301,7 @@ class Conversion:
             if end >= wanted:
                 return
             most = count(source, end, bound)
-            everything = most == count(source, end)
-            self.fetch(pair, None if everything or not self._exact else most)
+            self.fetch(pair, None if most == count(source, end) else most)
             if not most or fetcher.log.log_end_offset >= max(wanted, end + 1):
                 return
 
@@ -341,7 +335,7 @@ class Conversion:
         fields: dict[str, Any] = {}
         if self.rules.cleaner.tombstone_removal == "last_modified" and ripe:
             fields = {"legacy_horizon": 1, "segments": ((0, bound, 0),)}
-        if self._exact and bound < stable_offset(replica, rules=self.driver.rules):
+        if bound < stable_offset(replica, rules=self.driver.rules):
             fields["upto"] = bound
         crash = self._amid_passes.get((self._at_ms, replica.name))
         self.step("compact", replica=replica.name, **fields, crash=crash)
@@ -381,9 +375,9 @@ class Conversion:
 
     def _of_snapshot_chunk_fetched(self, event: Any, pair: Pair) -> None:
         if pair[0].download is not None:
-            free = not self._exact or getattr(event, "in_bytes", True)
+            in_bytes = getattr(event, "in_bytes", True)
             names = {"follower": pair[0].name, "leader": pair[1].name}
-            self.step("fetch_snapshot", **names, chunk=None if free else event.entries or None)
+            self.step("fetch_snapshot", **names, chunk=None if in_bytes else event.entries or None)
 
     _of_snapshot_installed = _of_snapshot_chunk_fetched
 

@@ -47,8 +47,7 @@ class SmallestExample(NamedTuple):
         complete: True if no pass finds a smaller one; False if the budget was over, or the work
             interrupted.
         interrupted: True if the work was interrupted.
-        made_of: The part of a run that the story was made of, or why there is no story; empty for
-            a shrunk story.
+        made_of: `the run` for a story made of one, or why there is none; empty for a shrunk story.
     """
 
     kind: Literal["story", "scenario"]
@@ -129,7 +128,7 @@ class ShrinkCase:
         """Looks for a story that shows the same as a scenario, to be shrunk in its place."""
         found = None if why_no_story(self.signature) else story_from_run(shown, self.signature)
         if found is not None:
-            self._target, self._shown, self._made_of = found
+            (self._target, self._shown), self._made_of = found, "the run"
         return found is not None
 
     def shrink(
