@@ -77,15 +77,6 @@ class _Entry(NamedTuple):
     rank: tuple[bool, bool, int, str]
     shown: KnownCase
 
-    def shows(self, found: Signature) -> bool:
-        """True for a violation with the same cause and marker."""
-        own = self.signature
-        return (own.cause, own.marker) == (found.cause, found.marker)
-
-    def others(self, values: Mapping[str, object]) -> set[str]:
-        """Names of the rules whose values differ."""
-        return {rule for rule, value in self.rules.items() if values[rule] != value}
-
 
 class TrackRecord:
     """Lookup of the stories by their causes."""
@@ -98,8 +89,11 @@ class TrackRecord:
         """
         if folder is not None and not Path(folder).is_dir():
             raise BadInput(f"{folder}: no such folder of stories")
-        given = None if folder is None else (Path(folder), Path(folder))
-        self._folder, self._named = given or _shipped()
+        self._folder = None if folder is None else Path(folder)
+        self._named = self._folder or Path(PREFIX)
+        if folder is None:
+            with suppress(BadInput):  # an installation without scenarios
+                self._folder = shipped_folder()
 
     def story_of(self, found: Signature, rules: Rules) -> KnownCase | None:
         """Finds the story with the cause of a run, or else the scenario; None where none has it.
@@ -115,21 +109,17 @@ class TrackRecord:
         """
         values = rules.as_dict()
         for file_format in (STORY_FORMAT, SCENARIO_FORMAT):  # scenarios take longer
-            fitting = [
-                (one.signature.invariant != found.invariant, len(others), one.rank, one.shown)
-                for one in _read(self._folder, self._named, file_format)
-                if one.shows(found) and not (others := one.others(values)) & {*one.deciding}
-            ]
+            fitting = []
+            for one in _read(self._folder, self._named, file_format):
+                others = {rule for rule, value in one.rules.items() if values[rule] != value}
+                own = one.signature
+                same = (own.cause, own.marker) == (found.cause, found.marker)
+                if same and others.isdisjoint(one.deciding):
+                    another = own.invariant != found.invariant
+                    fitting.append((another, len(others), one.rank, one.shown))
             if fitting:
                 return min(fitting, key=itemgetter(0, 1, 2))[-1]
         return None
-
-
-def _shipped() -> tuple[Path | None, Path]:
-    """Folder of the scenarios that come with Replog, if any do, and prefix of their paths."""
-    with suppress(BadInput):
-        return shipped_folder(), Path(PREFIX)
-    return None, Path()
 
 
 @lru_cache(maxsize=4)

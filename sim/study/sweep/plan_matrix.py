@@ -233,17 +233,19 @@ def read_plan(document: Document, plan_format: str, model: type[M]) -> M:
             wrong, what is allowed`.
     """
     check_format(document, (plan_format,))
-    wrong, plan, unread = Complaints(), None, ("rule_sets", "labels", "compare")
+    wrong, plan, unread = Complaints(), None, list[str]()
     data = {name: value for name, value in document.data.items() if name not in (MATRIX, LABEL)}
     written_out = Document(document.name, data, document.line_of)
     if MATRIX in document.data:
         with wrong:
             data |= validate(document, Factorial).written_out()
             written_out = _WrittenOut(document, data)
+        if wrong.lines:
+            unread = ["rule_sets", "labels", "compare"]
     elif LABEL in document.data:
         wrong.add(document.top.at(LABEL).problem("only with matrix"))
     with wrong:
-        plan = validate(written_out, model, reported=unread if wrong.lines else ())
+        plan = validate(written_out, model, reported=unread)
     wrong.end(document)
     assert plan is not None
     return plan
