@@ -6,7 +6,8 @@ Only what every command needs is imported here: reading the arguments is part of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -63,17 +64,36 @@ def shipped(text: str) -> Path:
     return found
 
 
-def spark_settings(given: Sequence[str] | None, *, engine: str = "spark") -> dict[str, str]:
-    """Settings of Spark from NAME=VALUE; raises BadInput for other names and other engines."""
-    settings = {}
-    for word in given or ():
-        name, equals, value = word.partition("=")
-        if not (equals and name.startswith("spark.")):
-            raise BadInput(f"--conf {word}: give NAME=VALUE, with a name of Spark's: spark.…")
-        settings[name] = value
-    if settings and engine != "spark":
-        raise BadInput(f"--conf {next(iter(settings))}: only Spark has settings: --engine spark")
-    return settings
+@dataclass(frozen=True, kw_only=True)
+class SparkOptions:
+    """The engine of many runs, and settings of Spark, as options.
+
+    Attributes:
+        engine: spark or process (default: of a sweep spark where it is installed, else process).
+        master: Spark master URL.
+        conf: A setting of Spark, as spark-submit takes it; may be given more than once.
+    """
+
+    engine: Annotated[str | None, Argument(metavar="NAME")] = None
+    master: Annotated[str | None, Argument(metavar="URL")] = None
+    conf: Annotated[list[str] | None, Argument(metavar="NAME=VALUE")] = None
+
+    def settings(self, *, default: str) -> dict[str, str]:
+        """The settings by name, where `default` is the engine if none is given.
+
+        Raises:
+            BadInput: One is no setting of Spark, or the engine is another one.
+        """
+        settings = {}
+        for word in self.conf or ():
+            name, equals, value = word.partition("=")
+            if not (equals and name.startswith("spark.")):
+                raise BadInput(f"--conf {word}: give NAME=VALUE, with a name of Spark's: spark.…")
+            settings[name] = value
+        if settings and (self.engine or default) != "spark":
+            name = next(iter(settings))
+            raise BadInput(f"--conf {name}: only Spark has settings: --engine spark")
+        return settings
 
 
 RunOf = Annotated[

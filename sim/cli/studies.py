@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,9 +19,9 @@ from sim.cli.arguments import (
     GivenRules,
     Json,
     Output,
+    SparkOptions,
     rule_values,
     shipped,
-    spark_settings,
 )
 from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_json, print_table, tell, width
 from sim.errors import BadInput
@@ -189,30 +188,13 @@ _SAME = {"plan": "another plan", "made_by": "another version"}
 MEGABYTES = 8_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class On:
-    """The engine of a search and its settings.
-
-    Attributes:
-        engine: process, or spark for worlds that do not fit this machine.
-        master: Spark master URL.
-        conf: A setting of Spark, as spark-submit takes it; may be given more than once.
-        levels: Folder for the levels of a search on Spark (default: DIR/levels); at an address,
-            such as hdfs://…, they are kept.
-    """
-
-    engine: Annotated[str, Argument(metavar="NAME")] = "process"
-    master: Annotated[str | None, Argument(metavar="URL")] = None
-    conf: Annotated[list[str] | None, Argument(metavar="NAME=VALUE")] = None
-    levels: Annotated[str | None, Argument(metavar="DIR")] = None
-
-
 def explore(
     plan: Annotated[Path, Argument(metavar="PLAN")],
     *,
     out: Annotated[Path | None, Argument(metavar="DIR")] = None,
     resume: bool = False,
-    on: On,
+    on: SparkOptions,
+    levels: Annotated[str | None, Argument(metavar="DIR")] = None,
     processes: Annotated[int, Argument(IntRange(1, 64), "N", flags=("-j", "--processes"))] = 1,
     seconds: Annotated[float, Argument(FloatRange(0), "S")] = 0,
     memory_mb: Annotated[int, Argument(IntRange(0), "MB")] = MEGABYTES,
@@ -230,6 +212,8 @@ def explore(
             violation.
         resume: Skip the searches that are done in DIR, and continue those that were stopped, each
             behind its last level; prints how many were done.
+        levels: Folder for the levels of a search on Spark (default: DIR/levels); at an address,
+            such as hdfs://…, they are kept.
         processes: Number of searches at the same time; on Spark one.
         seconds: Seconds after which a search stops, with the results so far; 0 for no bound.
         memory_mb: Growth of memory in MB at which a search stops; 0 for no bound.
@@ -250,7 +234,7 @@ def explore(
     if resume:
         tell(f"{len({*map(frozenset, done)})} of {len(order)} searches were done", sys.stderr)
     keep = out / LEVELS if out is not None else None
-    with _engine(on, keep) as engine:
+    with _engine(on, levels, keep) as engine:
         for answers in search(
             asked,
             processes=processes,
@@ -270,24 +254,24 @@ def explore(
 
 
 @contextmanager
-def _engine(on: On, keep: Path | None) -> Iterator[Engine | None]:
+def _engine(on: SparkOptions, levels: str | None, keep: Path | None) -> Iterator[Engine | None]:
     """The engine on Spark; None for a search in this process."""
-    if on.engine not in ENGINES:
+    if on.engine not in (None, *ENGINES):
         raise BadInput(f"--engine {on.engine}: one of {', '.join(ENGINES)}")
-    settings = spark_settings(on.conf, engine=on.engine)
-    if on.engine == "process":
-        for name in ("master", "levels"):
-            if getattr(on, name) is not None:
-                raise BadInput(f"--{name} {getattr(on, name)}: only with --engine spark")
+    settings = on.settings(default="process")
+    if on.engine != "spark":
+        for name, value in (("master", on.master), ("levels", levels)):
+            if value is not None:
+                raise BadInput(f"--{name} {value}: only with --engine spark")
         yield None
         return
     check_extra("searches on Spark need", "sweep", "pyspark")
     from sim.study.explore.spark import on_spark
 
-    levels = on.levels or keep
-    if levels is None:
+    place = levels or keep
+    if place is None:
         raise BadInput("--engine spark: needs a folder for its levels: --out DIR or --levels DIR")
-    address = levels if "://" in (levels := str(levels)) else str(Path(levels).absolute())
+    address = str(place) if "://" in str(place) else str(Path(place).absolute())
     with on_spark(address, master=on.master, settings=settings) as engine:
         yield engine
 

@@ -14,8 +14,8 @@ from sim.cli.arguments import (
     FailuresIn,
     Folder,
     Json,
+    SparkOptions,
     shipped,
-    spark_settings,
 )
 from sim.cli.output import (
     EXIT_FAILED,
@@ -123,30 +123,14 @@ def status_of(verdict: Verdict | None, missing: Unjudged) -> int:
     return EXIT_INCONCLUSIVE if missing.unfinished or outcome == "undecided" else 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Engine:
-    """The engine of a sweep and its settings.
-
-    Attributes:
-        engine: spark or process (default: spark where it is installed).
-        master: Spark master URL.
-        conf: A setting of Spark, as spark-submit takes it; may be given more than once.
-        partitions: Number of blocks (default: long ones first, short ones last).
-    """
-
-    engine: Annotated[str | None, Argument(metavar="NAME")] = None
-    master: Annotated[str | None, Argument(metavar="URL")] = None
-    conf: Annotated[list[str] | None, Argument(metavar="NAME=VALUE")] = None
-    partitions: Annotated[int | None, Argument(IntRange(1, PARTITIONS.most), "N")] = None
-
-
 def sweep(
     plan: Annotated[Path, Argument(shipped)],
     *,
     out: Annotated[Path, Argument(metavar="DIR")],
     count: Annotated[int | None, Argument(IntRange(1, CASES.most), "N")] = None,
     seed: Annotated[int | None, Argument(IntRange(0, SEED.most), "N")] = None,
-    on: Engine,
+    on: SparkOptions,
+    partitions: Annotated[int | None, Argument(IntRange(1, PARTITIONS.most), "N")] = None,
     resume: bool = False,
     options: GateOptions,
     failures: FailuresIn = None,
@@ -163,6 +147,7 @@ def sweep(
         out: Folder for the tables; new or, to resume, old.
         count: Random cases (default: the plan's, with --resume the folder's).
         seed: Seed (default: the plan's, with --resume the folder's).
+        partitions: Number of blocks (default: long ones first, short ones last).
         resume: Continue the sweep in DIR; with a larger --count also a finished one.
     """
     from sim.study.sweep.plan import load_plan, number_runs
@@ -181,8 +166,8 @@ def sweep(
             seed=seed,
             engine=on.engine,  # type: ignore[arg-type]
             master=on.master,
-            spark=spark_settings(on.conf, engine=on.engine or "spark"),
-            partitions=on.partitions,
+            spark=on.settings(default="spark"),
+            partitions=partitions,
             resume=resume,
             teller=line,
             plan_file=str(plan),

@@ -24,9 +24,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     special = path.exists() and not path.is_file()
     part = path if special else path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        if not special:
-            part.unlink(missing_ok=True)
-        with part.open("wb" if special else "xb") as file:
+        with part.open("wb") as file:
             yield file
         if not special:
             part.replace(path)

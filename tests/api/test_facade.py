@@ -32,28 +32,6 @@ def test_every_name_of_the_facade_is_there_listed_and_documented() -> None:
         assert name == "__version__" or inspect.getdoc(getattr(sim, name))
 
 
-def test_every_public_method_says_what_it_does() -> None:
-    classes = (
-        sim.Scenario,
-        sim.Run,
-        sim.Comparison,
-        sim.Sweep,
-        sim.Failures,
-        sim.Explanation,
-    )
-    silent = [
-        f"{cls.__name__}.{name}"
-        for cls in classes
-        for name, member in vars(cls).items()
-        if not name.startswith("_")
-        and not inspect.getdoc(member)
-        # A field is described among the attributes of its class.
-        and f"{name}:" not in (cls.__doc__ or "")
-    ]
-
-    assert silent == []
-
-
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'sweeep'"):
         _ = sim.sweeep  # type: ignore[attr-defined]

@@ -12,12 +12,6 @@ from tests.commands import replog
 TIMED = "format: replog-scenario/1\nduration_ms: 500\n"
 
 
-def test_a_file_that_is_no_text(here: Path) -> None:
-    (here / "x.yaml").write_bytes(b"format: \xff")
-
-    assert replog("run", "x.yaml").complaint == "x.yaml:1: is not UTF-8 text (byte 8)"
-
-
 def test_every_mistake_of_a_file_is_a_line(here: Path) -> None:
     (here / "x.yaml").write_text(TIMED + "colour: red\nseed: -1\n")
 

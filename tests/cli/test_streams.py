@@ -78,20 +78,6 @@ def test_a_result_that_could_not_be_written_is_no_success(
         assert err.getvalue() == told
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_any_encoding_will_do(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for words in COMMANDS.values():
-        out, err = io.TextIOWrapper(io.BytesIO(), encoding), io.StringIO()
-
-        assert ended(monkeypatch, words, out, err) == 0
-        assert err.getvalue() == ""
-        out.seek(0)
-        told = out.read()
-        assert told.strip()
-        if "--json" in words:
-            json.loads(told.encode("ascii"))
-
-
 @pytest.mark.parametrize("columns", ["0", "1", "1000000000", "wide", ""])
 def test_any_width_will_do(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)

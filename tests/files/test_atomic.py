@@ -55,14 +55,3 @@ def test_a_folder_and_a_missing_folder_are_said_before_any_work(tmp_path: Path) 
         check_writable(tmp_path, what="--out X")
     with pytest.raises(BadInput, match=r"nowhere/out: no such folder: .*nowhere"):
         check_writable(tmp_path / "nowhere/out")
-
-
-def test_a_link_in_the_place_of_a_draft_is_not_followed(tmp_path: Path) -> None:
-    path, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
-    elsewhere.write_text("kept")
-    (tmp_path / f".out.{os.getpid()}.part").symlink_to(elsewhere)
-
-    with replacing(path) as file:
-        file.write(b"new")
-
-    assert (path.read_text(), elsewhere.read_text()) == ("new", "kept")

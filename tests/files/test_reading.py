@@ -23,15 +23,3 @@ def test_only_json_is_json(tmp_path: Path) -> None:
     assert read_document(path).data == {"a": 1}
     with pytest.raises(BadInput, match=r"x\.yaml:1: is not JSON"):
         read_json(path)
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    binary = tmp_path / "binary.yaml"
-    binary.write_bytes(b"a: \xff\n")
-
-    with pytest.raises(BadInput, match=r"nowhere.yaml: cannot be read: No such file"):
-        read_document(tmp_path / "nowhere.yaml")
-    with pytest.raises(BadInput, match=r"cannot be read: Is a directory"):
-        read_document(tmp_path)
-    with pytest.raises(BadInput, match=r"binary.yaml:1: is not UTF-8 text \(byte 3\)"):
-        read_document(binary)

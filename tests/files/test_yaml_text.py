@@ -89,10 +89,3 @@ def test_aliases_cannot_blow_up_a_small_file() -> None:
 
     with pytest.raises(BadInput, match="more than 1000000 values in one file"):
         parse_yaml("\n".join(lines), FILE)
-
-
-def test_aliases_cannot_nest_deeper_than_a_file_may() -> None:
-    lines = ["x0: &x0 []", *(f"x{n}: &x{n} [*x{n - 1}]" for n in range(1, 80))]
-
-    with pytest.raises(BadInput, match=r"^some.yaml:1: nested deeper than 64 levels$"):
-        parse_yaml("\n".join(lines), FILE)
