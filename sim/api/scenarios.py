@@ -11,6 +11,7 @@ from sim.api.markup import facts, plain_text
 from sim.errors import BadInput
 from sim.files.foreign import command_line
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
+from sim.files.limits import SEED
 from sim.plugins import as_options
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ Value = str | int | bool
 """A value of a rule."""
 Source = str | int | Path | Mapping[str, Any] | list[str | Path]
 """A source of a scenario, see `load`."""
-SEED_LIMIT = 2**63
-"""Exclusive, as in a sweep."""
 TEXT = "the text"
 """Name of a scenario without a file, in messages."""
 
@@ -244,8 +243,8 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
     if isinstance(source, int):
         if seed is not None:
             raise BadInput("load: seed: the scenario is drawn from a seed; give one of them")
-        if not 0 <= source < SEED_LIMIT:
-            raise BadInput(f"seed {source}: a seed is between 0 and {SEED_LIMIT - 1}")
+        if not 0 <= source <= SEED.most:
+            raise BadInput(f"seed {source}: a seed is between 0 and {SEED.most}")
         from sim.simulate.scenario.generate import Mix, generate
 
         return Scenario(generate(source, Mix()), mix=Mix())

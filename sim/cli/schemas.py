@@ -130,17 +130,18 @@ _SETTINGS = {"topic": TopicSettings.__name__, "broker": BrokerSettings.__name__}
 
 
 def _rules() -> Schema:
-    fields: dict[str, Schema] = {}
-    for name in log_rules.ALLOWED:
-        if name == "preset":
-            fields[name] = preset_schema()
-        elif name == log_rules.LAST_MODIFIED:
-            fields[name] = described(at_least(-1), "When all segments were last modified, in ms.")
-        elif name == log_rules.SEGMENT_BYTES:
-            fields[name] = described(at_least(1), "Up to which neighbours become one, in bytes.")
-        else:
-            fields[name] = rule_schema("strategy_header" if name == "header_key" else name)
-    return nullable(strict({name: nullable(one) for name, one in fields.items()}))
+    own: dict[str, Schema] = {
+        "preset": preset_schema(),
+        "header_key": rule_schema("strategy_header"),
+        log_rules.LAST_MODIFIED: described(
+            at_least(-1), "When all segments were last modified, in ms."
+        ),
+        log_rules.SEGMENT_BYTES: described(
+            at_least(1), "Up to which neighbours become one, in bytes."
+        ),
+    }
+    fields = {name: nullable(own.get(name) or rule_schema(name)) for name in log_rules.ALLOWED}
+    return nullable(strict(fields))
 
 
 def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:

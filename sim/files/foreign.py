@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from html import escape
 from pathlib import PurePath
 from typing import Any, Final
@@ -88,16 +88,13 @@ def json_text(
     *,
     indent: int | None = None,
     separators: tuple[str, str] | None = None,
-    default: Callable[[Any], Any] | None = None,
 ) -> str:
     r"""A value as JSON in which letters of any script stay as they are.
 
     Characters that `one_line` escapes are escaped as in JSON, `\u001b`, and so are halves of
     characters: the text can always be written as UTF-8, and every reader gets the same value back.
     """
-    text = json.dumps(
-        value, ensure_ascii=False, indent=indent, separators=separators, default=default
-    )
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
     if text.isascii() and "\x7f" not in text:
         return text
     return "\n".join([line if is_plain(line) else _escaped(line) for line in text.split("\n")])
