@@ -276,12 +276,10 @@ class Grid:
 
     def most_met(self, wanted: Callable[[Comparison], bool]) -> list[Comparison]:
         """The comparison of runs, of those wanted, in which most met it; one for each hazard."""
-        found: dict[str, Comparison] = {}
-        for one in self.comparisons:
-            if one.unit.kind == RUNS and wanted(one):
-                known = found.get(one.hazard, one)
-                found[one.hazard] = max(known, one, key=lambda each: max(each.runs))
-        return [*found.values()]
+        some = [one for one in self.comparisons if one.unit.kind == RUNS and wanted(one)]
+        in_order = sorted(some, key=lambda one: max(one.runs), reverse=True)
+        found = {one.hazard: one for one in reversed(in_order)}
+        return [found[hazard] for hazard in NAMES if hazard in found]
 
     def cell(self, hazard: str, alternative: str) -> list[Finding]:
         """All findings on a hazard under an alternative."""
