@@ -217,7 +217,7 @@ class Comparison(NamedTuple):
 
     @property
     def holding(self) -> tuple[str, ...]:
-        """The other alternatives."""
+        """The alternatives under which it does not."""
         return tuple(label for label, one in self.findings.items() if not one.broken)
 
     @property
