@@ -289,7 +289,7 @@ class Decisions:
         if name is None or not isinstance(member, IsrMembership) or leader is None:
             return
         state, life = member.state, leader.progress[name].replica_epoch
-        if state is None or state.eligible.get(name) != life:
+        if state.eligible.get(name) != life:
             self._failed(node.name, f"{name} joins", f"life {life}", "one that is not fenced")
 
     def _committed(self, event: on.HighWatermarkMoved) -> None:
@@ -310,10 +310,11 @@ class Decisions:
         rule = node.rules.replication.high_watermark_waits_for
         if rule == "in_sync_set" or leadership is None or leader is None:
             return
+        lives = state.eligible
         now_ms, heard_ms = node.context.now_ms, self._witness.seen[node.name].heard_ms
         since_ms = now_ms - node.context.scenario.timers.replica_lag_max_ms
         for name, progress in leader.progress.items():
-            joins = rule == "caught_up" or state.eligible.get(name) == progress.replica_epoch
+            joins = rule == "caught_up" or lives.get(name) == progress.replica_epoch
             # By the fetch of this moment a follower may have caught up only after the commit.
             joins = joins and heard_ms.get(name, 0) < now_ms and name in state.replicas
             if joins and self.caught_up.since_ms(node.name, name) >= since_ms:

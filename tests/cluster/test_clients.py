@@ -204,7 +204,7 @@ def test_a_consumer_in_mid_batch_is_given_what_is_at_its_position_and_above(
     replica.log.append(data_batch(records, epoch=1), now_ms=0)
     replica.log.append(data_batch((Record(3, "k", "v3", 0),), epoch=1), now_ms=0)
     replica.log.log_start_offset, replica.log.high_watermark = start, 4
-    Consumer(cluster.context, ConsumerSpec("c2")).read_to_the_end(
+    Consumer(cluster.context, ConsumerSpec("c2", replica="r1")).read_to_the_end(
         lambda request: answer_consumer_fetch(replica, request, rules=Rules()).response
     )
 

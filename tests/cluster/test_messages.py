@@ -283,11 +283,10 @@ def test_a_follower_joins_by_a_fetch_of_the_life_that_the_controller_knows(
     leader = started().nodes["r1"]
     membership, leadership, state = leader.membership, leader.replica.leadership, leader.leader
     assert isinstance(membership, IsrMembership)
-    assert membership.state is not None
     assert leadership is not None
     assert state is not None
     leadership.isr = ("r1", "r3")
-    membership.state = replace(membership.state, eligible_epochs=(2, 2, 2))
+    membership.state = replace(membership.state, eligible=dict.fromkeys(("r1", "r2", "r3"), 2))
     state.progress["r2"].replica_epoch = life
     membership.fetched("r2")
 

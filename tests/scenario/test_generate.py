@@ -10,8 +10,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.faults import FAULTS, FaultKind
-from sim.simulate.faults.fault import meaning_of, own_fields
+from sim.simulate.faults.fault import meaning_of
 from sim.simulate.scenario.derived import environment_digest
+from sim.simulate.scenario.file.format import own_fields
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.clients import draw_workload
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, WorkloadShape
@@ -209,7 +210,7 @@ def test_every_kind_of_fault_says_what_it_is() -> None:
     kinds = list(FAULTS.values())
 
     assert all(meaning_of(kind) and kind.source for kind in kinds)
-    assert all(one.means for kind in kinds for one in own_fields(kind).values())
+    assert all(one.description for kind in kinds for _, one in own_fields(kind).values())
 
 
 def test_a_workload_has_as_many_sends_as_its_shape_says() -> None:

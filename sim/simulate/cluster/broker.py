@@ -97,11 +97,9 @@ class Broker(ABC):
         self.spec = spec
         self.skew_ms = spec.clock_skew_ms
         self.name = spec.name
-        mark = spec.tombstone_mark
-        rules = (
-            context.rules if mark is None else context.rules.with_values({"tombstone_mark": mark})
-        )
-        self.configure((rules, spec.versions))
+        mark, rules = spec.tombstone_mark, context.rules
+        own = rules if mark is None else rules.with_values({"tombstone_mark": mark})
+        self.configure((own, spec.versions))
         self.replica = Replica(spec.name, Log(context.log_config))
         self.incarnation = 1
         self.heard_ms = 0

@@ -20,7 +20,6 @@ from sim.files.changes import read_changes
 from sim.protocol.compaction.strategies import ENCODERS
 from sim.protocol.events import Acknowledged
 from sim.protocol.replication import messages as of
-from sim.protocol.replication.messages import ACKS_ALL, NO_ERROR, ErrorCode
 from sim.protocol.replication.produce import produce, write_marker
 from sim.protocol.replication.reading import answer_consumer_fetch
 from sim.simulate.cluster.broker import Broker
@@ -58,28 +57,19 @@ class Timetable:
         """The headers that replace the version header of a record."""
         rules = self._context.rules
         encode, own = ENCODERS[rules.cleaner.header_form], rules.topic.strategy_header
-        return tuple(
-            [
-                (
-                    own.upper() if capitals else own if name is None else name,
-                    raw if version is None else encode(version),
-                )
-                for version, raw, name, capitals in given
-            ]
-        )
+        headers = []
+        for version, raw, name, capitals in given:
+            sent_as = own.upper() if capitals else own if name is None else name
+            headers.append((sent_as, raw if version is None else encode(version)))
+        return tuple(headers)
 
     def roll_out(self, change: Change) -> list[str]:
         """Changes how a producer (0 = all) sends from now on; returns the names of the changed."""
-        reached = [
-            producer
-            for number, producer in self._producers.items()
-            if change.producer in (0, number)
-        ]
+        reached = [one for number, one in self._producers.items() if change.producer in (0, number)]
         for producer in reached:
             if change.versions is not None:
                 producer.versions = change.versions
-            if change.format is not None:
-                producer.client = change.format
+            producer.client = change.format or producer.client
         return [producer.name for producer in reached]
 
     def start(self) -> None:
@@ -116,8 +106,7 @@ class Timetable:
                 if not batch:
                     return
                 sends = [
-                    Send(0, producer.number, one.key, one.value, one.timestamp_ms, one.version)
-                    for one in batch
+                    Send(0, 0, one.key, one.value, one.timestamp_ms, one.version) for one in batch
                 ]
                 headers = [one.headers for one in batch]
                 producer.write(sends, headers if any(headers) else ())
@@ -177,14 +166,13 @@ def write(
             first_offset=result.base_offset,
             last_offset=result.last_offset,
             epoch=broker.replica.epoch,
-            acks="all" if request.acks == ACKS_ALL else "1",
+            acks="all" if request.acks == of.ACKS_ALL else "1",
         )
-    error = result.error
-    response = of.ProduceResponse(error, request.correlation_id)
+    response = of.ProduceResponse(result.error, request.correlation_id)
     context.next_uid += result.uids_used
-    if error is not NO_ERROR or state is None:
+    if result.error is not of.NO_ERROR or state is None:
         context.emit_all(result.events)
-        if error is not ErrorCode.UNSUPPORTED_VERSION:  # that closes the connection
+        if result.error is not of.ErrorCode.UNSUPPORTED_VERSION:  # that closes the connection
             broker.send(client, response)
         return
     state.acknowledge(result, client, response, acknowledged)
@@ -245,4 +233,6 @@ class ConsumerFetches(Delayed[of.ConsumerFetchRequest]):
 
 def _finds_nothing(request: of.ConsumerFetchRequest, response: of.ConsumerFetchResponse) -> bool:
     """True when an answer has neither records nor another position."""
-    return not response.batches and response.error is NO_ERROR and response.start == request.offset
+    return (
+        not response.batches and response.error is of.NO_ERROR and response.start == request.offset
+    )

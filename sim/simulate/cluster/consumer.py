@@ -14,7 +14,6 @@ from simpy.events import ProcessGenerator
 from sim.protocol.events import Consumed, ConsumerReset
 from sim.protocol.log import Record
 from sim.protocol.replication import messages as of
-from sim.protocol.replication.messages import NO_ERROR, ErrorCode
 from sim.protocol.replication.reading import (
     Fetched,
     Position,
@@ -33,15 +32,15 @@ class Consumer:
     """A consumer with its position and its request on its way.
 
     Attributes:
+        spec: Its settings in the scenario.
         name: Its name, which is its address.
-        tied_to: Name of the replica that it always reads; None: it reads from the leader.
         client: Its fetch version (KIP-87); None where the scenario has no versions.
     """
 
     def __init__(self, context: Context, spec: ConsumerSpec) -> None:
         """Starts at the first offset, without a request."""
         self._context = context
-        self._spec = spec
+        self.spec = spec
         self._committed = spec.isolation == "read_committed"
         self._asked: str | None = spec.replica
         self._place = Position()
@@ -53,19 +52,13 @@ class Consumer:
         self._answer = context.env.event()
         self._deadline_ms = 0
         self.name = spec.name
-        self.tied_to = spec.replica
         self.client: int | None = spec.format
         context.network.add_client(self.name, self.receive)
 
-    @property
-    def position(self) -> int:
-        """The next offset to read (inclusive)."""
-        return self._place.offset
-
     def start(self, index: int) -> None:
         """Begins to poll, out of step with other consumers."""
-        spec = self._spec
-        self._processes.start(self._poll(spec.starts_ms + max(1, spec.poll_ms) + index))
+        first_ms = self.spec.starts_ms + max(1, self.spec.poll_ms) + index
+        self._processes.start(self._poll(first_ms))
 
     def roll_out(self, client: int) -> None:
         """Restarts in another version: polls again, and forgets its last request."""
@@ -76,7 +69,7 @@ class Consumer:
 
     def _poll(self, start_ms: int) -> ProcessGenerator:
         """The process of a consumer: finds a broker, fetches, hands on records, pauses, fetches."""
-        spec = self._spec
+        spec = self.spec
         if start_ms:
             yield self._context.env.timeout(start_ms)
         while not self._done:
@@ -87,9 +80,9 @@ class Consumer:
                 if response is None:  # none in time: asks the leader again, unless it is tied
                     self._asked = spec.replica
                     break
-                if response.error is NO_ERROR:
+                if response.error is of.NO_ERROR:
                     self._take(response)
-                elif response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                elif response.error is of.ErrorCode.NOT_LEADER_OR_FOLLOWER:
                     self._asked = spec.replica
                 if self._done:
                     return
@@ -108,13 +101,13 @@ class Consumer:
                     self._asked = context.leader[1]
                 if self._asked is not None:
                     return
-            yield context.env.timeout(paused_ms or max(1, self._spec.poll_ms))
+            yield context.env.timeout(paused_ms or max(1, self.spec.poll_ms))
 
     def _next_poll_ms(self, delay_ms: int) -> int:
         """Time in ms until a poll that is due in `delay_ms`, or until the end of a pause then."""
         now_ms = self._context.now_ms
         at_ms = now_ms + delay_ms
-        for start_ms, end_ms in self._spec.pauses:
+        for start_ms, end_ms in self.spec.pauses:
             if start_ms <= at_ms < end_ms:
                 at_ms = end_ms
         return at_ms - now_ms
@@ -122,14 +115,14 @@ class Consumer:
     def _wait_from(self, at_ms: int) -> int:
         """Time in ms that a poll may wait for something to read: until the next pause at most."""
         wait_ms = self._context.scenario.timers.fetch_wait_ms
-        for start_ms, _ in self._spec.pauses:
+        for start_ms, _ in self.spec.pauses:
             if at_ms <= start_ms < at_ms + wait_ms:
                 wait_ms = start_ms - at_ms
         return wait_ms
 
     def _ask(self, broker: str, delay_ms: int) -> Event:
         """Sends a fetch that leaves in `delay_ms`; pause and latency are one event."""
-        spec, context = self._spec, self._context
+        spec, context = self.spec, self._context
         leaves_ms = context.now_ms + delay_ms
         self._number += 1
         asks_end = spec.until is not None and self._goal is None
@@ -147,7 +140,7 @@ class Consumer:
             rules=self._context.rules,
             max_batches=max_batches,
             version=self.client,
-            leader_only=self._spec.replica is None,
+            leader_only=self.spec.replica is None,
             max_wait_ms=max_wait_ms,
             correlation_id=self._number,
         )
@@ -159,12 +152,12 @@ class Consumer:
 
     def _take(self, response: of.ConsumerFetchResponse) -> bool:
         """Takes records over for the application; True when the position has moved on."""
-        if self._goal is None and self._spec.until is not None:
+        if self._goal is None and self.spec.until is not None:
             self._goal = ReadingGoal(
-                self._spec.until, response.log_start_offset, response.readable_end
+                self.spec.until, response.log_start_offset, response.readable_end
             )
         goal = self._goal
-        if goal is not None and goal.reached(self.position):
+        if goal is not None and goal.reached(self._place.offset):
             self._finish(response.replica, goal)
             return False
         fetched = receive_consumer_fetch(self._place, response, committed=self._committed)
@@ -174,13 +167,12 @@ class Consumer:
             )
         if fetched.end > fetched.start:
             self._hand_on(fetched, response)
-        if goal is not None and goal.reached(self.position):
+        if goal is not None and goal.reached(self._place.offset):
             self._finish(response.replica, goal)
         return fetched.end > fetched.start
 
     def _hand_on(self, fetched: Fetched, response: of.ConsumerFetchResponse) -> None:
-        context, replica = self._context, response.replica
-        start = fetched.start
+        context, replica, start = self._context, response.replica, fetched.start
         given: Sequence[Record] = [record for batch in fetched.batches for record in batch.records]
         given = as_read(given, rules=context.rules)
         if given and given[0].offset < start:
@@ -199,14 +191,14 @@ class Consumer:
             )
         )
         if self.client is not None:
-            by_flag = self.client != 2 and self._spec.deletes_by == "flag"
+            by_flag = self.client != 2 and self.spec.deletes_by == "flag"
             context.emit(
                 understood(self.name, replica, given, by_flag=by_flag, rules=context.rules)
             )
 
     def _finish(self, replica: str, goal: ReadingGoal) -> None:
         self._done = True
-        self._context.emit(goal.ended(replica, self.name, self.position))
+        self._context.emit(goal.ended(replica, self.name, self._place.offset))
 
     def read_to_the_end(
         self, answer: Callable[[of.ConsumerFetchRequest], of.ConsumerFetchResponse]
@@ -217,7 +209,7 @@ class Consumer:
         while not self._done:
             response = answer(self._request(max_wait_ms=0, max_batches=None))
             replica = response.replica
-            if response.error is not NO_ERROR or not self._take(response):
+            if response.error is not of.NO_ERROR or not self._take(response):
                 break
         if self._goal is not None and not self._done:
             self._finish(replica, self._goal)

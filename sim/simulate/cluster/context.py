@@ -13,6 +13,7 @@ Some knowledge takes no time and no message here, although it would in a real cl
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -72,7 +73,7 @@ class Context:
         retention: Limits of a topic whose cleanup policy has `delete`; None for other topics.
         leader: (epoch, name) of the newest leader; None before the first.
         committed: Highest high watermark (exclusive) that any leader has had.
-        instances: Id of a transactional producer with later instances -> the newest of them.
+        instances: Newest instance of each producer by its id; 0 where there was no later one.
         under_way: Ids of producers of whose newest transaction the coordinator knows no end.
         producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
         next_uid: Identity of the next record that is appended; they start at 1.
@@ -107,7 +108,7 @@ class Context:
         )
         self.leader: tuple[int, str] | None = None
         self.committed = 0
-        self.instances: dict[int, int] = {}
+        self.instances = defaultdict[int, int](int)
         self.under_way: set[int] = set()
         self.producer_epochs: dict[int, int] = {}
         self.settling = ""
@@ -138,9 +139,8 @@ class Context:
 
     def take_uid(self) -> int:
         """Takes the identity of the next appended record; they start at 1."""
-        uid = self.next_uid
-        self.next_uid = uid + 1
-        return uid
+        self.next_uid += 1
+        return self.next_uid - 1
 
     def emit(self, event: Event) -> None:
         """Emits one event of the cluster."""

@@ -56,7 +56,6 @@ class Controller:
         self._network = context.network
         self._rules = context.rules
         self._random = context.random("controller")
-        self._session_ms = context.scenario.timers.election_timeout_ms
         self.hears = hears
         self.state = PartitionState(0, 0, None, (), {})
         self._incarnations: dict[str, int] = {}
@@ -80,7 +79,7 @@ class Controller:
 
     def session_at_risk(self, name: str) -> None:
         """Starts the session timeout of a broker whose heartbeats do not arrive any more."""
-        lowest_ms, highest_ms = self._session_ms
+        lowest_ms, highest_ms = self._context.scenario.timers.election_timeout_ms
         timeout_ms = max(1, self._random.randint(lowest_ms, highest_ms))
         self._sessions[name].start(self._session(name, timeout_ms))
 

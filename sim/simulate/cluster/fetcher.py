@@ -15,11 +15,10 @@ from simpy.events import ProcessGenerator
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.cleaning import take_log_start
 from sim.protocol.replication.follower import fetch_request, receive_fetch
-from sim.protocol.replication.messages import NO_ERROR, RECORDS, ErrorCode
 from sim.protocol.replication.snapshots.fetch import receive_snapshot_chunk, snapshot_request
 from sim.protocol.replication.truncation import receive_offsets_for_leader_epoch, start_following
+from sim.simulate.cluster.background import StateLoader
 from sim.simulate.cluster.broker import Broker
-from sim.simulate.cluster.snapshot_tasks import StateLoader
 from sim.simulate.cluster.waiting import Patience, ProcessGroup
 
 Request = of.FetchRequest | of.FetchSnapshotRequest | of.OffsetsForLeaderEpochRequest
@@ -62,10 +61,7 @@ class Fetcher:
             of.FetchSnapshotResponse: self._take_chunk,
             of.OffsetsForLeaderEpochResponse: self._truncate,
         }
-        scenario = broker.context.scenario
-        self._retry_ms = scenario.timers.fetch_retry_ms
-        self._max_bytes = scenario.topic.replica_fetch_max_bytes
-        self._chunk_bytes = scenario.snapshots.chunk_bytes
+        self._retry_ms = broker.context.scenario.timers.fetch_retry_ms
 
     def follow(self, leader: str, epoch: int) -> None:
         """Follows another leader, or the same one in a new epoch."""
@@ -96,7 +92,6 @@ class Fetcher:
 
     def resume(self) -> None:
         """Follows the leader of before a restart again, if there was one."""
-        self.acknowledged = self._broker.replica.log.log_end_offset
         if self.leader is not None:
             self.follow(self.leader, self.epoch)
 
@@ -129,12 +124,12 @@ class Fetcher:
 
     def _request(self) -> Request:
         """Builds the next question: where an epoch ends, for a chunk of a snapshot, or a fetch."""
-        broker, number = self._broker, self.number
+        broker, number, scenario = self._broker, self.number, self._broker.context.scenario
         if self._question is not None:
             return replace(self._question, correlation_id=number)
         if broker.replica.download is not None:
             chunk = snapshot_request(
-                broker.replica, max_bytes=self._chunk_bytes, correlation_id=number
+                broker.replica, max_bytes=scenario.snapshots.chunk_bytes, correlation_id=number
             )
             assert chunk is not None
             return chunk
@@ -142,7 +137,7 @@ class Fetcher:
         request = fetch_request(
             broker.replica,
             1 if self.slow_ms else None,
-            self._max_bytes,
+            scenario.topic.replica_fetch_max_bytes,
             broker.incarnation,
             None if versions is None else versions.fetch_version,
             number,
@@ -154,7 +149,7 @@ class Fetcher:
         """Truncates the log to the end of an epoch; returns the pause in ms before the next."""
         question, broker = self._question, self._broker
         assert question is not None
-        if response.error is not NO_ERROR:
+        if response.error is not of.NO_ERROR:
             return self._retry_ms
         result = receive_offsets_for_leader_epoch(
             broker.replica, question, response, rules=broker.rules
@@ -172,22 +167,19 @@ class Fetcher:
             broker.context.emit_all(result.events)
             if result.committed:
                 broker.high_watermark_moved()
-        if response.answer is RECORDS:
+        if response.answer is of.RECORDS:
             broker.heard_ms = now_ms
             self.fetched = True
             if broker.context.retention is not None:
                 broker.context.emit_all(take_log_start(broker.replica, response.log_start_offset))
-        else:
-            if result.rebuilt:
-                broker.membership.rebuilt(response.fetch_offset)
-            if result.retry_later:
-                return self._retry_ms
-        return self.slow_ms
+        elif result.rebuilt:
+            broker.membership.rebuilt(response.fetch_offset)
+        return self._retry_ms if result.retry_later else self.slow_ms
 
     def _take_chunk(self, response: of.FetchSnapshotResponse) -> int:
         """Takes a chunk of a snapshot, or an error; returns the pause in ms before the next."""
         broker = self._broker
-        if response.error in (NO_ERROR, ErrorCode.SNAPSHOT_NOT_FOUND):
+        if response.error in (of.NO_ERROR, of.ErrorCode.SNAPSHOT_NOT_FOUND):
             broker.heard_ms = broker.context.now_ms
             self.fetched = True
         crash = broker.crashes.get("install")

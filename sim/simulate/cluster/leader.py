@@ -18,11 +18,8 @@ from sim.protocol.events import Acknowledged, Event
 from sim.protocol.replication.converting import as_served
 from sim.protocol.replication.joining import note_fetch, trust_the_in_sync
 from sim.protocol.replication.leader import (
-    acknowledge_fetch,
     advance_high_watermark,
     answer_fetch,
-    answer_with,
-    refuse_fetch,
 )
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.overdue import is_of_an_older_session
@@ -121,7 +118,6 @@ class LeaderState:
         self._high_watermark = -1
         self._snapshots = context.retention is None
         self._announces_commits = context.rules.replication.commit == "majority"
-        self._wait_ms = context.scenario.timers.fetch_wait_ms
 
     def react(self, events: Sequence[Event]) -> None:
         """Emits events; answers the requests that wait for the high watermark when it moved."""
@@ -135,15 +131,13 @@ class LeaderState:
 
     def _commit(self, committed: int) -> None:
         context = self._broker.context
-        if committed > context.committed:
-            context.committed = committed
+        context.committed = max(context.committed, committed)
         self._broker.high_watermark_moved()
         waiting = self._acknowledgements
-        if waiting:
-            self._acknowledgements = [one for one in waiting if one[0] >= committed]
-            for last_offset, client, response, acknowledged in waiting:
-                if last_offset < committed:
-                    self._answer_client(client, response, acknowledged)
+        self._acknowledgements = [one for one in waiting if one[0] >= committed]
+        for last_offset, client, response, acknowledged in waiting:
+            if last_offset < committed:
+                self._answer_client(client, response, acknowledged)
         if self._announces_commits:
             self.wake()
 
@@ -185,36 +179,29 @@ class LeaderState:
         progress = self.progress[name]
         if request.replica_epoch < progress.replica_epoch:
             return False
-        replica, rules = broker.replica, broker.rules
-        refused = refuse_fetch(replica, request, rules, snapshots=self._snapshots)
-        if refused is not None:
-            if refused.response.answer is Answer.REBUILD and replica.leadership is not None:
-                replica.leadership.positions.pop(name, None)
-            self.react(refused.events)
-            broker.send(name, refused.response)
+        replica, log = broker.replica, broker.replica.log
+        answered = answer_fetch(replica, request, broker.rules, snapshots=self._snapshots)
+        response, leadership = answered.response, replica.leadership
+        if response.answer is not RECORDS or leadership is None:
+            if response.answer is Answer.REBUILD and leadership is not None:
+                leadership.positions.pop(name, None)
+            self.react(answered.events)
+            broker.send(name, response)
             return False
-        log = replica.log
-        batches = log.read(request.offset)
-        events = acknowledge_fetch(replica, request, rules, has_records=bool(batches))
-        response = None
-        known = request.high_watermark
-        # The follower may hold committed records that it does not know to be committed (KIP-1166).
-        if batches or (
-            self._announces_commits and known < log.high_watermark and known < request.offset
-        ):
-            response = answer_with(replica, request, batches, rules)
-        now_ms, leadership = broker.context.now_ms, replica.leadership
-        if leadership is not None:
-            note_fetch(leadership, name, request.offset, log.log_end_offset, now_ms)
+        now_ms = broker.context.now_ms
+        note_fetch(leadership, name, request.offset, log.log_end_offset, now_ms)
         progress.contact_ms = now_ms
         progress.replica_epoch = request.replica_epoch
         progress.newest = request.correlation_id
-        if events:
-            self.react(events)
-        if response is None:
-            self.fetches.hold(name, request, self._wait_ms)
-        else:
+        # The follower may hold committed records that it does not know to be committed (KIP-1166).
+        known = request.high_watermark
+        tells = self._announces_commits and known < log.high_watermark and known < request.offset
+        if answered.events:
+            self.react(answered.events)
+        if response.batches or tells:
             self._send(request, response)
+        else:
+            self.fetches.hold(name, request, broker.context.scenario.timers.fetch_wait_ms)
         return True
 
     def is_overtaken(self, request: FetchRequest) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -118,12 +118,12 @@ class Network:
         self._settings = settings
         self._late = late = late or LateMessages()
         self._closed = not (late.late or late.repeated)
-        self._random = random
+        self._draws = cache(lambda purpose: random(purpose).random)
         self._exceptions = {(link.source, link.target): link for link in settings.links}
         self._links: dict[str, dict[str, Link]] = {}
         self._all: list[Link] = []
         self._receivers: dict[str, Receive] = {}
-        self._clients: dict[str, tuple[Callable[[], float], Callable[[], float]]] = {}
+        self._clients: set[str] = set()
         self.watching: list[Callable[[str, Receive], Receive]] = []
         slowest = [settings.latency_ms[1], *(link.latency_ms[1] for link in settings.links)]
         self.slowest_ms = max(1, *slowest)
@@ -136,7 +136,7 @@ class Network:
 
     def add_client(self, name: str, receive: Receive) -> None:
         """Connects a client with every replica; its links to and from them share a stream each."""
-        self._clients[name] = (self._random(name).random, self._random(f"to {name}").random)
+        self._clients.add(name)
         self._join(name, receive)
 
     def _join(self, name: str, receive: Receive) -> None:
@@ -152,16 +152,16 @@ class Network:
         settings: LinkSettings | NetworkSettings = self._settings
         outside = source in self._clients or target in self._clients
         if source in self._clients:
-            draw = self._clients[source][0]
+            draw = self._draws(source)
         elif target in self._clients:
-            draw = self._clients[target][1]
+            draw = self._draws(f"to {target}")
         else:
             settings = self._exceptions.get((source, target), self._settings)
-            draw = self._random(f"link {source} {target}").random
+            draw = self._draws(f"link {source} {target}")
         lowest_ms, highest_ms = max(1, settings.latency_ms[0]), settings.latency_ms[1]
         loss = 0.0 if CONTROLLER in (source, target) else settings.loss
         span_ms = max(1, highest_ms - lowest_ms + 1)
-        late = None if self._closed else self._random(f"late {source} {target}").random
+        late = None if self._closed else self._draws(f"late {source} {target}")
         link = Link(lowest_ms, span_ms, loss, draw, late, receive, outside)
         self._links[source][target] = link
         self._all.append(link)

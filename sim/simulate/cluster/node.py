@@ -15,14 +15,13 @@ from sim.protocol.replication.recovery import NONE_OLD, OldFiles, crash_with_fil
 from sim.protocol.replication.replica import wipe
 from sim.protocol.replication.snapshots.fetch import answer_fetch_snapshot
 from sim.protocol.replication.truncation import answer_offsets_for_leader_epoch
-from sim.simulate.cluster.background import BackgroundTasks
+from sim.simulate.cluster.background import BackgroundTasks, SnapshotTasks, StateLoader
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.clients import ConsumerFetches, write
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.fetcher import Fetcher
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.network import Overdue
-from sim.simulate.cluster.snapshot_tasks import SnapshotTasks, StateLoader
 from sim.simulate.scenario.model import ReplicaSpec
 
 

@@ -24,7 +24,6 @@ from sim.protocol.compaction.strategies import ENCODERS
 from sim.protocol.log import Record
 from sim.protocol.log.formats import TOMBSTONE_HEADER
 from sim.protocol.replication import messages as of
-from sim.protocol.replication.messages import ACKS_ALL, ACKS_LEADER, NO_ERROR, ErrorCode
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.waiting import Patience
 from sim.simulate.scenario.model import Send
@@ -35,7 +34,7 @@ BACKOFF_MS, BACKOFF_MAX_MS = 100, 1_000
 """Pause before a retry after a retriable error, doubled each time up to the second number (KIP-580:
 retry.backoff.ms, retry.backoff.max.ms, without their jitter)."""
 
-RETRIED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS,)
+RETRIED: Final = (of.ErrorCode.NOT_ENOUGH_REPLICAS,)
 """Errors after which the same leader is asked again after a pause, since nothing was written."""
 
 Headers = tuple[tuple[str, bytes], ...]
@@ -93,7 +92,6 @@ class Producer:
     """A producer with its requests in flight.
 
     Attributes:
-        number: Its number in the scenario.
         producer_id: Its producer id, shared by all instances of one transactional producer.
         instance: Number of instances before it.
         epoch: Its producer epoch: first `instance`; under `producer_epochs: per_transaction` a
@@ -113,7 +111,6 @@ class Producer:
         """
         workload = context.scenario.workload
         self._context = context
-        self.number = number
         self.producer_id, self.instance = context.scenario.applications.identity_of(number)
         self.epoch = self.instance
         self._transactional = transactional
@@ -125,7 +122,6 @@ class Producer:
         self._queue: deque[Decision] = deque()
         self._flights: list[InFlightRequest] = []
         self._leader: str | None = None
-        self._acks = ACKS_ALL if workload.acks == "all" else ACKS_LEADER
         self._retry_ms = workload.retry_ms
         self._retries = inf if patient else workload.retries
         self._sequence = 0
@@ -153,7 +149,7 @@ class Producer:
 
     def decide(self, decision: Decision) -> None:
         """Sends what is decided after all earlier decisions, unless the coordinator refuses."""
-        if self.instance > self._newest_instance:
+        if self.instance > self._context.instances[self.producer_id]:
             # The earlier instance is fenced; the coordinator aborts its open transaction.
             self._context.instances[self.producer_id] = self.instance
             self._hand_over(Decision(0))
@@ -175,10 +171,6 @@ class Producer:
             due = self._context.env.timeout(0, decision)
             due.callbacks.append(lambda due: self._go_on(due.value))
 
-    @property
-    def _newest_instance(self) -> int:
-        return self._context.instances.get(self.producer_id, 0)
-
     def _is_refused(self, decision: Decision) -> bool:
         """True when the coordinator refuses what a fenced instance decides.
 
@@ -186,7 +178,7 @@ class Producer:
         transaction, or to end one (without sends), the producer asks the coordinator, which refuses
         (AddPartitionsToTxn, EndTxn).
         """
-        if self.instance >= self._newest_instance:
+        if self.instance >= self._context.instances[self.producer_id]:
             return False
         under_way = bool(decision.records) and 0 < decision.transaction == self._transaction
         return not under_way
@@ -213,11 +205,14 @@ class Producer:
         if response is None:
             self._leader = None
             self._try_again(flight)
-        elif self._has_to_wait(flight, response):
-            wait = env.timeout(flight.deadline_ms - self._context.now_ms)
-            wait.callbacks.append(partial(self._answered, flight))
-        elif response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            self._try_again(flight)
+        elif response.error is of.ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            leader = self._context.leader
+            if leader is None or leader[1] == flight.asked:  # no other one is known
+                wait = env.timeout(flight.deadline_ms - self._context.now_ms)
+                wait.callbacks.append(partial(self._answered, flight))
+            else:
+                self._leader = leader[1]
+                self._try_again(flight)
         elif response.error in RETRIED:
             # The leader is still the leader, so the producer asks for no metadata
             # (NotEnoughReplicasException is no InvalidMetadataException).
@@ -225,7 +220,7 @@ class Producer:
             wait = env.timeout(min(BACKOFF_MAX_MS, BACKOFF_MS << doublings))
             wait.callbacks.append(lambda _: self._try_again(flight))
         else:
-            self._end(flight, failed=response.error is not NO_ERROR)
+            self._end(flight, failed=response.error is not of.NO_ERROR)
 
     def _try_again(self, flight: InFlightRequest) -> None:
         """Sends a request again, unless it was tried often enough; one for a marker never is.
@@ -258,11 +253,12 @@ class Producer:
     def _request_of(self, decision: Decision) -> InFlightRequest:
         self._correlation_id = number = self._correlation_id + 1
         transaction, records = decision.transaction, decision.records
+        is_newest = self.instance == self._context.instances[self.producer_id]
         if not records:
             # The next transaction has the next epoch (KIP-890), unless a newer instance fenced this
             # one. A new producer id after 16 bits of epochs is not modelled.
             epochs, producer_id = self._context.producer_epochs, self.producer_id
-            if self._epoch_per_transaction and self.instance == self._newest_instance:
+            if self._epoch_per_transaction and is_newest:
                 self.epoch = epochs[producer_id] = epochs.get(producer_id, 0) + 1
                 self._sequence = 0
             self._ended = self._transaction
@@ -275,12 +271,12 @@ class Producer:
             )
             return InFlightRequest(marker, transaction)
         self._transaction = transaction
-        if transaction and self.instance == self._newest_instance:
+        if transaction and is_newest:
             self._context.under_way.add(self.producer_id)
         request = of.ProduceRequest(
             client_id=self.name,
             records=records,
-            acks=self._acks,
+            acks=of.ACKS_ALL if self._context.scenario.workload.acks == "all" else of.ACKS_LEADER,
             producer_id=self.producer_id if self.idempotent else -1,
             producer_epoch=self.epoch if self.idempotent else -1,
             base_sequence=self._sequence if self.idempotent else -1,
@@ -338,16 +334,6 @@ class Producer:
                 if not flight.answer.triggered:  # else this is a repetition of the answer
                     flight.answer.succeed(response)
                 return
-
-    def _has_to_wait(self, flight: InFlightRequest, response: of.ProduceResponse) -> bool:
-        """True when the replica that was asked does not lead, and no other leader is known."""
-        if response.error is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            return False
-        leader = self._context.leader
-        if leader is None or leader[1] == flight.asked:
-            return True
-        self._leader = leader[1]
-        return False
 
     def stop(self) -> None:
         """Gives up all decisions that were not sent; requests in flight are completed.

@@ -47,10 +47,9 @@ class QuorumMembership(Membership):
         self._node = node
         self._random = node.context.random(f"elections {node.name}")
         timers = node.context.scenario.timers
-        lowest_ms, longest_ms = self._election_ms = timers.election_timeout_ms
+        _, longest_ms = self._election_ms = timers.election_timeout_ms
         fetch_timeout_ms = timers.fetch_wait_ms + longest_ms
         self._wait_ms = timers.fetch_wait_ms
-        self._loyal_ms = timers.fetch_wait_ms + lowest_ms
         self._check_quorum_ms = int(CHECK_QUORUM_FACTOR * fetch_timeout_ms)
         self._half_ms = max(1, fetch_timeout_ms // 2)
         self.voters = voters
@@ -67,11 +66,6 @@ class QuorumMembership(Membership):
         node.handlers[of.VoteResponse] = self._receive_vote
         node.handlers[of.BeginQuorumEpochRequest] = self._begin_epoch
         node.handlers[of.EndQuorumEpochRequest] = self._end_epoch
-
-    @property
-    def is_voter(self) -> bool:
-        """True when the replica has a vote."""
-        return self._node.name in self.voters
 
     @property
     def barred(self) -> bool:
@@ -109,7 +103,7 @@ class QuorumMembership(Membership):
     def wait_for_leader(self) -> None:
         """Starts the election timer of a voter."""
         self.timeout_ms = self._draw() + self._wait_ms
-        if self.is_voter:
+        if self._node.name in self.voters:
             self._node.processes.start(self._stand_without_a_leader(self._until_due()))
 
     def _until_due(self) -> Timeout:
@@ -187,7 +181,7 @@ class QuorumMembership(Membership):
     def _vote(self, request: of.VoteRequest) -> None:
         """Answers a request for a vote, which is remembered (KafkaRaftClient.handleVoteRequest)."""
         node, replica = self._node, self._node.replica
-        if not self.is_voter:
+        if node.name not in self.voters:
             return
         epoch, fetcher = request.epoch, node.fetcher
         if epoch > replica.epoch:
@@ -211,24 +205,22 @@ class QuorumMembership(Membership):
             return True
         fetcher, heard_ms = self._node.fetcher, self._node.heard_ms
         following = fetcher.leader is not None and fetcher.fetched
-        return following and now_ms < heard_ms + self._loyal_ms
+        return following and now_ms < heard_ms + self._wait_ms + self._election_ms[0]
 
     def _receive_vote(self, response: of.VoteResponse) -> None:
         """Counts the answer of another voter, which may be in a later epoch."""
         node, epoch = self._node, response.epoch
         own = node.replica.epoch
-        if not response.granted:
-            if epoch > own:
-                self.heard_epoch(epoch)
-            elif not response.pre_vote and self.candidacy == epoch == own:
-                self._refuse(response.voter, epoch)
-            return
+        if epoch > own and not response.granted:
+            self.heard_epoch(epoch)
         if response.pre_vote:
             counts = self.prospect == epoch == own and node.heard_ms <= self.asked_ms
         else:
             counts = self.candidacy == epoch == own
-        if counts:
+        if counts and response.granted:
             self._count(response.voter, epoch, pre_vote=response.pre_vote)
+        elif counts and not response.pre_vote:
+            self._refuse(response.voter, epoch)
 
     def _count(self, voter: str, epoch: int, *, pre_vote: bool) -> None:
         """Counts a vote; with a majority the replica leads, or after pre-votes campaigns."""
@@ -335,7 +327,7 @@ class QuorumMembership(Membership):
     def _end_epoch(self, request: of.EndQuorumEpochRequest) -> None:
         """Stands for election after the leader resigned, when it is this replica's turn."""
         node = self._node
-        if not self.is_voter or self.barred or request.epoch < node.replica.epoch:
+        if node.name not in self.voters or self.barred or request.epoch < node.replica.epoch:
             return
         if request.epoch > node.replica.epoch:
             self.heard_epoch(request.epoch)

@@ -2,6 +2,10 @@
 
 The simulation ends all faults and acts from above the cluster, as faults do: it sees all replicas.
 Every loop here is bounded; a cluster that does not come to rest in time makes the run inconclusive.
+
+Changes of configuration reach brokers and clients one by one, each at its time. A broker that is
+down at that time has the new settings when it is back; records that its cleaner has compacted
+before stay as they are.
 """
 
 from __future__ import annotations
@@ -13,18 +17,20 @@ from typing import Any, NamedTuple
 
 from simpy import Event as Moment
 from simpy.core import StopSimulation
+from simpy.events import ProcessGenerator
 
 from sim.errors import BadInput
-from sim.protocol.events import Event, Quiesced, RoundsEnded
+from sim.protocol.events import ConfigChanged, Event, Quiesced, RoundsEnded
+from sim.protocol.log.formats import FIRST_WITH_FLAG
+from sim.protocol.replication.cleaning import write_checkpoint_anew
 from sim.simulate.cluster.clients import Timetable
 from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.cluster.config_changes import ConfigChanges
 from sim.simulate.cluster.consumer import Consumer
 from sim.simulate.cluster.context import SimulationResult, Spent
 from sim.simulate.cluster.faults import Faults
 from sim.simulate.cluster.node import Node
 from sim.simulate.scenario.derived import round_wait
-from sim.simulate.scenario.model import Scenario
+from sim.simulate.scenario.model import EVERY_REPLICA, Change, Scenario, changed, changes_of
 
 SLICE_MS = 50
 """Time in ms between two looks at the cluster while it comes to rest."""
@@ -55,13 +61,59 @@ class Simulation:
         self._end = context.env.timeout(max(1, context.scenario.duration_ms))
         cluster.start()
         self._timetable = Timetable(context)
-        self._consumers = [Consumer(context, spec) for spec in context.scenario.consumers]
+        self._consumers = {
+            spec.name: Consumer(context, spec) for spec in context.scenario.consumers
+        }
         self._faults = Faults(cluster)
-        ConfigChanges(cluster, self._timetable, self._consumers).start()
+        self._start_changes()
         self._timetable.start()
-        for index, consumer in enumerate(self._consumers):
+        for index, consumer in enumerate(self._consumers.values()):
             consumer.start(index)
         self._faults.start()
+
+    def _start_changes(self) -> None:
+        """Makes the changes at 0 now, and waits for the times of the others.
+
+        First it emits the version of each consumer that does not know the tombstone flag, so that
+        the checks expect of it only what that version can see.
+        """
+        for name, consumer in self._consumers.items():
+            if consumer.client is not None and consumer.client < FIRST_WITH_FLAG:
+                own = (("format", str(consumer.client)),)
+                self._context.emit(ConfigChanged(name, own, initial=True))
+        for change in changes_of(self._context.scenario):
+            if change.at_ms <= 0:
+                self._make(change)
+            else:
+                self._context.env.process(self._make_later(change))
+
+    def _make_later(self, change: Change) -> ProcessGenerator:
+        yield self._context.env.timeout(change.at_ms)
+        self._make(change)
+
+    def _make(self, change: Change) -> None:
+        """Makes a change at all that it reaches, and emits their new settings."""
+        names: list[str] = []
+        given: dict[str, object] = {} if change.format is None else {"format": change.format}
+        if change.replica is not None:
+            given = dict(change.settings)
+            for node in self._cluster.nodes.values():
+                if change.replica in (EVERY_REPLICA, node.name):
+                    before = node.rules.cleaner.tombstone_removal
+                    node.configure(changed(*node.settings, change))
+                    if before != node.rules.cleaner.tombstone_removal == "cleaning_checkpoint":
+                        write_checkpoint_anew(node.replica, now_ms=node.now_ms)
+                    names.append(node.name)
+        elif change.producer is not None:
+            names = self._timetable.roll_out(change)
+            if change.versions is not None:
+                given = {"versions": str(change.versions).lower(), **given}
+        elif change.consumer is not None and change.format is not None:
+            self._consumers[change.consumer].roll_out(change.format)
+            names = [change.consumer]
+        settings = tuple([(name, str(value)) for name, value in given.items()])
+        for name in names:
+            self._context.emit(ConfigChanged(name, settings))
 
     def run(self, settles: Callable[[Spent], None] | None = None) -> SimulationResult:
         """Takes all steps; `settles` is called before the cluster is brought to rest."""
@@ -114,8 +166,8 @@ class Simulation:
             self._last_rounds(context.scenario.last_rounds)
         leader = self._cluster.elections.leading()
         assert leader is not None
-        for consumer in self._consumers:
-            source = nodes.get(consumer.tied_to or leader.name, leader)
+        for consumer in self._consumers.values():
+            source = nodes.get(consumer.spec.replica or leader.name, leader)
             consumer.read_to_the_end(source.consumers.answer)
         context.emit(Quiesced(leader.name, synced=True))
 
@@ -184,15 +236,13 @@ def _is_synced(leader: Node, node: Node) -> bool:
     if node.replica.fetching_failed:
         return True
     fetch = leader.leader.fetches.waiting.get(node.name)
-    log = node.replica.log
-    if (
-        fetch is None
-        or fetch.offset != log.log_end_offset
-        or fetch.correlation_id != node.fetcher.number
-    ):
-        return False
-    high_watermark = leader.replica.log.high_watermark
-    return log.high_watermark >= min(high_watermark, log.log_end_offset)
+    log, committed = node.replica.log, leader.replica.log.high_watermark
+    return (
+        fetch is not None
+        and fetch.offset == log.log_end_offset
+        and fetch.correlation_id == node.fetcher.number
+        and log.high_watermark >= min(committed, log.log_end_offset)
+    )
 
 
 class Fork(NamedTuple):

@@ -1,15 +1,14 @@
-"""The common part of all kinds of faults, and the description of a kind for files and users."""
+"""The common part of all kinds of faults, and the description of a kind for users."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from inspect import getdoc
-from typing import Any, ClassVar, NamedTuple, get_type_hints
+from typing import Any, ClassVar
 
-from sim.files.attribute_docs import attribute_docs
 from sim.files.bounds import Count, Milliseconds, Name
 
 Life = Iterator[None]
@@ -83,36 +82,6 @@ class Fault(ABC):
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Contradictions between its fields: (name of the field, problem)."""
         yield from ()
-
-
-class OwnField(NamedTuple):
-    """A field of one kind of fault, which other kinds lack.
-
-    Attributes:
-        type: Type of its values, annotated with their bounds.
-        default: Its value in a fault that does not give it.
-        means: Description for users.
-    """
-
-    type: Any
-    default: Any
-    means: str
-
-
-def own_fields(kind: type[Fault]) -> dict[str, OwnField]:
-    """Fields of a kind of fault that not every fault has, by name."""
-    hints = get_type_hints(kind, include_extras=True)
-    docs = {
-        name: text
-        for one in reversed(kind.__mro__[:-2])
-        for name, text in attribute_docs(one).items()
-    }
-    common = {field.name for field in fields(Fault)}
-    return {
-        field.name: OwnField(hints[field.name], field.default, docs[field.name])
-        for field in fields(kind)
-        if field.name not in common
-    }
 
 
 def meaning_of(kind: type[Fault]) -> str:

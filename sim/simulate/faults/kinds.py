@@ -70,11 +70,6 @@ class Crash(Fault):
     weight = 2.5
     outage = True
 
-    @property
-    def files(self) -> OldFiles:
-        """Files of the replica that are older than its log after the crash."""
-        return OldFiles(self.high_watermark, self.cleaned, self.epochs)
-
     def happen(self, faults: Faults, node: Node) -> Life | None:
         """Crashes now, or at a moment of the next cleaning pass, or of the next snapshot."""
         if self.during is None:
@@ -86,7 +81,7 @@ class Crash(Fault):
         lost = self._unflushed(faults, node)
         what = "what was not flushed is lost" if self.power_loss else f"{lost} batches lost"
         when = "" if self.during is None else _WHEN.get(self.during, _WHEN_OF_NUMBER)
-        old = self.files
+        old = OldFiles(self.high_watermark, self.cleaned, self.epochs)
         says = "".join(
             f", {_FILES[name]} {value}"
             for name, value in old._asdict().items()
@@ -105,13 +100,8 @@ class Crash(Fault):
         flushed = max(faults.context.committed, node.replica.log.high_watermark)
         if node.leader is None:
             flushed = max(flushed, node.fetcher.acknowledged)
-        lost = 0
-        for segment in reversed(node.replica.log.segments):
-            for batch in reversed(segment.batches):
-                if lost >= self.lose_batches or batch.base_offset < flushed:
-                    return lost
-                lost += 1
-        return lost
+        newest = list(node.replica.log.batches())[-self.lose_batches :]
+        return sum(batch.base_offset >= flushed for batch in newest)
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Reports a loss of power that also gives a number of lost batches."""
@@ -192,8 +182,7 @@ class SlowFetcher(Fault):
     def happen(self, faults: Faults, node: Node) -> Life:
         """Lets the replica fetch one batch at a time, with pauses longer than a replica may lag."""
         slow_ms = max(1, faults.context.scenario.timers.replica_lag_max_ms * 3 // 2)
-        detail = f"one batch every {slow_ms} ms for {self.duration_ms} ms"
-        faults.inject(self, node.name, detail)
+        faults.inject(self, node.name, f"one batch every {slow_ms} ms for {self.duration_ms} ms")
         node.fetcher.slow_ms = slow_ms
         yield
         if not faults.goes_on(self, node):  # another one: then it stays slow

@@ -6,12 +6,14 @@ get a JSON Schema of these classes (`sim.cli.schemas`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from annotated_types import Ge
 from pydantic import Discriminator, Field, Tag, create_model
 
 from sim.files import limits
+from sim.files.attribute_docs import attribute_docs
 from sim.files.bounds import (
     BatchRecords,
     Changes,
@@ -33,7 +35,7 @@ from sim.files.bounds import (
 )
 from sim.files.models import Part
 from sim.simulate.faults import FAULTS, Fault
-from sim.simulate.faults.fault import meaning_of, own_fields
+from sim.simulate.faults.fault import meaning_of
 from sim.simulate.scenario.file.configs import BrokerSettings, Release, TopicSettings
 from sim.simulate.scenario.generate.mix import WorkloadShape
 from sim.simulate.scenario.model import Consumer, Expect, LateMessages, Limits, Network, Timers
@@ -229,6 +231,20 @@ class FaultLine(Part):
         return [(kind, target) for kind, target in pairs if target is not None]
 
 
+def own_fields(kind: type[Fault]) -> dict[str, tuple[Any, Any]]:
+    """Type, and default with description, of each field that not every kind of fault has."""
+    hints = get_type_hints(kind, include_extras=True)
+    docs: dict[str, str] = {}
+    for one in reversed(kind.__mro__[:-2]):
+        docs |= attribute_docs(one)
+    common = {field.name for field in fields(Fault)}
+    return {
+        field.name: (hints[field.name], Field(field.default, description=docs[field.name]))
+        for field in fields(kind)
+        if field.name not in common
+    }
+
+
 OWN_FIELDS = {name: own_fields(kind) for name, kind in FAULTS.items()}
 """Fields of a kind of fault that not every fault has, by the name of the kind."""
 
@@ -240,8 +256,7 @@ def _fault_fields() -> dict[str, Any]:
         for name, kind in FAULTS.items()
     }
     for own in OWN_FIELDS.values():
-        for name, one in own.items():
-            found[name] = (one.type, Field(one.default, description=one.means))
+        found |= own
     return found
 
 
