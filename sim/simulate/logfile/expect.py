@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +14,6 @@ from sim.files.foreign import one_line
 from sim.simulate.logfile.answer import answer_to, step_answer
 from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import EligibleFile, eligible_file_in, is_eligible_document
-from sim.simulate.logfile.explain import RECORDS_SHOWN, explain_key, records_of
 from sim.simulate.logfile.file import LogFile, log_file_in, read_log_document
 from sim.simulate.logfile.run import run_steps
 
@@ -34,7 +33,6 @@ class Checked:
         command: The command that answers it: `replog clean` or `replog eligible`.
         differences: Where the answer is not what its `expect` says, a line each; empty if it is. A
             file without `expect` only expects to be valid.
-        why: The fate of each record that a difference is about, a sentence each.
         notes: Notes on settings that change nothing.
     """
 
@@ -45,7 +43,6 @@ class Checked:
     title: str
     command: str
     differences: tuple[str, ...]
-    why: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -61,18 +58,15 @@ def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked
         BadInput: `file: path: what is wrong (line 7)`; the expectation may be what is wrong.
     """
     document = read_log_document(path)
-    why, notes, found = list[str](), tuple[str, ...](), list[str]()
     if is_eligible_document(document):
         command, choice = "eligible", eligible_file_in(document, rules=rules)
         notes, found = choice.notes, differences_of_choice(choice, document)[1]
     else:
         command, file = "clean", log_file_in(document, rules=rules)
         notes, found = file.notes, differences_of_steps(file, document)[1]
-        if found:
-            why = explained_doubts(file, _facts(file), document.data["expect"])
     title = str(document.data.get("title") or "")
     name = _id_of(document, path)
-    return Checked(name, title, f"replog {command}", tuple(found), tuple(why), notes)
+    return Checked(name, title, f"replog {command}", tuple(found), notes)
 
 
 def read_and_check(path: Path) -> str:
@@ -179,60 +173,3 @@ def _differ(
             yield from _differ(one, claim, f"{path}[{index}]", place.at(index))
     elif have != want or isinstance(have, bool) != isinstance(want, bool):
         yield f"{path} is {shown(have)}, expected {shown(want)}"
-
-
-_UNSAID = "unsaid"
-_LISTS = ("surviving_offsets", "tombstone_offsets", "surviving_keys")
-
-
-def explained_doubts(
-    file: LogFile, facts: Iterable[Mapping[str, Any]], expected: Iterable[Mapping[str, Any]]
-) -> list[str]:
-    """Sentences of `replog clean --explain` about the records in doubt, by key and offset.
-
-    Args:
-        file: The log file.
-        facts: The answer to each step, with the fields that only an expectation asks for.
-        expected: The claims of the file about each step.
-    """
-    doubtful: set[int | str] = set()
-    for fact, claims in zip(facts, expected, strict=True):
-        doubtful.update(one for one in _in_doubt(fact, claims) if isinstance(one, int | str))
-    records = list(records_of(file))
-    offsets = {one for one in doubtful if isinstance(one, int)}
-    found = (r.key for r in records if r.key in doubtful or r.offset in doubtful)
-    keys = [key for key in dict.fromkeys(found) if key is not None]
-    sentences: list[str] = []
-    for key in keys[:RECORDS_SHOWN]:
-        explained = explain_key(file, key, about=None if key in doubtful else offsets)
-        sentences += [one.sentence for one in explained.records]
-    return sentences[:RECORDS_SHOWN]
-
-
-def _in_doubt(fact: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[Any]:
-    """Offsets (numbers) and keys (texts) about which an answer and a claim differ."""
-    for name in _LISTS:
-        have, want = fact[name], claims.get(name)
-        if isinstance(want, list):
-            yield from (item for item in (*have, *want) if (item in have) != (item in want))
-    yield from (key for key in claims.get(MUST_NOT_INCLUDE, ()) if key in fact["surviving_keys"])
-    removed, claimed = fact.get("removed", {}), claims.get("removed")
-    if isinstance(claimed, dict):
-        differing = (at for at, why in claimed.items() if removed.get(at) != why)
-        yield from (int(at) for at in differing if at.isdecimal())
-    if isinstance(claims.get("batches"), list):
-        have, want = _horizons(fact["batches"]), _horizons(claims["batches"])
-        yield from have.keys() ^ want.keys()
-        both = have.keys() & want.keys()
-        yield from (at for at in both if want[at] not in (_UNSAID, have[at]))
-
-
-def _horizons(batches: list[Any]) -> dict[int, Any]:
-    """Delete horizon of each record's batch, by offset, as far as it is given."""
-    return {
-        offset: batch.get("delete_horizon_ms", _UNSAID)
-        for batch in batches
-        if isinstance(batch, dict) and isinstance(batch.get("record_offsets"), list)
-        for offset in batch["record_offsets"]
-        if isinstance(offset, int)
-    }

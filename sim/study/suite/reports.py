@@ -68,7 +68,6 @@ def _lines(result: CaseResult, *, whole: bool) -> Iterator[str]:
         f"{one.invariant} ({unit.format(one.at)}): {one.sentence}" for one in result.unexpected
     ]
     yield from _first(None if whole else SENTENCES, sentences, "violations")
-    yield from _first(None if whole else SENTENCES, list(result.why), "records")
     yield from result.notes
     yield from result.strip.split("\n") if result.strip else ()
 

@@ -99,12 +99,6 @@ class CaseResult(NamedTuple):
         return () if self.noted else self.outcome.notes
 
     @property
-    def why(self) -> tuple[str, ...]:
-        """Fates of the records in the differences of a log file, a sentence each."""
-        why: tuple[str, ...] = getattr(self.outcome, "why", ())
-        return why
-
-    @property
     def expected(self) -> tuple[str, ...] | None:
         """Invariants that the file expects to be violated; None for a log file."""
         return None if self.run is None else self.run.content.expect.violated
@@ -174,7 +168,6 @@ class CaseResult(NamedTuple):
             "notes": list(self.notes),
             "expectation_met": self.expectation_met,
             "differences": list(self.differences),
-            **({"why": list(self.why)} if self.why else {}),
         }
 
 
