@@ -206,16 +206,6 @@ def test_every_change_of_a_rule_makes_a_difference_in_some_story(rule: str) -> N
     ] == []
 
 
-@pytest.mark.parametrize(("number", "rule"), list(enumerate(WITHOUT_EFFECT)))
-def test_a_rule_said_to_be_without_effect_has_none(number: int, rule: str) -> None:
-    """Each rule is tried on every fourth story, and the rules in turn on all."""
-    for story in [*by_id().values()][number % 4 :: 4]:
-        for value in RULES[rule].values:
-            if value != story.rules.as_dict()[rule]:
-                changed = replace(story, rules=story.rules.with_values({rule: value}))
-                assert outcome(changed) == known_outcome(story.id)
-
-
 def test_numbers_in_rules_make_a_difference() -> None:
     longer = by_id()["kip534_01_horizon_of_the_batch"]
     alone = by_id()["isr_03_leader_alone_in_sync"]
