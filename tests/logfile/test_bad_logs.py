@@ -16,7 +16,7 @@ from sim.files.yaml_text import parse_yaml
 from sim.simulate.logfile.answer import answer
 from sim.simulate.logfile.eligible_file import eligible_file_in
 from tests.logfile.many_logs import document as asked
-from tests.logfile.writer import Json, Writer, last_offsets
+from tests.logfile.writer import Json, Writer, batch, last_offsets
 
 
 def good() -> Json:
@@ -60,21 +60,9 @@ def complaint(document: Any) -> str:
 
 FIRST = "segments.0.batches.0"
 MARKED = "segments.1.batches.1"
-OLD = {
-    "base_offset": 0,
-    "last_offset": 2,
-    "magic": 1,
-    "records": [
-        {"offset": 0, "key": "K", "value": "v"},
-        {"offset": 1, "key": "K", "value": None},
-        {"offset": 2, "key": "L", "value": "l"},
-    ],
-}
+OLD = batch(0, "K=v", "K", "L=l", magic=1)
 """A batch of an old format."""
-TWO: list[Json] = [
-    {"base_offset": at, "last_offset": at, "records": [{"offset": at, "key": key, "value": "1"}]}
-    for at, key in enumerate("ab")
-]
+TWO = [batch(0, "a=1"), batch(1, "b=1")]
 LOG: Json = {
     "segments": [{"base_offset": 0, "size_bytes": 1}, {"base_offset": 5, "size_bytes": 0}],
     "log_end_offset": 9,

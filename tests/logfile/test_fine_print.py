@@ -11,6 +11,7 @@ from sim.simulate.logfile.explain import explain_key
 from sim.simulate.logfile.file import log_file_from
 from sim.simulate.logfile.rules import LogRules, rules_at
 from tests.logfile.many_logs import differences
+from tests.logfile.writer import batch
 
 FOLDER = Path(__file__).parent
 SENTENCES = [
@@ -64,14 +65,7 @@ def test_a_rule_beside_the_preset_overrides_it_and_without_a_preset_it_is_kafka_
 
 
 def test_what_was_cut_off_is_not_explained_as_still_here() -> None:
-    batches = [
-        {
-            "base_offset": at,
-            "last_offset": at,
-            "records": [{"offset": at, "key": "a", "value": "1"}],
-        }
-        for at in (0, 1)
-    ]
+    batches = [batch(0, "a=1"), batch(1, "a=1")]
     steps = [{"op": "truncate", "offset": 1}]
     document = {"format": "replog-log/1", "segments": [batches], "steps": steps}
 

@@ -7,16 +7,14 @@ import pytest
 from sim.errors import BadInput
 from sim.simulate.logfile.answer import answer
 from sim.simulate.logfile.file import log_file_from
-
-Json = dict[str, Any]
+from tests.logfile.writer import Json
+from tests.logfile.writer import batch as written_batch
 
 
 def batch(first: int, *keys: str, **fields: Any) -> Json:
-    records = [
-        {"offset": first + at, "key": key.lower(), "value": None if key.isupper() else "v"}
-        for at, key in enumerate(keys)
-    ]
-    return {"base_offset": first, "last_offset": first + len(keys) - 1, "records": records} | fields
+    """A batch with a value for each key, and a delete for a key in capitals."""
+    words = [key.lower() if key.isupper() else f"{key}=v" for key in keys]
+    return written_batch(first, *words, **fields)
 
 
 def log(*segments: list[Json], rules: Json | None = None) -> Json:

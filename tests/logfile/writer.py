@@ -17,6 +17,15 @@ def record(offset: int, word: str, **fields: Any) -> Json:
     return {"offset": offset, "key": key or None, "value": value if equals else None, **fields}
 
 
+def batch(base: int, *words: str, **fields: Any) -> Json:
+    """The batch of the records that words stand for, from an offset on."""
+    return {
+        "base_offset": base,
+        "last_offset": base + len(words) - 1,
+        "records": [record(base + index, word) for index, word in enumerate(words)],
+    } | fields
+
+
 @dataclass
 class Writer:
     """A log file being written; what comes after the first step becomes a step itself.
@@ -45,22 +54,17 @@ class Writer:
 
     def data(self, *words: str, producer: int = -1, **fields: Any) -> None:
         """A batch of these records; of a transaction if it has a producer."""
-        base = self.end
-        batch: Json = {
-            "base_offset": base,
-            "last_offset": base + len(words) - 1,
-            "records": [record(base + index, word) for index, word in enumerate(words)],
-        }
+        made = batch(self.end, *words)
         if producer >= 0:
             sequence = self.sequences.get(producer, 0)
             self.sequences[producer] = sequence + len(words)
-            batch |= {
+            made |= {
                 "producer_id": producer,
                 "producer_epoch": 0,
                 "base_sequence": sequence,
                 "transactional": True,
             }
-        self.write(batch | fields)
+        self.write(made | fields)
 
     def singles(self, *words: str) -> None:
         """A batch for each record."""
