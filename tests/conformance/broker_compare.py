@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.conformance.broker_run import RETENTION_MS, BrokerPass, BrokerRun
+from tests.conformance.broker_run import RETENTION_MS, BrokerPass, WatchedTopic
 from tests.conformance.clients import Read
 from tests.conformance.compare import (
     Json,
@@ -51,7 +51,7 @@ class BrokerResult:
         return "all agree" if self.difference is None else "they differ"
 
 
-def compare_broker_run(run: BrokerRun) -> BrokerResult:
+def compare_broker_run(run: WatchedTopic) -> BrokerResult:
     """Compares a run with Replog's answer to its log file."""
     document = {**run.document, "steps": [dict(step) for step in run.document["steps"]]}
     rows = []
@@ -67,10 +67,9 @@ def compare_broker_run(run: BrokerRun) -> BrokerResult:
         difference = _compare_readers(run, document, answer)
     if difference is None and not run.held_up:
         difference = "the cleaner passed while a transaction was open in the segment it passed to"
-    reads = {"read_uncommitted": run.uncommitted, "read_committed": run.committed}
     return BrokerResult(
         rows=tuple(rows),
-        reads={isolation: (len(read), end) for isolation, (read, end) in reads.items()},
+        reads={isolation: (len(read), end) for isolation, (read, end) in run.reads.items()},
         features=features_of(document, answer),
         difference=difference,
         document=document,
@@ -124,22 +123,23 @@ def held_after(passed: BrokerPass, step: Json) -> Json:
     return {name: normal[name] for name in seen}
 
 
-def _compare_readers(run: BrokerRun, document: Json, answer: Json) -> str | None:
+def _compare_readers(run: WatchedTopic, document: Json, answer: Json) -> str | None:
     """First difference between the records that consumers read and those predicted."""
     last = answer["steps"][-1]
     predicted = list(_predicted(document, answer))
-    stable = last["last_stable_offset"]
-    for isolation, end, (read, told_end) in (
-        ("read_uncommitted", last["log_end_offset"], run.uncommitted),
-        ("read_committed", stable, run.committed),
-    ):
+    ends = {
+        "read_uncommitted": last["log_end_offset"],
+        "read_committed": last["last_stable_offset"],
+    }
+    for isolation, (read, reported_end) in run.reads.items():
+        end = ends[isolation]
         expected = [
             record
             for record, aborted in predicted
             if record.offset < end and not (aborted and isolation == "read_committed")
         ]
-        if end != told_end:
-            return f"{isolation}: Replog says it ends at {end}, the broker says {told_end}"
+        if end != reported_end:
+            return f"{isolation}: Replog says it ends at {end}, the broker says {reported_end}"
         for number in range(max(len(expected), len(read))):
             mine, theirs = (one[number : number + 1] for one in (expected, read))
             if mine != theirs:

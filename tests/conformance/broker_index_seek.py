@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.conformance.broker_compare import compare_broker_run, held_after
-from tests.conformance.broker_run import RETENTION_MS, BrokerRun, WatchedTopic
+from tests.conformance.broker_run import RETENTION_MS, WatchedTopic
 from tests.conformance.clients import Administrator, Producer, java_failures
 from tests.conformance.compare import Json
 from tests.conformance.jvm import kafka_jars, start_jvm
@@ -62,37 +62,6 @@ _TOPIC = {
     "delete.retention.ms": str(RETENTION_MS),
     "min.cleanable.dirty.ratio": _WHEN_ALL_IS_DIRTY,
 }
-
-
-def run_index_seek(
-    jars: Sequence[Path], *, bulk: Sequence[int] = SMALL, say: Say = lambda text: None
-) -> dict[str, BrokerRun]:
-    """Runs all topics on one broker of its own, by name; takes about 20 seconds.
-
-    Args:
-        jars: What `kafka_jars` gives.
-        bulk: Bytes of each value between the marker and the delete.
-        say: Prints the present stage of the run.
-
-    Raises:
-        BadInput: The broker does not start, or does not do in time what is waited for.
-    """
-    say("index seek: starting a broker whose map holds three keys")
-    with (
-        java_failures("the broker of the index seek"),
-        running_broker(jars, settings=_BROKER) as broker,
-        closing(Administrator(broker.address)) as administrator,
-    ):
-        topics = [_SeekTopic(broker, administrator, name, bulk) for name in COMMITS]
-        for topic in topics:
-            topic.write()
-        for topic in topics:  # becomes a compacted one; the map is full before the delete
-            topic.change({"cleanup.policy": "compact"}, 0, FULL_AT)
-        say("index seek: waiting for the delete horizon")
-        for topic in topics:
-            topic.await_horizons()
-            topic.change({"min.cleanable.dirty.ratio": _WHENEVER}, FULL_AT)
-        return {topic.topic: topic.run() for topic in topics}
 
 
 class _SeekTopic(WatchedTopic):
@@ -152,7 +121,7 @@ class SeekResult:
     """
 
     version: str
-    runs: dict[str, tuple[BrokerRun, Json]]
+    runs: dict[str, tuple[WatchedTopic, Json]]
     difference: str | None
     seconds: float
 
@@ -191,13 +160,32 @@ def compare_index_seek(
 ) -> SeekResult:
     """Runs all topics on a broker of a release, and compares them with Replog's prediction.
 
+    Args:
+        version: The release.
+        bulk: Bytes of each value between the marker and the delete.
+        say: Prints the present stage of the run.
+
     Raises:
-        BadInput: As `run_index_seek`.
+        BadInput: The broker does not start, or does not do in time what is waited for.
     """
     begun = time.monotonic()
-    jars = kafka_jars(version)
     start_jvm()
-    runs = run_index_seek(jars, bulk=bulk, say=say)
+    say("index seek: starting a broker whose map holds three keys")
+    with (
+        java_failures("the broker of the index seek"),
+        running_broker(kafka_jars(version), settings=_BROKER) as broker,
+        closing(Administrator(broker.address)) as administrator,
+    ):
+        runs = {name: _SeekTopic(broker, administrator, name, bulk) for name in COMMITS}
+        for topic in runs.values():
+            topic.write()
+        for topic in runs.values():  # becomes a compacted one; the map is full before the delete
+            topic.change({"cleanup.policy": "compact"}, 0, FULL_AT)
+        say("index seek: waiting for the delete horizon")
+        for topic in runs.values():
+            topic.await_horizons()
+            topic.change({"min.cleanable.dirty.ratio": _WHENEVER}, FULL_AT)
+            topic.read()
     rules = rules_of(version)
     for run in runs.values():
         run.document["rules"] |= rules
@@ -215,9 +203,9 @@ def compare_index_seek(
     )
 
 
-def outcome(run: BrokerRun) -> str:
+def outcome(run: WatchedTopic) -> str:
     """State of key K for a new read_committed consumer, in a few words."""
-    latest = {read.key: read.value for read in run.committed[0]}
+    latest = {read.key: read.value for read in run.reads["read_committed"][0]}
     return "K is deleted" if latest.get("K") is None else f"K={latest['K']} is back"
 
 
@@ -247,6 +235,6 @@ def record_index_seek(result: SeekResult) -> Iterator[Path]:
         ]
         file = f"log_index_seek_{_FILES.get(name, name)}.json"
         yield write_file(SCENARIOS / "seen_on_kafka" / file, {**own, **document, "expect": expect})
-        reads = [read.offset for read in run.committed[0]]
+        reads = [read.offset for read in run.reads["read_committed"][0]]
         recording = {"kafka": result.version, "reads": reads, "held": held}
         yield write_file(BROKERS / file, recording)

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.conformance.clients import (
+    ISOLATIONS,
     PATIENCE_S,
     Administrator,
     Producer,
@@ -23,7 +25,7 @@ from tests.conformance.clients import (
 from tests.conformance.compare import Json
 from tests.conformance.log_books import FIRST_TRANSACTIONAL
 from tests.conformance.nodes import Broker, await_that, running_broker
-from tests.conformance.random_batches import RandomLog, numbered
+from tests.conformance.random_batches import Choices, RandomLog, numbered
 from tests.conformance.random_logs import FORMAT
 from tests.conformance.running import Say
 from tests.conformance.segments import DiskLog, DiskSegment, bases_in, read_log
@@ -70,25 +72,6 @@ class BrokerPass:
     reached: int
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerRun:
-    """A run on the broker as a log file, with what was observed.
-
-    Attributes:
-        document: The log file; the `now_ms` of a pass is the time at which it became possible.
-        passes: The cleaner's passes.
-        uncommitted: Records that a read_uncommitted consumer got, and the end offset it was given.
-        committed: Records that a read_committed consumer got, and the end offset it was given.
-        held_up: True if an open transaction held the cleaner back while it was watched.
-    """
-
-    document: Json
-    passes: tuple[BrokerPass, ...]
-    uncommitted: tuple[list[Read], int]
-    committed: tuple[list[Read], int]
-    held_up: bool
-
-
 class WatchedTopic:
     """A topic of a running broker, with the writes and passes so far as a log file.
 
@@ -97,6 +80,8 @@ class WatchedTopic:
         document: The log file, once it is begun.
         passes: The cleaner's passes.
         held_up: False if a pass ran in spite of an open transaction.
+        reads: Records that a consumer got in the end, and the end offset it was given, by its
+            isolation level.
         at_ms: Timestamp of the last record that was sent.
     """
 
@@ -107,6 +92,7 @@ class WatchedTopic:
         self.document: Json = {}
         self.passes: list[BrokerPass] = []
         self.held_up = True
+        self.reads: dict[str, tuple[list[Read], int]] = {}
         self.at_ms = now_ms()
         self._broker = broker
         self._administrator = administrator
@@ -115,15 +101,10 @@ class WatchedTopic:
         self._new_markers = 0
         administrator.create(topic, settings)
 
-    def run(self) -> BrokerRun:
-        """The run so far, with the records that consumers get in the end."""
-        return BrokerRun(
-            document=self.document,
-            passes=tuple(self.passes),
-            uncommitted=read_all(self._broker.address, self.topic, "read_uncommitted"),
-            committed=read_all(self._broker.address, self.topic, "read_committed"),
-            held_up=self.held_up,
-        )
+    def read(self) -> None:
+        """Notes the records that consumers get now."""
+        for isolation in ISOLATIONS:
+            self.reads[isolation] = read_all(self._broker.address, self.topic, isolation)
 
     def send(self, producer: Producer, *records: tuple[str | None, str | None]) -> None:
         """Sends a batch by a client, a millisecond later than the one before."""
@@ -226,7 +207,7 @@ class WatchedTopic:
         self._new_markers = 0
 
 
-def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: None) -> BrokerRun:
+def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: None) -> WatchedTopic:
     """Writes, cleans and reads on a broker of its own; takes about half a minute.
 
     Raises:
@@ -240,7 +221,90 @@ def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: No
     ):
         with closing(_RandomTopic(broker, administrator, seed)) as topic:
             topic.drive(say)
-        return topic.run()
+        topic.read()
+        return topic
+
+
+class RandomClients:
+    """Producers of all kinds that write the batches of a random log. To be closed.
+
+    Args:
+        address: Address of the broker.
+        topic: Topic that they write to.
+        choices: The choices that decide.
+        settings: Settings of every producer.
+
+    Attributes:
+        at_ms: Timestamp of the last record that was sent; each batch is a millisecond later.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        topic: str,
+        choices: Choices,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.at_ms = now_ms()
+        self._address = address
+        self._topic = topic
+        self._settings = settings
+        self._log = RandomLog(choices)
+        self._producers: dict[int, Producer] = {}
+        self._open: set[int] = set()
+
+    def close(self) -> None:
+        """Closes all producers; an open transaction stays open."""
+        for producer in self._producers.values():
+            producer.close()
+
+    def write(self, count: int, *, unkeyed: bool = False, stays_open: bool = False) -> int:
+        """Writes batches, and ends all transactions; returns how many ended.
+
+        With `stays_open` the first transaction, that of the first batch, is not ended.
+        """
+        books, ended = self._log.books, 0
+        if stays_open:
+            ended += self._write(self._log.client_batch(producer=FIRST_TRANSACTIONAL))
+        kept = {FIRST_TRANSACTIONAL} if stays_open else set()
+        for _ in range(count):
+            ended += self._write(self._log.client_batch(unkeyed=unkeyed, but=kept))
+        for number in set(books.undecided) - kept:
+            kind = self._log.choices.pick("COMMIT", "ABORT")
+            ended += self._write(books.control(kind, number))
+        return ended
+
+    def roll(self) -> None:
+        """Begins a new segment with one record."""
+        self.at_ms += ROLL_MS
+        self._producer(0).batch([("roll", str(self.at_ms))], self.at_ms)
+
+    def _producer(self, number: int) -> Producer:
+        if number not in self._producers:
+            settings = {**self._settings, "enable.idempotence": str(number > 0).lower()}
+            if number >= FIRST_TRANSACTIONAL:
+                settings["transactional.id"] = f"{self._topic}-{number}"
+                settings["transaction.timeout.ms"] = str(_TRANSACTION_MS)
+            self._producers[number] = Producer(self._address, self._topic, settings)
+        return self._producers[number]
+
+    def _write(self, batch: Json) -> bool:
+        """Writes a batch; a transaction begins with its first one. True if it ended one."""
+        number = batch.get("producer_id", 0)
+        producer = self._producer(number)
+        if "control" in batch:
+            producer.end(commit=batch["control"] == "COMMIT")
+            self._open.remove(number)
+            return True
+        if number >= FIRST_TRANSACTIONAL and number not in self._open:
+            producer.begin()
+            self._open.add(number)
+        self.at_ms += 1
+        records = [(record["key"], record["value"]) for record in batch["records"]]
+        headers = batch["records"][0].get("headers", ())
+        named = {name: bytes.fromhex(content["hex"]) for name, content in headers}
+        producer.batch(records, self.at_ms, named)
+        return False
 
 
 class _RandomTopic(WatchedTopic):
@@ -248,31 +312,28 @@ class _RandomTopic(WatchedTopic):
 
     def __init__(self, broker: Broker, administrator: Administrator, seed: int) -> None:
         super().__init__(broker, administrator, TOPIC, _SETTINGS)
-        self._log = RandomLog(numbered(seed, 0))
-        self._producers: dict[int, Producer] = {}
-        self._open: set[int] = set()
+        self._clients = RandomClients(broker.address, TOPIC, numbered(seed, 0))
         self._bound = 0
 
     def close(self) -> None:
         """Closes all producers of the topic."""
-        for producer in self._producers.values():
-            producer.close()
+        self._clients.close()
 
     def drive(self, say: Say) -> None:
         """Drives the whole run, pass by pass."""
         say("writing three segments")
         for _ in range(3):
             self._write(12, unkeyed=True)
-            self._roll()
+            self._clients.roll()
         self.begin_log_file()
         say("first pass: the topic becomes compacted")
         self._pass(lambda: self._administrator.change(TOPIC, {"cleanup.policy": "compact"}))
         say("second pass: more of everything")
         self._write(16)
-        self._pass(self._roll)
+        self._pass(self._clients.roll)
         say("third pass: an open transaction holds it up, then ends")
         self._write(12, stays_open=True)
-        self._roll()
+        self._clients.roll()
         self.note_appends()
         time.sleep(_HOLD_S)
         self.held_up = self._broker.checkpoint(TOPIC) == self._bound
@@ -281,7 +342,7 @@ class _RandomTopic(WatchedTopic):
             say(f"{number} pass: after the delete horizons")
             self.await_horizons()
             self._write(4)
-            self._pass(self._roll)
+            self._pass(self._clients.roll)
         say("more that no pass sees, with an open transaction, for the readers")
         self._write(10)
         self._write(4, stays_open=True)
@@ -290,47 +351,10 @@ class _RandomTopic(WatchedTopic):
     def _pass(self, begin: Callable[[], None]) -> None:
         self._bound = self.clean(begin, self._bound)
 
-    def _producer(self, number: int) -> Producer:
-        if number not in self._producers:
-            settings = {"enable.idempotence": str(number > 0).lower()}
-            if number >= FIRST_TRANSACTIONAL:
-                settings["transactional.id"] = f"transactional-{number}"
-                settings["transaction.timeout.ms"] = str(_TRANSACTION_MS)
-            self._producers[number] = Producer(self._broker.address, TOPIC, settings)
-        return self._producers[number]
-
     def _write(self, count: int, *, unkeyed: bool = False, stays_open: bool = False) -> None:
-        """Writes batches, ends all transactions, and waits until all markers are in the log.
-
-        With `stays_open` the first transaction, that of the first batch, is not ended.
-        """
-        books = self._log.books
-        if stays_open:
-            self._write_batch(self._log.client_batch(producer=FIRST_TRANSACTIONAL))
-        kept = {FIRST_TRANSACTIONAL} if stays_open else set()
-        for _ in range(count):
-            self._write_batch(self._log.client_batch(unkeyed=unkeyed, but=kept))
-        for number in set(books.undecided) - kept:
-            self._write_batch(books.control(self._log.choices.pick("COMMIT", "ABORT"), number))
+        """Writes batches, and waits until all markers are in the log."""
+        self._new_markers += self._clients.write(count, unkeyed=unkeyed, stays_open=stays_open)
         self.await_markers()
-
-    def _write_batch(self, batch: Json) -> None:
-        """Writes a batch by a client; a transaction begins with its first one."""
-        number = batch.get("producer_id", 0)
-        producer = self._producer(number)
-        if "control" in batch:
-            self.end(producer, commit=batch["control"] == "COMMIT")
-            self._open.remove(number)
-            return
-        if number >= FIRST_TRANSACTIONAL and number not in self._open:
-            producer.begin()
-            self._open.add(number)
-        self.send(producer, *((record["key"], record["value"]) for record in batch["records"]))
-
-    def _roll(self) -> None:
-        """Begins a new segment with one record."""
-        self.at_ms += ROLL_MS
-        self.send(self._producer(0), ("roll", str(self.at_ms)))
 
 
 def now_ms() -> int:

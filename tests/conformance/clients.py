@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import jpype
 
@@ -21,6 +21,7 @@ PATIENCE_S = 60
 ASK_AGAIN = {"request.timeout.ms": "10000"}
 """For administrators: a request without an answer is repeated, perhaps to another broker."""
 Isolation = Literal["read_uncommitted", "read_committed"]
+ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 
 _SERIALIZER = "org.apache.kafka.common.serialization.StringSerializer"
 _DESERIALIZER = "org.apache.kafka.common.serialization.StringDeserializer"

@@ -29,7 +29,8 @@ from sim.simulate.partition.dump import Dump
 from sim.simulate.partition.partition import Partition, partition_in
 from sim.simulate.partition.segments import Detail, Stored, text_of
 from tests.conformance.batches import write_segments
-from tests.conformance.clients import PATIENCE_S, Administrator, Producer, java_failures
+from tests.conformance.broker_run import SEGMENT_MS, RandomClients
+from tests.conformance.clients import PATIENCE_S, Administrator, java_failures
 from tests.conformance.compare import Json, first_unequal, shown
 from tests.conformance.features import batches_of
 from tests.conformance.jvm import (
@@ -41,7 +42,7 @@ from tests.conformance.jvm import (
     start_jvm,
 )
 from tests.conformance.nodes import Broker, await_that, running_broker
-from tests.conformance.random_batches import numbered
+from tests.conformance.random_batches import Choices, numbered
 from tests.conformance.random_logs import random_log
 from tests.conformance.segments import as_json
 
@@ -49,8 +50,9 @@ OLD_VERSION = "3.8.0"
 """A release whose jars of the broker have its tools, too; those of 4.3.1 have not."""
 PRESETS = {OLD_VERSION: "kafka-3.8", KAFKA_VERSION: "kafka-4.0"}
 LOGS, TOPICS = 300, 100
+NEVER = 100
+"""A round that no topic has."""
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-SEGMENT_MS = 3_600_000
 LATER_MS = (60_000, 70_000)
 """So long after the topics become compacted those are due that a lag holds back: later than all
 questions are asked, also on a busy machine."""
@@ -292,7 +294,7 @@ def _write_all(
     """Writes to all topics, and waits until all of it counts as committed on disk."""
     for topic in topics:
         administrator.create(topic.name, _SETTINGS)
-        _write(broker, topic, drawn)
+        _write(broker, topic, Choices(rng=drawn), drawn)
     administrator.commit_offset("a-group", topics[0].name, 1)
 
     def committed() -> list[str]:
@@ -307,54 +309,14 @@ def _end_of(partition: Partition) -> int:
     return last.batch.last_offset + 1
 
 
-def _write(broker: Broker, topic: _Topic, drawn: Random) -> None:
-    """Writes random batches by producers of one kind; one may leave its transaction open.
-
-    Segments roll by timestamps.
-    """
-    kind = drawn.choice(("plain", "idempotent", "transactional", "transactional"))
-    settings = {
-        "compression.type": drawn.choice(CODECS),
-        "enable.idempotence": str(kind != "plain").lower(),
-        "transaction.timeout.ms": "600000",
-    }
-    producers = []
-    for number in range(drawn.randrange(1, 3)):
-        own = {"transactional.id": f"{topic.name}-{number}"} if kind == "transactional" else {}
-        producers.append(Producer(broker.address, topic.name, {**settings, **own}))
-    at_ms = time.time_ns() // 1_000_000
-
-    def send(producer: Producer, count: int) -> None:
-        records = [
-            (f"k{drawn.randrange(6)}", drawn.choice((None, "v" * drawn.randrange(60), "w")))
-            for _ in range(count)
-        ]
-        headers = {"version": bytes([drawn.randrange(256)]) * 8} if drawn.random() < 0.3 else {}
-        producer.batch(records, at_ms, headers)
-
-    rounds = drawn.randrange(4, 10)
-    opens_in = drawn.choice((-1, 0, 1, 3)) if kind == "transactional" else -1
-    for number in range(rounds):
-        if number == opens_in and len(producers) > 1:
-            stuck = producers.pop()
-            stuck.begin()
-            send(stuck, 2)
-            stuck.close()  # its transaction stays open
-        producer = drawn.choice(producers)
-        if kind == "transactional":
-            producer.begin()
-        for _ in range(drawn.randrange(1, 3)):
-            at_ms += drawn.randrange(3)
-            send(producer, drawn.randrange(1, 5))
-        if kind == "transactional":
-            producer.end(commit=drawn.random() < 0.6)
-        if drawn.random() < 0.4 or number == 1:
-            at_ms += 2 * SEGMENT_MS
-    at_ms += 2 * SEGMENT_MS
-    with closing(Producer(broker.address, topic.name, {})) as last:
-        last.batch([("k0", "end")], at_ms)
-    for producer in producers:
-        producer.close()
+def _write(broker: Broker, topic: _Topic, choices: Choices, drawn: Random) -> None:
+    """Writes random batches with one codec; a transaction may stay open from some round on."""
+    codec = {"compression.type": drawn.choice(CODECS)}
+    with closing(RandomClients(broker.address, topic.name, choices, codec)) as clients:
+        opens_in = drawn.choice((NEVER, NEVER, NEVER, 0, 1, 2))
+        for number in range(drawn.randrange(3, 6)):
+            clients.write(drawn.randrange(1, 5), stays_open=number >= opens_in)
+            clients.roll()
 
 
 def _copy(broker: Broker, to: Path) -> None:

@@ -286,10 +286,11 @@ class RandomLog:
         if producer is None and undecided and choices.once_in(4):
             return self.books.control(pick("COMMIT", "ABORT"), pick(*undecided))
         without_key = unkeyed and choices.once_in(6)
+        headers = pick([], [], [["version", {"hex": "07" * 8}]])
         records = []
         for number in choices.some(1, 4):
             value = pick(None, *[f"value-{self.books.end + number}"] * 2)
             key = None if without_key else f"key-{choices.below(8)}"
-            records.append({"key": key, "value": value, "timestamp_ms": 0})
+            records.append({"key": key, "value": value, "timestamp_ms": 0, "headers": headers})
         chosen = pick(0, 0, 1, 2, 3, 4, 5) if producer is None else producer
         return self.books.data(records, 0 if without_key else chosen)
