@@ -53,7 +53,6 @@ class CompactionBound(Invariant):
     """
 
     source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
-    explained_by = "compaction_bound"
 
     def on_cleaned(self, event: events.Cleaned) -> None:
         """Looks at each removal and its winner."""

@@ -50,12 +50,6 @@ def _event(case: Case) -> Facts:
 # Elections, epochs, log ends.
 
 
-def _compaction_bound(case: Case) -> Facts:
-    """Explains a pass that went above the high watermark."""
-    facts = as_context(fate.lacks(case, case.replica, case.offset))
-    return [*facts, case.fact(case.judged, of.BY_UNCOMMITTED, rule="cleaner_bound")]
-
-
 def _epoch_answers(case: Case) -> Facts:
     """Explains two answers about an epoch: how each replica came to know its epochs."""
     starts, facts = dict[int, int](), Facts()
@@ -360,7 +354,6 @@ def _differing(case: Case, record: Record, original: Record) -> Facts:
 
 QUESTIONS: Final[dict[str, Callable[[Case], Facts]]] = {
     "altered": _altered,
-    "compaction_bound": _compaction_bound,
     "ends_on": _ends_on,
     "epoch_answers": _epoch_answers,
     "event": _event,

@@ -74,7 +74,8 @@ def _superseded(
     last = event.protected_offset is None and removal.offset == event.log_end_offset - 1
     uncommitted = winner_offset >= event.high_watermark
     if uncommitted:
-        text += f", which was not committed: high watermark {event.high_watermark}"
+        text += f", which was not committed: high watermark {event.high_watermark} "
+        text += case.by_rules("cleaner_bound")
     elif last and removal.offset not in event.emptied:
         text += ", and nothing of its offset stayed"
     evicted = case.known(removal.uid)
