@@ -152,12 +152,6 @@ class Logs(Past):
         committed = [Spot(self._kind(uid), uid) if uid > 0 else NOT_COMMITTED for uid in known]
         return Frame(tuple(lane for _, lane in there), tuple(committed))
 
-    def changes(self, offset: int) -> set[int]:
-        """Positions of all events that changed an offset of some log."""
-        self._take_in(len(self.events))
-        found = [log[offset] for log in self._changes.values() if offset in log]
-        return {each.position for changes in found for each in changes}
-
     def roles(self, position: int) -> list[Role]:
         """The changes of leadership and of crashes; at first a replica is up and follows."""
         self._take_in(position + 1)

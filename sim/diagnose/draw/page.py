@@ -23,7 +23,6 @@ from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
 from sim.diagnose.explain import ExplanationText
 from sim.files.foreign import json_text, shown
 from sim.files.shipped import check_extra
-from sim.protocol import events as on
 
 if TYPE_CHECKING:
     import jinja2
@@ -33,8 +32,6 @@ EVENTS_MAX = 3_000
 EXPLAINED_MAX = 12
 """How many violations a page explains: the first ones of their invariants."""
 LINE_MAX = 2_000
-_TURNS = (on.LeaderElected, on.ReplicaCrashed, on.ReplicaRestarted, on.FaultInjected)
-"""Classes of events shown of a run without a violation, beside those about the same offset."""
 
 
 def html(
@@ -145,19 +142,10 @@ class Film:
 
     def _wanted(self) -> Sequence[int]:
         """Positions of the events to show, the last ones of too many."""
-        if self._scene.violation is None:
-            return range(len(self.case.events))
         if self.case.violation is None:
-            return self._of_the_subject()
+            return range(len(self.case.events))
         cones = [each.cone for each in self._explained.values()]
         return sorted({*chain(*cones), *self._shows, self._scene.position})
-
-    def _of_the_subject(self) -> list[int]:
-        """Positions of changes of the subject, elections, crashes, faults, and the last event."""
-        events, subject = self.case.events, self._scene.subject
-        changed = set() if subject is None else self.case.logs.changes(subject)
-        turns = {at for at, (_, event) in enumerate(events) if isinstance(event, _TURNS)}
-        return sorted({*changed, *turns, len(events) - 1})
 
     @property
     def diagram(self) -> str:

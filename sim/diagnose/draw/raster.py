@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal
 
@@ -29,24 +27,14 @@ _ANCHORS: dict[str, Literal["left", "center", "right"]] = {
 }
 
 
-@contextmanager
-def plain_style(changes: Mapping[Any, Any]) -> Iterator[None]:
-    """Sets matplotlib's defaults with some changes, and restores the user's settings afterwards."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(changes)
-        yield
-
-
 def png_of(picture: Picture, *, margin: float = 12) -> bytes:
     """Draws a picture on white as the bytes of a PNG file; equal pictures give the same bytes."""
     width, height = picture.width + 2 * margin, picture.height + 2 * margin
-    settings = {
-        "font.sans-serif": ["DejaVu Sans"],
-        "font.monospace": ["DejaVu Sans Mono"],
-        "text.parse_math": False,  # a dollar sign in a key is one
-    }
-    with plain_style(settings):
+    with mpl.rc_context():  # restores the user's settings afterwards
+        mpl.rcdefaults()
+        fonts = {"sans-serif": ["DejaVu Sans"], "monospace": ["DejaVu Sans Mono"]}
+        mpl.rc("font", **fonts)
+        mpl.rc("text", parse_math=False)  # a dollar sign in a key is one
         figure = Figure(figsize=(width / _DOTS, height / _DOTS), facecolor="white")
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(-margin, picture.width + margin), ylim=(picture.height + margin, -margin))
