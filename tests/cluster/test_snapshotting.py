@@ -99,6 +99,19 @@ def test_a_state_machine_is_loaded_after_a_restart_and_an_install_and_no_snapsho
         assert not [at for at in taken if at_ms - loaded.took_ms <= at < at_ms]
 
 
+def test_a_log_start_stays_at_or_below_a_high_watermark_that_an_old_checkpoint_gives() -> None:
+    """The newest snapshot may end above it; then the log does not start there yet."""
+    timers = Timers(fetch_wait_ms=200, snapshot_interval_ms=300)
+    undisturbed = run(timers=timers).of(SnapshotTaken)
+    newest = [e.end_offset for at, e in undisturbed if e.replica == "r3" and at <= 1_500][-1]
+    cut_off = fault(FaultKind.PARTITION, 1_500, "r3", 1_000)
+    crash = fault(FaultKind.CRASH, 1_510, "r3", 20, high_watermark=newest - 1)
+    story = run(cut_off, crash, timers=timers)
+
+    assert newest - 1 in ends(story, "r3")
+    assert all(e.log_start_offset <= e.high_watermark for _, e in story.of(PrefixDeleted))
+
+
 def test_a_snapshot_is_too_old_by_the_clock_of_its_replica() -> None:
     ahead = ReplicaSpec("r2", clock_skew_ms=100_000)
     story = run(

@@ -303,7 +303,9 @@ class SnapshotTasks:
         """Takes a snapshot at the replica's own high watermark.
 
         No snapshot ends within a transaction (KIP-868). Without limits of retention the log then
-        starts at the previous snapshot, so that a follower that reads that one has time.
+        starts at the previous snapshot, so that a follower that reads that one has time; but not
+        above the high watermark, which an older checkpoint may have left below that snapshot
+        (UnifiedLog.maybeIncrementLogStartOffset).
         """
         broker = self._broker
         context, replica = broker.context, broker.replica
@@ -324,7 +326,7 @@ class SnapshotTasks:
         broker.publish(taken)
         if self._retention is None and previous is not None:
             to = previous.id.end_offset
-            if self._may_delete(to):
+            if to <= log.high_watermark and self._may_delete(to):
                 context.emit_all(delete_prefix(replica, to))
 
     def _may_delete(self, to: int) -> bool:
