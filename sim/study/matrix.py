@@ -263,8 +263,8 @@ def _outcomes(
             counters = counted.values({"events": len(run.events)})
         checked = case.expect.checked or ()
         names = dict.fromkeys(violation.invariant for violation in judged(run, checked))
-        wanted = checked or names
-        return MatrixCell(tuple(name for name in names if name in wanted), counters)
+        violated = (name for name in names if not checked or name in checked)
+        return MatrixCell(tuple(violated), counters)
 
     base = case.rules
     return tuple(tuple(outcome(base.with_values(values)) for values in row) for row in grid)

@@ -67,12 +67,6 @@ def test_a_file_goes_by_its_path_its_id_its_kind_its_folder_and_its_own_tags(fil
     assert tags_of(folder / "c.json") == ("log", "s")
 
 
-def test_the_way_to_the_current_folder_is_no_name(fill: Fill) -> None:
-    path = fill({"a.yaml": GOOD}).absolute() / "a.yaml"
-
-    assert names_of(path)[0] == "s/a.yaml"
-
-
 def test_the_files_that_are_meant_are_chosen_in_their_order(fill: Fill) -> None:
     files = {"b.yaml": GOOD + "tags: [slow]\n", "a.yaml": GOOD, "c.yaml": GOOD + "id: raft_x\n"}
     found = collect([fill(files)])
@@ -84,13 +78,8 @@ def test_the_files_that_are_meant_are_chosen_in_their_order(fill: Fill) -> None:
     assert chosen("SLOW or raft") == ["b", "c"]
     assert chosen("not slow") == ["a", "c"]
     assert chosen("s/a") == ["a"]
-
-
-def test_a_selection_of_nothing_is_an_error(fill: Fill) -> None:
-    found = collect([fill({"a.yaml": GOOD})])
-
-    with pytest.raises(BadInput, match=r"^-k kip354: means none of 1 scenario files$"):
-        select(found, "kip354")
+    with pytest.raises(BadInput, match=r"^-k kip354: means none of 3 scenario files$"):
+        chosen("kip354")
 
 
 def test_a_file_that_cannot_be_read_goes_by_its_path(fill: Fill) -> None:

@@ -8,14 +8,9 @@ from pydantic import ValidationError
 
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from sim.study.report import read_folder
-from sim.study.report.costs import cost_of
-from sim.study.sweep import wording
 from sim.study.sweep.plan import load_plan, number_runs
 from sim.study.sweep.plan_matrix import environments_of
-from sim.study.sweep.runner import run_sweep
-from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
-from tests.sweeps.tables import load_sweep
+from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))
@@ -89,20 +84,3 @@ def test_the_table_of_seeds_is_that_of_the_plans() -> None:
         names = ", ".join(one.name for one in number_runs(plan).environments)
         row = f"| `{path.stem}` | {plan.seed} | {cases} | {names} |"
         assert row in table
-
-
-@pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("environments") / "out"
-    with simulating_here():
-        run_sweep(BOTH.plan, out=out, count=BOTH.count, engine="process", open_case=quick)
-    return out
-
-
-def test_costs_of_an_environment_are_those_of_its_own_cases(swept: Path) -> None:
-    runs = load_sweep(swept)
-
-    for one in read_folder(swept).statistics:
-        own = runs[(runs.environment == one["name"]) & (runs.rule_set == BOTH.rule_sets[1].label)]
-        retained = cost_of(one, "bytes_retained", 1, 0)
-        assert retained.text.partition(" ")[0] == wording.number(own.bytes_retained.mean())

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.errors import BadInput
-from sim.study.sweep.folder import read_sweep, write_plan
-from sim.study.sweep.plan import Sweep, number_runs
+from sim.study.sweep.plan import Sweep
 from sim.study.sweep.runner import run_sweep
 from sim.study.sweep.work import RunCase
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
@@ -69,25 +67,7 @@ def test_a_plan_that_was_given_another_count_since_goes_before_the_folder(tmp_pa
     assert len(table(swept(tmp_path / "a", of=plan(count=5), count=None, resume=True))) == 15
 
 
-def test_growing_that_was_interrupted_is_resumed(seven: Path, tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        grown(seven, tmp_path / "a", count=20, partitions=10, open_case=_interrupting)
-
-    larger = grown(tmp_path / "a", tmp_path / "b", count=20)
-
-    assert_same(larger, swept(tmp_path / "c", count=20))
-
-
 def _interrupting(sweep: Sweep, case_id: int) -> RunCase:
     if case_id == 15:
         raise KeyboardInterrupt
     return quick(sweep, case_id)
-
-
-def test_a_byte_that_is_no_text_is_one_line_wherever_it_stands(tmp_path: Path) -> None:
-    write_plan(tmp_path, number_runs(plan()))
-    content = (tmp_path / "plan.json").read_bytes()
-    (tmp_path / "plan.json").write_bytes(content.replace(b'"seed"', b'"\x80eed"'))
-
-    with pytest.raises(BadInput, match=r"plan\.json: is not JSON: "):
-        read_sweep(tmp_path)

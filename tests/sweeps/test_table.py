@@ -138,9 +138,10 @@ def test_drafts_of_killed_workers_are_no_rows_and_go(whole: Path, tmp_path: Path
 
 def test_a_plan_json_that_is_gone_is_written_anew(whole: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "out"))
-    (out / "plan.json").write_text("{")
-    with pytest.raises(BadInput, match=r"plan\.json: is not JSON.*--resume"):
-        swept(out, resume=True)
+    for damaged in (b"{", b'{"\x80eed": 7}'):
+        (out / "plan.json").write_bytes(damaged)
+        with pytest.raises(BadInput, match=r"plan\.json: is not JSON.*--resume"):
+            swept(out, resume=True)
     (out / "plan.json").unlink()
     with pytest.raises(BadInput, match=r"plan\.json"):
         swept(out)
