@@ -1,4 +1,4 @@
-"""Worker processes: how they start, how many there is room for, and that they end with us."""
+"""Worker processes: their start, their number, and their end with the parent process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ first, also for those of the standard library."""
 
 @contextmanager
 def without_current_folder() -> Iterator[None]:
-    """Python processes that are started in here import nothing from the folder they start in."""
+    """Keeps Python processes of this block from importing files of the current folder."""
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
     try:
@@ -43,7 +43,7 @@ class _Context(SpawnContext):
 
 
 def worker_context() -> SpawnContext:
-    """How workers start: each a new Python, which no file in the current folder can enter."""
+    """The start method of workers: a new Python, which imports nothing from the current folder."""
     with without_current_folder():
         resource_tracker.ensure_running()  # a process, too, that the first lock would start
     return _Context()
@@ -56,11 +56,11 @@ def usable_cores() -> int:
 
 @contextmanager
 def starting_workers() -> Iterator[None]:
-    """Processes that are started in here never hear Ctrl-C, and each is started as a whole.
+    """Starts the processes of this block completely; they ignore Ctrl-C.
 
     A terminal sends Ctrl-C to every process of the group, and a worker would end in a traceback of
-    its own while it imports; only the parent decides what to do about it. The parent itself hears
-    it, and SIGTERM, at the end: a process that is started by halves complains as well.
+    its own while it imports; only the parent decides what to do about it. The parent receives it,
+    and SIGTERM, at the end of the block: a process that is half started would print an error, too.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -83,9 +83,9 @@ def starting_workers() -> Iterator[None]:
 
 
 def interruptibly(call: Callable[[], T]) -> T:
-    """The result of a call that Ctrl-C must not cut in two.
+    """The result of a call that Ctrl-C must not interrupt.
 
-    It goes on in a thread of its own when Ctrl-C ends the waiting for it.
+    Ctrl-C ends the wait for the call, which continues in a thread of its own.
     """
     found: Future[T] = Future()
 
