@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from sim.api.markup import facts, grid, plain_text, shorten, when
+from sim.api.markup import facts, grid, plain_text, shorten
 from sim.api.scenarios import Scenario, Value
 from sim.api.tables import frame
 from sim.errors import BadInput, did_you_mean
@@ -110,7 +110,7 @@ class Comparison(dict[str, R]):
         rows = []
         for label, run in self.items():
             first = next(iter(run.recorded.violations), None)
-            at = "" if first is None else when(run.scenario.unit, first.at)
+            at = "" if first is None else run.recorded.when(first)
             said = "" if first is None else f"{first.invariant}: {first.sentence}"
             rows.append((label, run.verdict, len(run.recorded.violations), at, said))
         return grid(("rules", "verdict", "violations", "first at", "first violation"), rows)

@@ -39,8 +39,3 @@ def plain_text(text: str) -> str:
     """Text with its lines and columns kept; long lines are folded."""
     style = "white-space:pre-wrap;text-align:left;line-height:1.35"
     return f'<pre style="{style}">{shown(text)}</pre>'
-
-
-def when(unit: str, at: int) -> str:
-    """A time in words: `12 ms`, or `step 12`."""
-    return f"{at} ms" if unit == "ms" else f"step {at}"

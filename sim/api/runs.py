@@ -18,7 +18,7 @@ from sim.api.answers import (
     label_of,
     not_violated,
 )
-from sim.api.markup import facts, shorten, when
+from sim.api.markup import facts, shorten
 from sim.api.scenarios import Row, Scenario, Source, Value, load
 from sim.api.timelines import Timeline
 from sim.errors import BadInput
@@ -465,7 +465,7 @@ class Run:
             ("rules", changed),
         ]
         rows += [
-            (f"{one.invariant}, {when(scenario.unit, one.at)}", one.sentence)
+            (f"{one.invariant}, {found.when(one)}", one.sentence)
             for one in found.violations[:SHOWN]
         ]
         if len(found.violations) > SHOWN:
