@@ -27,15 +27,16 @@ Places = Annotated[
     Argument(
         shipped,
         metavar="PLACE",
-        help="A partition's folder, or a text of kafka-dump-log; one for each replica.",
+        help="A partition's folder, or a text of kafka-dump-log; of several replicas one for each.",
     ),
 ]
 GivenSettings = Annotated[
     Path | None,
     Argument(
         metavar="FILE",
-        help="Of a partition: settings of its topic, as kafka-configs or kafka-topics --describe "
-        "prints them, a server.properties, or JSON. Without it Kafka's defaults.",
+        help="Of a partition: a file with the settings of its topic, as kafka-configs --describe "
+        "or kafka-topics --describe prints them, a server.properties, or JSON; default: Kafka's "
+        "defaults.",
     ),
 ]
 Now = Annotated[
@@ -71,8 +72,8 @@ def log(
     partitions. Files are only read; a broker may be using them.
 
     Args:
-        output: Write the partition as a log file; its last step is a pass at this time, which is
-            run if the log is due.
+        output: Write the partition as a log file, whose last step is a pass at the time of
+            --now-ms if one is due then.
         story: With -o: write a story that begins with the replicas at these places.
         anonymous: With -o: replace keys and values by hashes of the same size.
     """
