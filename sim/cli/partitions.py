@@ -48,7 +48,7 @@ Preset = Annotated[
     Argument(metavar="NAME", help="Of a partition: the release whose rules count."),
 ]
 Written = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
-_DUMPED: Final = re.compile(rb"^\W*Dumping .*\d{20}\.\w+\s*$", re.MULTILINE)
+_DUMPED: Final = re.compile(rb"^[^\w\n]*Dumping .*\d{20}\.\w+\r?$", re.MULTILINE)
 _TIME: Final = re.compile(r"\b(1[0-9]{12})\b(?: ms)?")
 """A time in ms between 2001 and 2033."""
 
