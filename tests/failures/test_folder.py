@@ -27,10 +27,10 @@ def test_its_command_runs_in_it_as_it_stands_and_fails_in_the_same_way(
 
     assert {path.name for path in folder.iterdir()} == {*FILES, "README.md"}
     monkeypatch.chdir(folder)
-    program, *words = shlex.split((folder / "command.txt").read_text())
+    program, *words = shlex.split(json.loads((folder / "failure.json").read_text())["command"])
     assert program == "replog"
     out = replog(*words, "--json").out
-    assert json.loads(out)["violations"][0]["sentence"] in (folder / "sentence.txt").read_text()
+    assert json.loads(out)["violations"][0]["sentence"] in (folder / "README.md").read_text()
     assert sim.run(folder / "scenario.yaml").digest == run.digest
     small = sim.run(folder / "shrunk.yaml")
     assert small.as_expected
@@ -56,8 +56,7 @@ def test_it_is_about_the_invariant_that_was_asked_for(tmp_path: Path) -> None:
     assert folder.name.endswith("-no-offset-reuse")
     assert document["invariant"] == "no-offset-reuse"
     assert "log end fell by cleaning" in document["cause"]
-    assert (folder / "sentence.txt").read_text().startswith("no-offset-reuse at step 16: ")
-    assert "no-offset-reuse" in (folder / "strip.txt").read_text()
+    assert document["sentence"].startswith("no-offset-reuse at step 16: ")
     readme = (folder / "README.md").read_text()
     for name in document["files"]:
         assert f"]({name})" in readme
@@ -127,7 +126,7 @@ def test_what_was_expected_and_did_not_come_has_a_folder_too(tmp_path: Path) -> 
     folder = sim.run(text).save(tmp_path)
 
     assert folder.name.endswith("-not-as-expected")
-    assert "was not violated, but expected" in (folder / "sentence.txt").read_text()
+    assert "was not violated, but expected" in (folder / "README.md").read_text()
 
 
 def test_its_page_opens_with_what_was_expected_and_missed_and_nothing_is_green(

@@ -240,8 +240,7 @@ def page_of_gates(text: str) -> str:
 
 
 def readme_of(text: str) -> str:
-    files = {"strip.txt": text, "explanation.txt": text}
-    return readme(failure(text), files)
+    return readme(failure(text), {})
 
 
 @pytest.mark.parametrize(

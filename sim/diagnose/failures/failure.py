@@ -11,7 +11,7 @@ from typing import Any
 
 from sim.check import Violation
 from sim.check.violation import unexpected
-from sim.diagnose.draw import DrawnCase, html, strip, svg
+from sim.diagnose.draw import DrawnCase, html, svg
 from sim.diagnose.explain.signature import signature_of
 from sim.files.foreign import LONGEST, LONGEST_BYTES, file_name, one_line
 from sim.protocol.rules.spec import RuleValue
@@ -20,11 +20,9 @@ from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.generate.mix import Mix
 
 PAGE = "picture.html"
-SENTENCE, EXPLANATION, COMMAND = "sentence.txt", "explanation.txt", "command.txt"
 SCENARIO, TRACE = "scenario.yaml", "trace.ndjson"
-STRIP, PICTURE = "strip.txt", "picture.svg"
+PICTURE = "picture.svg"
 SHRUNK, SHRUNK_PICTURE = "shrunk.yaml", "shrunk.svg"
-STRIP_WIDTH = 120
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +121,6 @@ class RunFailure:
         """Name -> text of the pictures; the page only if jinja2 is installed."""
         run, title = self.run, self.title or self.id
         found = {
-            STRIP: strip(self.case, STRIP_WIDTH) + "\n",
             PICTURE: svg(self.case, title=title, unit=run.unit),
         }
         if find_spec("jinja2") is not None:

@@ -11,15 +11,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from sim.diagnose.draw import strip
 from sim.diagnose.failures.failure import (
-    COMMAND,
-    EXPLANATION,
     PAGE,
     PICTURE,
-    SENTENCE,
     SHRUNK,
     SHRUNK_PICTURE,
-    STRIP,
     RunFailure,
     expectation,
     missed,
@@ -32,13 +29,9 @@ from sim.files.reading import read_json
 from sim.plugins import as_options
 
 FILES = {
-    "sentence.txt": "what went wrong, in one line",
     "picture.html": "the run to step through, in any browser, without a network",
     "picture.svg": "the logs of all replicas, and the messages that led there",
-    "strip.txt": "the logs of all replicas, as text",
-    "explanation.txt": "the explanation: the deciding fact, and the events that led there",
-    "scenario.yaml": "the scenario, with its seed and its rules; `command.txt` runs it",
-    "command.txt": "the command that runs it again, in this folder",
+    "scenario.yaml": "the scenario, with its seed and its rules",
     "shrunk.yaml": "the smallest example of the same failure, mostly a story of a few steps",
     "shrunk.svg": "the logs of its replicas",
     "trace.ndjson": "all events, a line of JSON each",
@@ -51,6 +44,7 @@ violated."""
 
 LINES_MAX = 200
 """How many unmet expectations a `README.md` shows."""
+STRIP_WIDTH = 120
 
 FAILURE_FORMAT = "replog-failure/1"
 DOCUMENT = "failure.json"
@@ -90,13 +84,7 @@ def _place(folder: Path, failure: RunFailure) -> Path:
 
 
 def _write(folder: Path, failure: RunFailure) -> None:
-    texts = {
-        SENTENCE: f"{failure.sentence}\n",
-        EXPLANATION: "\n".join(failure.explanation) + "\n",
-        COMMAND: f"{failure.command}\n",
-        **failure.texts(folder),
-        DOCUMENT: "",
-    }
+    texts = {**failure.texts(folder), DOCUMENT: ""}
     document = _document(failure) | {"files": [name for name in FILES if name in texts]}
     texts[DOCUMENT] = json_text(document, indent=2) + "\n"
     texts["README.md"] = readme(failure, texts)
@@ -124,7 +112,7 @@ def readme(failure: RunFailure, texts: Mapping[str, str]) -> str:
     table = [f"| {name} | {value} |" for name, value in rows.items() if value]
     lines = [one_line(line, longest=LONGEST) for line in missed(run)]
     more = len(lines) - LINES_MAX
-    left = [f"- and {more:,} lines more: {EXPLANATION}"] if more > 0 else []
+    left = [f"- and {more:,} lines more: {DOCUMENT}"] if more > 0 else []
     files = [f"- [{name}]({name}): {what}" for name, what in FILES.items() if name in texts]
     parts = [
         f"# {text(failure.id)}",
@@ -137,18 +125,17 @@ def readme(failure: RunFailure, texts: Mapping[str, str]) -> str:
         block([f"$ {failure.command}"], language="console"),
         f"The logs of all replicas{' ([to step through](picture.html))' * (PAGE in texts)}:",
         f"![the logs of all replicas, and the messages that led there]({PICTURE})",
-        _quoted(texts[STRIP]),
-        f"Explanation:\n\n{_quoted(texts[EXPLANATION])}",
+        block(strip(failure.case, STRIP_WIDTH).split("\n"), language="text"),
+        "Explanation:",
+        block(failure.explanation, language="text"),
     ]
     if SHRUNK in texts:
-        parts += ["The smallest example of the same failure:", _quoted(texts[SHRUNK])]
+        parts += [
+            "The smallest example of the same failure:",
+            block(texts[SHRUNK].rstrip().split("\n"), language="text"),
+        ]
         parts.append(f"![the logs of its replicas]({SHRUNK_PICTURE})")
     return "\n\n".join([*parts, "\n".join(["Files:", "", *files])]) + "\n"
-
-
-def _quoted(content: str) -> str:
-    """Quotes a file of text in Markdown."""
-    return block(content.rstrip().split("\n"), language="text")
 
 
 def _document(failure: RunFailure) -> dict[str, Any]:
@@ -172,6 +159,7 @@ def _document(failure: RunFailure) -> dict[str, Any]:
         "digest": run.digest,
         "plugins": as_options(),
         "made_by": failure.made_by,
+        "command": failure.command,
     }
 
 
