@@ -7,14 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from sim.check.families import (
-    DELETED_KEY_RETURNS,
-    LATE_WRITE,
-    LOG_DIVERGENCE,
-    NO_FAMILY,
-    READERS,
-    TRANSACTIONS,
-)
+from sim.check import families
 
 
 class Hazard(NamedTuple):
@@ -55,7 +48,7 @@ HAZARDS: Final = (
         "committed offsets cut off",
         invariants=("no-truncation-below-hw", "hw-monotonic", "truncation-below-log-start"),
     ),
-    Hazard("replicas diverge", "diverging replicas", LOG_DIVERGENCE),
+    Hazard("replicas diverge", "diverging replicas", families.LOG_DIVERGENCE),
     Hazard(
         "follower believed too far",
         "followers believed too far",
@@ -66,11 +59,13 @@ HAZARDS: Final = (
         "lost log ends",
         invariants=("leo-convergence", "leo-preservation", "hole-justified"),
     ),
-    Hazard("deleted key returns", "returning deleted keys", DELETED_KEY_RETURNS),
-    Hazard("late write outlives its delete", "late writes that outlive deletes", LATE_WRITE),
-    Hazard("transaction ends otherwise", "transactions that end otherwise", TRANSACTIONS),
-    Hazard("reader misses something", "readers that miss something", READERS),
-    Hazard("another rule of the log broken", "other broken rules of the log", NO_FAMILY),
+    Hazard("deleted key returns", "returning deleted keys", families.DELETED_KEY_RETURNS),
+    Hazard(
+        "late write outlives its delete", "late writes that outlive deletes", families.LATE_WRITE
+    ),
+    Hazard("transaction ends otherwise", "transactions that end otherwise", families.TRANSACTIONS),
+    Hazard("reader misses something", "readers that miss something", families.READERS),
+    Hazard("another rule of the log broken", "other broken rules of the log", families.NO_FAMILY),
 )
 """All of them, in the order of every grid; each violation belongs to one."""
 PHRASES: Final = {one.name: one.phrase for one in HAZARDS}

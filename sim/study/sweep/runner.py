@@ -135,6 +135,8 @@ class ProcessEngine:
     work: Work
     out: Path
     """Folder of the sweep."""
+    asking = staticmethod(on_duckdb)
+    """Asks the files of the table in SQL, on DuckDB."""
 
     @property
     def cores(self) -> int:
@@ -256,8 +258,8 @@ def run_sweep(
         write_plan(out, sweep, plan_file=plan_file)
         before = _simulate(chosen, teller, blocks=partitions)
         seconds = time.perf_counter() - started
-    with on_duckdb(_whole(out).files) as ask:
-        statistics = statistics_of(sweep, ask, questions=BRIEF)
+        with chosen.asking(_whole(out).files) as ask:
+            statistics = statistics_of(sweep, ask, questions=BRIEF)
     return SweepResult(out, chosen.cores, before, seconds, sweep, statistics)
 
 

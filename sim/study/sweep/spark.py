@@ -26,6 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from sim.errors import BadInput
 from sim.study.sweep.columns import runs_schema
 from sim.study.sweep.folder import RUNS
+from sim.study.sweep.statistics import Ask
 from sim.study.sweep.work import Work
 from sim.study.workers import SAFE_PATH, interruptibly
 from sim.version import Made, made_by
@@ -128,12 +129,23 @@ class SparkEngine:
             done += sum(map(len, wave)) * len(self.work.sweep.rule_sets)
             yield done
 
+    @contextmanager
+    def asking(self, _files: Sequence[Path]) -> Iterator[Ask]:
+        """Asks the table in SQL, on Spark, in a session with views of its own."""
+        session = self._session.newSession()
+        session.read.parquet(self._table).createOrReplaceTempView("runs")
+        yield lambda statement: [tuple(row) for row in session.sql(statement).collect()]
+
+    @property
+    def _table(self) -> str:
+        return (self.out.absolute() / RUNS).as_uri()
+
     def _write(self, wave: Sequence[Sequence[int]]) -> None:
         """Runs a wave as one job, with a task and a file for each block."""
         schema = from_arrow_schema(runs_schema(self.work.sweep))
         numbers = self._session.range(0, len(wave), 1, len(wave))
         rows = numbers.mapInArrow(partial(_simulate, self.work, wave, made_by()), schema)
-        rows.write.mode("append").parquet((self.out.absolute() / RUNS).as_uri())
+        rows.write.mode("append").parquet(self._table)
 
 
 def _simulate(
