@@ -1,7 +1,9 @@
 """Judges what goes for good, and who leaves or joins, by the replicas of then.
 
 * A log start moves only as `prefix_gate` says, with a snapshot that covers what goes, and the
-  newest snapshot stays (KIP-630, KafkaMetadataLog.deleteBeforeSnapshot and .maybeClean).
+  newest snapshot stays (KIP-630, KafkaMetadataLog.deleteBeforeSnapshot and .maybeClean). Where
+  retention deletes, log and snapshots were larger before than `metadata.max.retention.bytes`, or
+  the oldest snapshot was older than `metadata.max.retention.ms`.
 * A voter leaves only while a majority of the others has what is committed (KIP-853).
 * A disk goes only of a replica that may not lead cleanly, and the new one has another number.
 * A replica joins with the settings that the first one has by then.
@@ -11,6 +13,8 @@ from __future__ import annotations
 
 from sim.protocol import events as on
 from sim.protocol.events.cluster import REBUILT
+from sim.protocol.replication.replica import Replica
+from sim.protocol.replication.snapshots import file_bytes
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.elections import ControllerElections
 from sim.simulate.cluster.node import Node
@@ -28,6 +32,8 @@ class Gates(Answers):
         self._committed = 0
         self._disks: dict[str, int] = {}
         self._settings: dict[str, dict[str, str]] = {}
+        self._kept = cluster.context.scenario.snapshots
+        self._sizes: dict[str, tuple[list[tuple[int, int]], list[tuple[int, int, int]]]] = {}
 
     def after(self, event: on.Event) -> None:
         """Judges what is gone."""
@@ -36,6 +42,7 @@ class Gates(Answers):
                 self._committed = max(self._committed, event.high_watermark)
         elif isinstance(event, on.PrefixDeleted):
             self._prefix(event)
+            self._retained(event)
         elif isinstance(event, on.SnapshotDeleted):
             replica = self.nodes[event.replica].replica
             start, end = replica.log.log_start_offset, event.end_offset
@@ -49,6 +56,34 @@ class Gates(Answers):
             self._settings.setdefault(event.replica, {}).update(event.settings)
         elif isinstance(event, on.ReplicaAdded):
             self._joins(self.nodes[event.replica])
+        node = None if self._kept.retention_bytes is None else self.nodes.get(event.replica or "")
+        if node is not None and not isinstance(event, on.PrefixDeleted | on.SnapshotDeleted):
+            self._measure(node.replica)
+
+    def _measure(self, replica: Replica) -> None:
+        """Notes (last offset, bytes) of batches, and (end, bytes, time) of snapshots."""
+        batches = [(one.last_offset, one.size_bytes) for one in replica.log.batches()]
+        snapshots = [
+            (id_.end_offset, file_bytes(one.records), one.timestamp_ms)
+            for id_, one in sorted(replica.snapshots.items())
+        ]
+        self._sizes[replica.name] = batches, snapshots
+
+    def _retained(self, event: on.PrefixDeleted) -> None:
+        """Judges a deletion by the sizes before it; several come at once, the oldest first."""
+        limit, limit_ms = self._kept.retention_bytes, self._kept.retention_ms
+        to = event.log_start_offset
+        batches, snapshots = self._sizes.get(event.replica, ([], []))
+        older = [one for one in snapshots if one[0] < to]
+        if limit is None or not older:
+            return
+        below = older[-1][0] if len(older) > 1 else 0  # where the log began by then
+        left = sum(size for last, size in batches if last >= below)
+        left += sum(size for end, size, _ in snapshots if end >= below)
+        age_ms = self.nodes[event.replica].now_ms - older[-1][2]
+        if left <= limit and (limit_ms is None or age_ms <= limit_ms):
+            what = f"deletes its prefix below {to}"
+            self.wrong(event.replica, what, f"{left} of {limit} bytes", "it stays")
 
     def _disk(self, event: on.ReplicaWiped) -> None:
         name, disk = event.replica, self.nodes[event.replica].replica.disk

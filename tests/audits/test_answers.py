@@ -13,12 +13,15 @@ from sim.protocol.log.record import Record, data_batch
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.leader import append
 from sim.protocol.replication.replica import Snapshot
+from sim.protocol.replication.snapshots import file_bytes
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node
+from sim.simulate.scenario.model import SnapshotSettings
 from tests.audits.clients import Clients
 from tests.audits.deserved import Deserved
+from tests.audits.gates import Gates
 from tests.audits.observer import Observer
 from tests.audits.test_messages import BY_CONTROLLER, BY_MAJORITY
 from tests.audits.test_messages import World as MessagesWorld
@@ -469,6 +472,20 @@ def test_a_prefix_goes_when_all_that_are_up_have_it_and_a_snapshot_covers_it(
     world.leader.replica.log.log_end_offset = other_end
 
     assert world.sees(on.PrefixDeleted(world.follower.name, 5, 5)) == told
+
+
+@pytest.mark.parametrize(("less", "told"), [(1, []), (0, ["deletes its prefix below 5"])])
+def test_retention_deletes_what_is_too_much_and_no_more(less: int, told: list[str]) -> None:
+    world = with_snapshots(BY_MAJORITY, 2, 5)
+    replica = world.follower.replica
+    size = replica.log.size_bytes + sum(
+        file_bytes(one.records) for one in replica.snapshots.values()
+    )
+    gates = next(audit for audit in world.observer.answers if isinstance(audit, Gates))
+    gates._kept = SnapshotSettings(retention_bytes=size - less)
+    world.sees(on.SnapshotTaken(replica.name, 5, 1, ()))
+
+    assert world.sees(on.PrefixDeleted(replica.name, 5, 7)) == told
 
 
 @pytest.mark.parametrize(("start", "told"), [(6, []), (5, ["deletes the snapshot at 5"])])
