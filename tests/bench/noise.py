@@ -1,4 +1,4 @@
-"""Random steps that fit into a story: what goes on in a cluster beside what the story is about."""
+"""Random steps that fit into a story, as a cluster takes them beside what the story is about."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ KEYS = tuple(f"N{number}" for number in range(6))
 PRODUCERS = (901, 902, 903)
 CONSUMERS = ("noise_1", "noise_2")
 STORY_KEY = 0.05
-"""How often the noise writes a key of the story."""
+"""Share of the records of the noise that have a key of the story."""
 
 
 class Setting(NamedTuple):
-    """What a place in a story is like.
+    """State of a story at a place between its steps.
 
     Attributes:
-        leader: Elected last; None = nobody was.
-        others: The other replicas that exist there.
-        epochs: Of the latest election before, and of the next one after (exclusive).
-        keys: Those of the story.
-        isr: The in-sync set that was set last.
+        leader: Replica elected last; None without one.
+        others: Names of the other replicas that exist there.
+        epochs: Epoch of the latest election before, and of the next one after (exclusive).
+        keys: Keys of the story.
+        isr: In-sync set that was set last.
     """
 
     leader: str | None
@@ -37,7 +37,7 @@ class Setting(NamedTuple):
 
 
 def setting_at(story: Story, index: int) -> Setting:
-    """What it is like before the step at `index` (from 0)."""
+    """State of a story before the step at `index` (from 0)."""
     known, isr, leader = list(story.replicas), story.isr, None
     before, after = 0, 1 << 30
     keys: dict[str, None] = {}
@@ -67,7 +67,7 @@ KINDS = {
     "shrink and expand": 3, "snapshot": 2, "delete_prefix": 1, "coordinate": 2, "flush": 1,
     "late answer": 2, "stranger": 2, "quiesce": 1, "check": 1,
 }  # fmt: skip
-"""What the noise does, with how often: a step of that name, or a few that belong together."""
+"""Kinds of noise, each with its weight: a step of that name, or a few that belong together."""
 
 
 class Noise:
@@ -83,7 +83,7 @@ class Noise:
         self._strangers = 0
 
     def burst(self, setting: Setting, length: int) -> list[Step]:
-        """At least so many steps."""
+        """Draws at least `length` steps for a place in a story."""
         steps: list[Step] = []
         while len(steps) < length:
             (kind,) = self._rng.choices(list(KINDS), list(KINDS.values()))
@@ -192,7 +192,7 @@ class Noise:
         return [*records, step_of("append", {"leader": leader, "pid": pid, "marker": end})]
 
     def _stranger(self, leader: str, setting: Setting) -> list[Step]:
-        """A replica comes, fetches for a while, loses its disk, and leaves for good."""
+        """Steps of a replica that comes, fetches, loses its disk, and leaves for good."""
         self._strangers += 1
         name = {"replica": f"y{self._strangers}"}
         pair = {"follower": name["replica"], "leader": leader}

@@ -28,7 +28,7 @@ from tests.conformance.nodes import Broker, await_that, running_broker
 from tests.conformance.random_batches import Choices, RandomLog, numbered
 from tests.conformance.random_logs import FORMAT
 from tests.conformance.running import Say
-from tests.conformance.segments import DiskLog, DiskSegment, bases_in, read_log
+from tests.conformance.segments import StoredLog, StoredSegment, bases_in, read_log
 
 TOPIC = "compared"
 RETENTION_MS = 6_000
@@ -66,8 +66,8 @@ class BrokerPass:
     step: int
     from_ms: int
     to_ms: int
-    before: DiskLog
-    after: DiskLog
+    before: StoredLog
+    after: StoredLog
     last_sequences: dict[int, int]
     reached: int
 
@@ -193,7 +193,7 @@ class WatchedTopic:
         patience_s = max(0, latest - now_ms()) / 1000 + PATIENCE_S
         await_that(lambda: now_ms() >= latest, f"the time {latest} ms", patience_s=patience_s)
 
-    def _new_segments(self) -> Sequence[DiskSegment]:
+    def _new_segments(self) -> Sequence[StoredSegment]:
         """Segments with batches that are not noted yet; the cleaner works on none of them."""
         since = max(base for base in bases_in(self._partition) if base <= self._noted_end)
         return read_log(self._partition, since=since).segments

@@ -29,7 +29,7 @@ from tests.conformance.clients import (
 from tests.conformance.compare import Json, first_unequal, shown
 from tests.conformance.nodes import BROKERS, FETCH_WAIT_MS, POLL_S, Cluster, await_that
 from tests.conformance.partitions import PartitionsResult, compare_folder
-from tests.conformance.segments import DiskLog, read_log
+from tests.conformance.segments import StoredLog, read_log
 from tests.partition.clusters import UNSAFE, unsafe_in
 
 STORIES = Path("scenarios/seen_on_kafka")
@@ -216,7 +216,7 @@ class Topic:
             time.sleep(POLL_S)
 
     def _unsafe(self, moment: str, replicas: Sequence[int]) -> tuple[str, object, object] | None:
-        """What `replog replicas` misses, or is wrong about, in the logs on disk."""
+        """First difference between what `replog replicas` finds in the logs on disk and `UNSAFE`."""
         expected = UNSAFE.get((self.story, moment))
         places = [self._cluster.brokers[one].partition(self.story) for one in replicas]
         read = PartitionsResult(moment)
@@ -278,7 +278,7 @@ class Topic:
         name = f"{self.story}: {what}"
         await_that(lambda: asked() == wanted, name, patience_s=PATIENCE_S, last=asked)
 
-    def _raw(self, broker: int) -> DiskLog:
+    def _raw(self, broker: int) -> StoredLog:
         return read_log(self._cluster.brokers[broker].partition(self.story))
 
     def _replica(self, broker: int) -> Json:

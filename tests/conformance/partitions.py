@@ -172,7 +172,7 @@ def _without_lost_type(batch: Json) -> Json:
 
 
 def _kafka_batch(batch: Any) -> Json:
-    """One of Kafka's batches in the form of a log file, as `as_json` gives one of Replog's."""
+    """A batch of Kafka's in the form of a log file, as `as_json` gives one of Replog's."""
     records = [_kafka_record(record, control=bool(batch.isControlBatch())) for record in batch]
     horizon = batch.deleteHorizonMs()
     control = None

@@ -1,4 +1,4 @@
-"""What command lines of this package share: the stage of a run on stderr, its exit status."""
+"""Parts that the command lines share: the stage of a run on stderr, and its exit status."""
 
 from __future__ import annotations
 

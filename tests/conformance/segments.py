@@ -23,7 +23,7 @@ BEFORE_LENGTH, BEFORE_COUNTED = 8, 12
 
 
 @dataclass(frozen=True, slots=True)
-class DiskSegment:
+class StoredSegment:
     """A segment as it is on disk.
 
     Attributes:
@@ -38,19 +38,19 @@ class DiskSegment:
 
     @property
     def batches(self) -> list[Json]:
-        """Its batches in the form of a log file."""
+        """The batches of the segment in the form of a log file."""
         return [as_json(one.batch) for one in self.stored]
 
 
 @dataclass(frozen=True, slots=True)
-class DiskLog:
+class StoredLog:
     """The segments of a partition as they are on disk.
 
     Attributes:
         segments: The segments in order, the active one last.
     """
 
-    segments: Sequence[DiskSegment]
+    segments: Sequence[StoredSegment]
 
     @property
     def batches(self) -> list[Json]:
@@ -108,12 +108,12 @@ def _answered(segment: int, stored: Stored) -> Json:
     }
 
 
-def read_log(partition: Path, *, since: int = 0) -> DiskLog:
+def read_log(partition: Path, *, since: int = 0) -> StoredLog:
     """Reads the segments in a partition's folder with a base offset from `since` on, in order.
 
     No cleaner may work on them meanwhile: it would replace files while they are read.
     """
-    return DiskLog([_segment(file) for file in _files(partition) if int(file.stem) >= since])
+    return StoredLog([_segment(file) for file in _files(partition) if int(file.stem) >= since])
 
 
 def bases_in(partition: Path) -> list[int]:
@@ -125,10 +125,10 @@ def _files(partition: Path) -> list[Path]:
     return sorted(partition.glob("*.log"))
 
 
-def _segment(file: Path) -> DiskSegment:
+def _segment(file: Path) -> StoredSegment:
     aborted = aborted_in(file.with_suffix(".txnindex")) or ()
     markers = frozenset(entry.last_offset for entry in aborted)
-    return DiskSegment(int(file.stem), list(_stored(file.read_bytes(), markers)), aborted)
+    return StoredSegment(int(file.stem), list(_stored(file.read_bytes(), markers)), aborted)
 
 
 def _stored(content: bytes, markers: frozenset[int]) -> Iterator[Stored]:
