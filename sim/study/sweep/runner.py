@@ -31,7 +31,7 @@ from sim.study.sweep.folder import (
 )
 from sim.study.sweep.plan import Plan, Sweep, number_runs
 from sim.study.sweep.statistics import BRIEF, VERDICTS, on_duckdb, statistics_of
-from sim.study.sweep.table import TableState, mended, open_table
+from sim.study.sweep.table import mended, open_table
 from sim.study.sweep.work import OpenCase, Work, blocks_of, open_case
 from sim.study.workers import pool_of, usable_cores
 
@@ -258,7 +258,13 @@ def run_sweep(
         write_plan(out, sweep, plan_file=plan_file)
         before = _simulate(chosen, teller, blocks=partitions)
         seconds = time.perf_counter() - started
-        with chosen.asking(_whole(out).files) as ask:
+        table = open_table(out)
+        if table.missing:
+            raise BadInput(
+                f"{out}/{RUNS}: {len(table.missing):,} of {sweep.count:,} cases are missing; do "
+                "all machines write to the same folder?"
+            )
+        with chosen.asking(table.files) as ask:
             statistics = statistics_of(sweep, ask, questions=BRIEF)
     return SweepResult(out, chosen.cores, before, seconds, sweep, statistics)
 
@@ -282,17 +288,6 @@ def _simulate(engine: ProcessEngine | SparkEngine, teller: Teller, *, blocks: in
         teller.tell(f"interrupted: {kept}; the same command with --resume makes the others")
         raise
     return before
-
-
-def _whole(out: Path) -> TableState:
-    """Opens the table of a finished sweep. Raises BadInput where cases are missing."""
-    table = open_table(out)
-    if table.missing:
-        raise BadInput(
-            f"{out}/{RUNS}: {len(table.missing):,} of {table.sweep.count:,} cases are missing; do "
-            "all machines write to the same folder?"
-        )
-    return table
 
 
 def _check_options(engine: str, master: str | None) -> None:
