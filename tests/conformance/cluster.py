@@ -216,7 +216,7 @@ class Topic:
             time.sleep(POLL_S)
 
     def _unsafe(self, moment: str, replicas: Sequence[int]) -> tuple[str, object, object] | None:
-        """First difference between what `replog replicas` finds in the logs on disk and `UNSAFE`."""
+        """First difference between the findings of `replog replicas` on the logs and `UNSAFE`."""
         expected = UNSAFE.get((self.story, moment))
         places = [self._cluster.brokers[one].partition(self.story) for one in replicas]
         read = PartitionsResult(moment)

@@ -1,24 +1,23 @@
 """What replicas hold after each event, out of events alone."""
 
+import re
 from typing import Any
 
 import pytest
-from msgspec import to_builtins
 
+from sim.check.certify.logs import RebuiltCluster, RebuiltReplica
+from sim.check.certify.reading import parse
 from sim.diagnose.draw.cells import CellKind, Cells
 from sim.diagnose.draw.frames import Lane, Logs
-from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.events import Cleaned, Event, Truncated
-from sim.protocol.events.written import as_row
 from sim.protocol.rules import rules_from
 from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
-from sim.simulate.run.trace_file import header_of
+from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from tests.draw.stories import LOST_MARKER, LOST_TAIL, STORIES, story
 from tests.story.running import run_steps
-from tests.trace.rebuilt import Rebuilder, RebuiltLog
 
 
 def replayed(run: Run, until: type[Event] | None = None) -> dict[str, Lane]:
@@ -38,6 +37,9 @@ def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
             held = [offset for offset in view.offsets if offset >= start]
             told = seen(lane)
             assert (*told[:4], list(told[4])) == (view.up, start, *marks, held), path
+            marked = "".join(text for text in view.batches if text.endswith(" horizon"))
+            horizons = {at for at, one in enumerate(lane.spots) if one.horizon_ms is not None}
+            assert horizons == {at for at in map(int, re.findall(r"@(\d+)", marked)) if at >= start}
             below = lane.spots[:start]
             assert all(one.kind is CellKind.BELOW and one.reason for one in below), path
             assert not any(one.reason and one.reason.winner is not None for one in below), path
@@ -49,39 +51,41 @@ def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str)
     snapshots = float(preset == "kraft")
     mix = Mix(duration_ms=3_000, sends=(60, 90), transactional=1.0, snapshots=snapshots, **often)
     scenario = generate(seed, mix).with_rules(rules_from({"preset": preset}, where="test"))
-    events = run_scenario(scenario, keep_events=True).events
-    header = header_of(scenario)
-    mark = TOMBSTONE_MARKS[header.tombstone_mark]
-    rebuilt, logs = Rebuilder(to_builtins(header.as_row())), Logs(events, scenario.rules)
-    logs.frame(len(events) - 1)  # asked backwards all the same
-    for position, (at, event) in enumerate(events):
-        rebuilt.take(to_builtins(as_row(at, event, mark)))
-        if position % 25 == 0 or position == len(events) - 1:
+    run = run_scenario(scenario, keep_events=True)
+    trace = parse(b"".join(trace_lines(run)))
+    rebuilt, logs = RebuiltCluster(trace), Logs(run.events, scenario.rules)
+    logs.frame(len(run.events) - 1)  # asked backwards all the same
+    for position, row in enumerate(trace.events):
+        rebuilt.apply(row)
+        if position % 25 == 0 or position == len(run.events) - 1:
             lanes = {lane.name: lane for lane in logs.frame(position).lanes}
-            assert {n: seen(lane) for n, lane in lanes.items()} == told(rebuilt.logs)
+            assert {n: seen(lane) for n, lane in lanes.items()} == told(rebuilt.replicas)
             spots = [spot for lane in lanes.values() for spot in lane.spots]
             assert not any(spot.reason for spot in spots if spot.uid)
 
 
 def seen(lane: Lane) -> tuple[Any, ...]:
-    """A lane as a log of a trace: who has what, with the delete horizon of its batch."""
+    """State of a lane: whether it is up, its ends, the high watermark, and the uid at each offset.
+
+    An empty batch counts as a record of uid 0.
+    """
     spots = enumerate(lane.spots)
-    held = {at: one[1::2] for at, one in spots if one.uid or one.kind is CellKind.EMPTY}
+    held = {at: one.uid for at, one in spots if one.uid or one.kind is CellKind.EMPTY}
     return lane.up, lane.log_start_offset, lane.log_end_offset, lane.high_watermark, held
 
 
-def told(logs: dict[str, RebuiltLog]) -> dict[str, tuple[Any, ...]]:
-    """The same of the logs that were rebuilt from a trace."""
-    found = {}
-    for name, log in logs.items():
-        held = {}
-        for batch in log.batches:
-            records = [(one["offset"], one["uid"]) for one in batch["records"]]
-            for offset, uid in records or [(batch["last_offset"], 0)]:
-                horizon = batch["delete_horizon_ms"] if records else None
-                held |= {offset: (uid, horizon)} if offset >= log.start else {}
-        found[name] = (log.up, log.start, log.end, log.high_watermark, held)
-    return found
+def told(replicas: dict[str, RebuiltReplica]) -> dict[str, tuple[Any, ...]]:
+    """The same of the logs that the oracle of traces rebuilt."""
+    return {
+        name: (
+            one.up,
+            one.start,
+            one.end,
+            one.high_watermark,
+            {offset: slot.uid for offset, slot in one.log.items()} | dict.fromkeys(one.empty, 0),
+        )
+        for name, one in replicas.items()
+    }
 
 
 EXPIRED = "kip280/kip280_18_expired_last_tombstone.yaml"
