@@ -237,6 +237,14 @@ def test_what_no_broker_leaves_is_refused_in_a_line(small: Path, damage: str) ->
     assert {path: path.stat().st_mtime_ns for path in small.parent.rglob("*")} == before
 
 
+def test_stale_entries_of_an_index_that_was_not_closed_are_no_damage(small: Path) -> None:
+    whole = content(small)
+    index = small / "00000000000000000000.index"
+    index.write_bytes(struct.pack(">iiii", 2, 0, 5, 7) + bytes(80))
+
+    assert content(small) == whole
+
+
 def test_magic_3_is_unknown(small: Path) -> None:
     data = bytearray(log_of(small).read_bytes())
     data[16] = 3

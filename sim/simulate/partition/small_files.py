@@ -131,7 +131,10 @@ def aborted_in(file: Path) -> tuple[AbortedTransaction, ...] | None:
 
 
 def index_in(file: Path, base_offset: int) -> dict[int, int]:
-    """Offset by position of a batch, but the first; a running broker's index ends in zeroes.
+    """Offset by position of a batch, but the first.
+
+    Until a clean shutdown the active segment's index ends in zeroes, and a truncation leaves stale
+    entries in it (AbstractIndex.truncateToEntries), so that it is read as empty.
 
     Args:
         file: The `.index` file.
@@ -142,9 +145,9 @@ def index_in(file: Path, base_offset: int) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     last = (-1, -1)
+    if _content(file).endswith(bytes(_OFFSET_ENTRY.size)):
+        return found
     for place, (relative, position) in _entries(file, _OFFSET_ENTRY):
-        if relative == position == 0 and place > 0:
-            break  # entries to come
         if relative <= last[0] or position <= last[1]:
             text = f"offset {base_offset + relative} follows {base_offset + last[0]}"
             raise Damaged(file, text, position=place)
