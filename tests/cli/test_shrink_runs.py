@@ -31,6 +31,7 @@ def test_a_scenario_that_was_cut_short_is_one_to_go_on_with(here: Path) -> None:
 
 def test_a_run_of_a_sweep_is_shrunk_by_its_number(here: Path) -> None:
     (here / "plan.yaml").write_text(PLAN)
+    (here / "swept").mkdir()
     write_plan(here / "swept", number_runs(load_plan(here / "plan.yaml")))
 
     answer = replog("shrink", "swept", 0, "-o", "out.yaml")

@@ -14,7 +14,6 @@ from xml.etree import ElementTree as ET
 
 import markdown as renderer
 import pytest
-from tests.suite.junit_schema import problems
 
 from sim.check import Violation
 from sim.diagnose.draw import DrawnCase, html, png, svg
@@ -45,6 +44,7 @@ from sim.study.suite import CaseResult
 from sim.study.suite.reports import error_commands, page, write_junit
 from tests.foreign.nasty import NASTY, PLAIN
 from tests.gates.planted import folder
+from tests.suite.junit_schema import problems
 
 ALL = NASTY | PLAIN
 SAID = {name: text for name, text in ALL.items() if not re.search("[\ud800-\udfff]", text)}

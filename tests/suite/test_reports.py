@@ -11,6 +11,7 @@ from sim.check import Violation
 from sim.study.suite import CaseResult, collect, run_suite
 from sim.study.suite.reports import failure_lines, page, write_junit
 from tests.suite.conftest import GOOD, Fill
+from tests.suite.junit_schema import problems
 from tests.suite.red import RED, STORY
 
 BEGAN = datetime(2026, 7, 1, 14, 0, tzinfo=timezone(timedelta(hours=2)))
@@ -35,6 +36,7 @@ def junit(results: Sequence[CaseResult]) -> ET.Element:
 def test_junit_is_as_its_schema_says_and_names_each_file(results: list[CaseResult]) -> None:
     root = junit(results)
 
+    assert problems(root) == []
     counted = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counted == {"tests": "5", "failures": "3", "errors": "1", "skipped": "0"}
     assert {case.get("file"): [child.tag for child in case] for case in root} == {

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from sim.cli.arguments import spark_settings
+from sim.cli.arguments import SparkOptions
 from sim.errors import BadInput
 from sim.study.sweep.runner import run_sweep
 from sim.study.sweep.spark import find_java
@@ -62,13 +62,14 @@ def test_options_out_of_range_are_refused_before_anything_is_written(
 @pytest.mark.parametrize("word", ["executor.memory=1g", "spark.executor.memory", "=1"])
 def test_a_setting_needs_a_name_of_sparks_and_a_value(word: str) -> None:
     with pytest.raises(BadInput, match=rf"--conf {re.escape(word)}: give NAME=VALUE"):
-        spark_settings([word])
+        SparkOptions(conf=[word]).settings(default="spark")
 
 
 def test_settings_of_spark_are_for_spark() -> None:
-    assert spark_settings(["spark.a=b=c", "spark.d="]) == {"spark.a": "b=c", "spark.d": ""}
+    given = SparkOptions(conf=["spark.a=b=c", "spark.d="])
+    assert given.settings(default="spark") == {"spark.a": "b=c", "spark.d": ""}
     with pytest.raises(BadInput, match="only Spark has settings"):
-        spark_settings(["spark.a=b"], engine="process")
+        SparkOptions(engine="process", conf=["spark.a=b"]).settings(default="spark")
 
 
 @pytest.mark.spark

@@ -23,8 +23,8 @@ SAME: Final = 0.1
 """At most this share of the runs that meet a hazard do so under one of two alternatives alone,
 where a sentence says that about as many do under all."""
 NAMED_MAX: Final = 2
-"""Number of hazards that a part of a sentence names, the gravest first."""
-WORDS_MAX: Final = 60
+"""Number of hazards, and of searches of one, that a part of a sentence names, the gravest first."""
+WORDS_MAX: Final = 45
 """Number of words of a sentence that can be read aloud."""
 
 Apart = set[tuple[Unit, str, str, str]]
@@ -260,8 +260,9 @@ def _named(found: Sequence[Comparison], most: int = NAMED_MAX) -> str:
         units.setdefault(one.hazard, []).append(one.unit.title)
     by_units: dict[str, list[str]] = {}
     for hazard in [*units][:most]:
-        shown = ", ".join(dict.fromkeys(units[hazard]))
-        by_units.setdefault(shown, []).append(PHRASES[hazard])
+        titles = [*dict.fromkeys(units[hazard])]
+        few = titles if len(titles) <= NAMED_MAX else [titles[0], f"{len(titles) - 1} more"]
+        by_units.setdefault(listed(few), []).append(PHRASES[hazard])
     named = [f"{listed(phrases)} ({shown})" for shown, phrases in by_units.items()]
     more = len(units) - most
     return listed([*named, *([f"{more} more"] if more > 0 else [])])
