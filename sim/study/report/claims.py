@@ -25,7 +25,7 @@ where a sentence says that about as many do under all."""
 NAMED_MAX: Final = 2
 """Number of hazards, and of searches of one, that a part of a sentence names, the gravest first."""
 WORDS_MAX: Final = 45
-"""Number of words of a sentence that can be read aloud."""
+"""Number of words of a sentence that can be read aloud; one clause alone may have more."""
 
 Apart = set[tuple[Unit, str, str, str]]
 """Unit, hazard, the alternative with the lower rate and the other one: different beyond chance."""
