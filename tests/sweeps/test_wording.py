@@ -3,7 +3,7 @@
 import pytest
 
 from sim.study.sweep import wording
-from sim.study.sweep.stats import Interval
+from sim.study.sweep.wording import Interval
 
 MINUS = "\u2212"
 

@@ -7,20 +7,13 @@ Every interval is two-sided, of 95 %; that of a rate covers at least as much.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from scipy import special
 
-CONFIDENCE = 0.95
-TAIL = (1 - CONFIDENCE) / 2
+from sim.study.sweep.wording import Interval
+
+TAIL = 0.025
 """Probability outside a two-sided interval on either side."""
-
-
-class Interval(NamedTuple):
-    """A two-sided confidence interval."""
-
-    low: float
-    high: float
 
 
 def clopper_pearson(events: int, runs: int) -> Interval:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sim.study.sweep.stats import Interval
+from typing import NamedTuple
 
 MINUS = "\u2212"
+
+
+class Interval(NamedTuple):
+    """A two-sided confidence interval."""
+
+    low: float
+    high: float
 
 
 def count(number: int) -> str:
@@ -40,12 +44,8 @@ def number(value: float) -> str:
 
 def signed_numbers(interval: Interval) -> str:
     """Formats the interval of a mean difference: +0.83 to +0.86."""
-    return f"{signed(interval.low)} to {signed(interval.high)}"
-
-
-def signed(value: float) -> str:
-    """Formats a mean difference with its sign."""
-    return f"{'+' if value > 0 else ''}{number(value)}"
+    low, high = (f"{'+' if one > 0 else ''}{number(one)}" for one in interval)
+    return f"{low} to {high}"
 
 
 def p_value(value: float) -> str:
