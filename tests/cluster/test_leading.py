@@ -4,10 +4,22 @@ from sim.protocol.events import (
     HighWatermarkMoved,
     IsrChanged,
     LeaderElected,
+    ReplicaRestarted,
     Truncated,
 )
+from sim.protocol.rules import Rules
 from sim.simulate.faults import FaultKind
-from tests.cluster.worlds import fault, log_ends, scenario, tell
+from tests.cluster.worlds import THREE, fault, log_ends, scenario, tell
+
+
+def test_a_leader_alone_in_its_cluster_resumes_with_all_of_its_log_committed() -> None:
+    restart = fault(FaultKind.CRASH, 1_000, "r1", 100, high_watermark=2)
+    rules = Rules.of(commit="majority", leader_restart="resumes")
+    story = tell(scenario(restart, rules=rules, replicas=THREE[:1]))
+    [(back_ms, back)] = story.of(ReplicaRestarted)
+
+    assert back.high_watermark == 2 < back.log_end_offset
+    assert (back_ms, HighWatermarkMoved("r1", back.log_end_offset, leading=True)) in story.events
 
 
 def test_a_lagging_follower_leaves_the_in_sync_set_and_rejoins() -> None:

@@ -10,12 +10,7 @@ from simpy.events import ProcessGenerator
 
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.joining import caught_up_ms, is_caught_up, wait_for_joining
-from sim.protocol.replication.leader import (
-    advance_high_watermark,
-    expand_isr,
-    may_join_isr,
-    set_isr,
-)
+from sim.protocol.replication.leader import expand_isr, may_join_isr, set_isr
 from sim.simulate.cluster.broker import Membership
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.network import CONTROLLER
@@ -91,7 +86,7 @@ class IsrMembership(Membership):
         self._await(leader, state.isr)
         if set(leadership.isr) == set(state.isr):
             leadership.isr = state.isr
-            leader.react(advance_high_watermark(node.replica, rules=node.rules))
+            leader.commit_what_is_known()
         else:
             leader.react(set_isr(node.replica, state.isr, rules=node.rules))
 

@@ -17,10 +17,7 @@ from simpy import Event as Timer
 from sim.protocol.events import Acknowledged, Event
 from sim.protocol.replication.converting import as_served
 from sim.protocol.replication.joining import note_fetch, trust_the_in_sync
-from sim.protocol.replication.leader import (
-    advance_high_watermark,
-    answer_fetch,
-)
+from sim.protocol.replication.leader import advance_high_watermark, answer_fetch
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.overdue import is_of_an_older_session
 from sim.protocol.replication.produce import AT_ONCE, ProduceResult
@@ -164,10 +161,14 @@ class LeaderState:
 
     def count_over(self, voters: tuple[str, ...]) -> None:
         """Counts majorities over other voters from now on, which may commit records."""
-        replica = self._broker.replica
-        if replica.leadership is not None:
-            replica.leadership.voters = voters
-            self.react(advance_high_watermark(replica, rules=self._broker.rules))
+        leadership = self._broker.replica.leadership
+        if leadership is not None:
+            leadership.voters = voters
+            self.commit_what_is_known()
+
+    def commit_what_is_known(self) -> None:
+        """Raises the high watermark to what the known positions allow (maybeIncrementLeaderHW)."""
+        self.react(advance_high_watermark(self._broker.replica, rules=self._broker.rules))
 
     def fetch(self, request: FetchRequest) -> bool:
         """Answers a follower's fetch now or later; True when its position was recorded.

@@ -84,7 +84,9 @@ class QuorumMembership(Membership):
         node = self._node
         leadership = node.replica.leadership
         if leadership is not None:
-            self._announce_all(node.resume_leading(leadership.epoch))
+            leader = node.resume_leading(leadership.epoch)
+            leader.commit_what_is_known()
+            self._announce_all(leader)
         self.wait_for_leader()
         node.fetcher.resume()
 

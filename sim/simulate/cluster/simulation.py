@@ -213,6 +213,10 @@ class Simulation:
         for node in self._cluster.nodes.values():
             if node is not leader and not _is_synced(leader, node):
                 return f"{node.name} has not fetched to the end of {leader.name}"
+        leadership = leader.replica.leadership
+        assert leadership is not None
+        if leadership.in_sync < self._context.rules.topic.min_isr <= len(leadership.isr):
+            return f"{leader.name} commits nothing before the controller confirms who is in sync"
         return None
 
     def _clean_to_a_fixpoint(self) -> None:
