@@ -271,7 +271,8 @@ class Producer:
             )
             return InFlightRequest(marker, transaction)
         self._transaction = transaction
-        if transaction and is_newest:
+        # While no leader is known, nothing is sent, and the coordinator hears of no partition.
+        if transaction and is_newest and self._context.leader is not None:
             self._context.under_way.add(self.producer_id)
         request = of.ProduceRequest(
             client_id=self.name,
