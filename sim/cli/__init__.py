@@ -51,7 +51,7 @@ COMMANDS = {
     "eligible": Command("logs.eligible", is_one_run=True),
     "log": Command("partitions.log", has_bounds=False, has_plugins=False),
     "replicas": Command("partitions.replicas", has_bounds=False, has_plugins=False),
-    "certify": Command("traces.certify", is_one_run=True, has_plugins=False),
+    "certify": Command("runs.certify", is_one_run=True, has_plugins=False),
     "sweep": Command("sweeps.sweep", has_bounds=False),
     "report": Command("sweeps.report", has_bounds=False),
     "causes": Command("studies.causes", has_bounds=False),
