@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 
-from sim.check.facts import ReplicaView
 from sim.check.violation import Value
 from sim.protocol.events import Acknowledged, Copied, HighWatermarkMoved, Quiesced
 from tests.audits.law import Law
@@ -16,11 +15,11 @@ class AcknowledgedCommitted(Law):
         for all o in [first, last]: o < HW(L, t)  and  C[o] = uid(L, o)  and  n(o) >= N
 
     HW(L, t) is L's high watermark; C[o] is the record that was committed at o first; n(o) is how
-    many logs, of whoever, had offset o when it was committed or before (a crash may have taken it),
-    and N what the rule asks for at least: min.insync.replicas with `commit: isr`, else one. That
-    every member of the in-sync set, or a majority of the voters, has it is what a high watermark
-    says; `committed-replicated` judges that. A leader that has not heard of its successor commits
-    nothing by itself: what it acknowledges has to be C[o] at rest.
+    many logs had offset o when it was committed or before (a crash may have taken it, or the
+    replica has left since), and N what the rule asks for at least: min.insync.replicas with
+    `commit: isr`, else one. That every member of the in-sync set, or a majority of the voters, has
+    it is what a high watermark says; `committed-replicated` judges that. A leader that has not
+    heard of its successor commits nothing by itself: what it acknowledges has to be C[o] at rest.
 
     Not judged: acks=1, which promises nothing here (`acknowledged-kept`), and an offset that was
     committed twice, of which `state-machine-safety` tells.
@@ -50,13 +49,16 @@ class AcknowledgedCommitted(Law):
             return
         committed = len(self.committed)
         for offset in range(self._seen, committed):
-            found = sum([self._has(view, offset) for view in self.replicas.values()])
+            found = sum([self._has(name, offset) for name in {*self.replicas, *self._had_below}])
             if found < self._needed:
                 self._too_few[offset] = found
         self._seen = committed
 
-    def _has(self, view: ReplicaView, offset: int) -> bool:
-        return offset < self._had_below[view.name] or self.history.accounts_for(view, offset)
+    def _has(self, name: str, offset: int) -> bool:
+        """Says whether a replica has an offset, or had it, as one that has left for good."""
+        view = self.replicas.get(name)
+        had = offset < self._had_below[name]
+        return had or (view is not None and self.history.accounts_for(view, offset))
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """Compare what the producer is told with what is committed."""

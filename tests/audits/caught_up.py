@@ -64,8 +64,11 @@ class CaughtUp(Answers):
             if event.joined is not None:
                 self._joined_ms[event.replica, event.joined] = self.context.now_ms
         elif isinstance(event, Appended):
-            for clock in self._clocks.get(event.replica, {}).values():
-                if clock.offset >= event.batch.base_offset:
+            leadership = self.nodes[event.replica].replica.leadership
+            positions = {} if leadership is None else leadership.positions
+            for name, clock in self._clocks.get(event.replica, {}).items():
+                # Over a hole at the log end a position may be more than was asked for (read_end).
+                if max(clock.offset, positions.get(name, -1)) >= event.batch.base_offset:
                     clock.behind_ms = self.context.now_ms
         elif isinstance(event, LeaderElected):
             now_ms, name = self.context.now_ms, event.replica
@@ -82,8 +85,8 @@ class CaughtUp(Answers):
         node, self._fetch, self._answered = self.nodes[name], None, False
         if not isinstance(message, of.FetchRequest) or node.leader is None:
             return
-        # One that waits already, and comes again, was counted when it came.
-        if node.leader.fetches.waiting.get(message.follower) is not message:
+        # A late copy of one that waits already does not count; one that comes after its copy does.
+        if not overdue or node.leader.fetches.waiting.get(message.follower) is not message:
             self._fetch = message, node.replica.log.log_end_offset
 
     def sent(self, source: str, target: str, message: Any) -> None:
