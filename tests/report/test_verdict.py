@@ -67,7 +67,7 @@ def test_what_all_others_prevent_is_said_with_the_searches_in_which_they_do() ->
 
     assert differ == "Searches find lost committed records (large) under leo, not empty."
     assert closed == (
-        "In searches with clean elections both leo and empty prevent offsets given twice (small)."
+        "In searches with clean elections leo and empty prevent offsets given twice (small)."
     )
 
 
@@ -76,7 +76,7 @@ def test_what_all_others_prevent_is_said_with_the_searches_in_which_they_do() ->
     [
         (searched(BACK, LARGE, None, None, 8), "empty adds returning deleted keys (large)"),
         (searched(BACK, LARGE, None, 8, None), "leo adds returning deleted keys (large)"),
-        (searched(BACK, PAIRS, None, 8, 8), "both leo and empty add returning deleted keys"),
+        (searched(BACK, PAIRS, None, 8, 8), "leo and empty add returning deleted keys"),
         (shown(BACK, False, True, False), "leo adds returning deleted keys (finding_01)"),
     ],
 )
@@ -150,7 +150,7 @@ def test_every_rate_that_differs_beyond_chance_is_said_and_about_as_many_runs_ar
 
     assert texts(found) == [
         (
-            "In 1,000 plain runs both leo and empty lower offsets given twice (40 to 0) and lost "
+            "In 1,000 plain runs leo and empty lower offsets given twice (40 to 0) and lost "
             "committed records (50 to 9); nothing in the grid distinguishes leo and empty."
         ),
         (

@@ -58,8 +58,8 @@ def cell_lines(grid: Grid, hazard: str, alternative: str, anchors: Anchors | Non
         for moves, some in groupby(broken, moves_of):
             names = ((one, one.unit.title) for one in some)
             linked = (link(name, (anchors or {}).get(one, name)) for one, name in names)
-            texts.append(f"{moves} moves in {', '.join(linked)}")
-        return f"after {'; '.join(texts)}"
+            texts.append(f"{moves} in {', '.join(linked)}")
+        return "; ".join(texts).replace(" in ", " moves in ", 1)
 
     met = [one for one in grid.comparisons if one.hazard == hazard and one.unit.kind == RUNS]
     rates = [
@@ -85,13 +85,13 @@ def _proven(cell: Sequence[Finding], after: Callable[[Sequence[Finding]], str]) 
     """
     clean, unclean = (_broken(cell, clean=each) for each in (True, False))
     held = [one for one in cell if one.unit.kind == SEARCH and not one.broken]
-    parts = [f"breaks {after(clean)}"] if clean else []
+    parts = [f"breaks after {after(clean)}"] if clean else []
     if held and not clean:
         bounds = [one.bound for one in held if one.bound is not None]
         every = f" of up to {min(bounds)} moves" if bounds else ""
         parts = [f"none in {len(held)} search{'' if len(held) == 1 else 'es'}{every}"]
     if unclean:
-        parts.append(f"with {UNCLEAN} {after(unclean)}")
+        parts.append(f"{UNCLEAN}: {after(unclean)}")
     return "; ".join(parts)
 
 

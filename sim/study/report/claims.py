@@ -24,8 +24,8 @@ SAME: Final = 0.1
 where a sentence says that about as many do under all."""
 NAMED_MAX: Final = 2
 """Number of hazards, and of searches of one, that a part of a sentence names, the gravest first."""
-WORDS_MAX: Final = 45
-"""Number of words of a sentence that can be read aloud; one clause alone may have more."""
+WORDS_MAX: Final = 60
+"""Number of words of a sentence; one clause alone may have more."""
 
 Apart = set[tuple[Unit, str, str, str]]
 """Unit, hazard, the alternative with the lower rate and the other one: different beyond chance."""
@@ -98,10 +98,9 @@ def _differences(grid: Grid, apart: Apart) -> Clauses:
     def shown(labels: Sequence[str], found: Sequence[Comparison]) -> str:
         breaking = len({one.unit for one in found})
         example = f"{found[0].unit.title}: {PHRASES[found[0].hazard]}"
-        more = "breaks more" if breaking == 1 else "break more"
         held = [one for one in others if one not in labels]
         under = f"all others but {_list(held)}" if len(held) < len(labels) - 1 else _list(labels)
-        return f"{breaking} {more} under {under} ({example})"
+        return f"{breaking} break{'s' if breaking == 1 else ''} more under {under} ({example})"
 
     clauses = _by_breaking(
         f"where {_list([first])} holds,",
@@ -142,9 +141,13 @@ def _prevented(grid: Grid, apart: Apart) -> Clauses:
     clean = [one for one in grid.comparisons if one.unit.is_clean_search and one.breaking]
     open_ = {one.hazard for one in clean if one.breaking != (first,) or not one.is_decided}
     closed = [one for one in clean if one.hazard not in open_]
+    lowered = _against_first(grid, apart, "lower")
+    if not closed:
+        return lowered
     prevented = f"in searches with clean elections {_do(grid, others, 'prevent')}"
-    clauses: Clauses = {prevented: [(_named(closed), closed)]} if closed else {}
-    return clauses | _against_first(grid, apart, "lower")
+    subject, they = _do(grid, others, "lower"), "they lower" if len(others) > 1 else "it lowers"
+    clauses: Clauses = {prevented: [(_named(closed), closed)]}
+    return clauses | {lead.replace(subject, they): things for lead, things in lowered.items()}
 
 
 def _against_first(grid: Grid, apart: Apart, verb: str) -> Clauses:
@@ -157,10 +160,13 @@ def _against_first(grid: Grid, apart: Apart, verb: str) -> Clauses:
         return [each for each in others if (one.unit, one.hazard, *pairs[each]) in apart]
 
     clauses: Clauses = {}
-    for one in grid.most_met(lambda one: bool(moving(one))):
+    most = grid.most_met(lambda one: bool(moving(one)))
+    for one in most:
+        gravest = next(each for each in most if each.unit.name == one.unit.name)
+        beside = "" if one.unit == gravest.unit else f", {one.unit.beside}"
         to = _range([one.findings[each].runs for each in moving(one)])
-        text = f"{PHRASES[one.hazard]} ({wording.count(one.runs[0])} to {to})"
-        lead = f"in {_of_runs(one)} {_do(grid, moving(one), verb)}"
+        text = f"{PHRASES[one.hazard]} ({wording.count(one.runs[0])} to {to}{beside})"
+        lead = f"in {_of_runs(gravest)} {_do(grid, moving(one), verb)}"
         clauses.setdefault(lead, []).append((text, [one]))
     return clauses
 
@@ -242,9 +248,7 @@ def _sentence(clauses: Clauses) -> Sentence:
 
 def _do(grid: Grid, labels: Sequence[str], verb: str) -> str:
     """Some of the alternatives after the first as the subject of a verb."""
-    named = _list(labels)
-    if len(labels) == len(grid.alternatives) - 1 > 1:
-        named = f"both {named}" if len(labels) == 2 else "all others"
+    named = "all others" if len(labels) == len(grid.alternatives) - 1 > 2 else _list(labels)
     return f"{named} {verb}{'s' if len(labels) == 1 else ''}"
 
 

@@ -71,8 +71,7 @@ def costs_of(folder: SweepFolder, grid: Grid) -> str:
     note = (
         f"Mean per {markdown.text(environment['name'])} run; in brackets against the first "
         "alternative on the same cases, with Student's 95 % interval (same: in every case), under "
-        "the other rules with which it differs most. Costs that differ under no alternative are "
-        "left out."
+        "the other rules with which it differs most. Costs that do not differ are left out."
     )
     return f"### What it costs\n\n{table}\n\n{note}{_at_a_gigabyte(environment, grid, places)}"
 

@@ -294,9 +294,8 @@ def grids_of(folder: SweepFolder, name: str | None = None) -> tuple[Grid, ...]:
     Raises:
         BadInput: There is no such decision, or one names a search or a story that is not there.
     """
-    if name is None:
-        return tuple(grid_of(folder, decision) for decision in decisions_of(folder.sweep))
-    return (grid_of(folder, decision_of(folder.sweep, name)),)
+    named = decisions_of(folder.sweep) if name is None else [decision_of(folder.sweep, name)]
+    return tuple(grid_of(folder, decision) for decision in named)
 
 
 def grid_of(folder: SweepFolder, decision: ReportDecision) -> Grid:

@@ -65,8 +65,7 @@ def headline(folder: SweepFolder, grid: Grid) -> list[str]:
         runs, judged = entry["counts"]["verdict"]["violated"]["runs"], entry["judged"]
         rate = f"{wording.count(runs)} of {wording.counted(judged, 'judged run')}"
         interval = f" ({interval_text(runs, judged)})" if judged else ""
-        title = Unit(RUNS, one["name"])
-        said.append(f"An invariant was violated in {rate}{interval}, {title}.")
+        said.append(f"An invariant was violated in {rate}{interval}, {Unit(RUNS, one['name'])}.")
     missing = unjudged(folder.statistics).in_words(folder.sweep.runs)
     return [*said, *([f"{missing.capitalize()}."] if missing else [])]
 
