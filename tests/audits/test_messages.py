@@ -10,7 +10,7 @@ from sim.protocol import events as on
 from sim.protocol.log.epochs import EpochEnd
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.replica import Snapshot
-from sim.protocol.replication.snapshots.fetch import install
+from sim.protocol.replication.snapshots import install
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.elections import ControllerElections

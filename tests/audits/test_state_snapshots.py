@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from sim.protocol.events import SnapshotDeleted, SnapshotTaken
 from sim.protocol.replication.messages import SnapshotId
 from sim.protocol.replication.replica import Snapshot
-from sim.protocol.replication.snapshots.fetch import install
-from sim.protocol.replication.snapshots.take import take_snapshot
+from sim.protocol.replication.snapshots import install, take_snapshot
 from sim.protocol.rules import Rules
 from tests.audits.state_snapshots import SnapshotsFollowed
 from tests.audits.worlds import World

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from sim.protocol.events import Acknowledged, Appended
+from sim.protocol.replication.leader import is_of_an_older_session
 from sim.protocol.replication.messages import BrokerHeartbeatRequest, FetchRequest, VoteRequest
-from sim.protocol.replication.overdue import is_of_an_older_session
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import CONTROLLER, Overdue

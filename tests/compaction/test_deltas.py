@@ -10,8 +10,7 @@ from sim.protocol.compaction.fold import apply_delta, fold_deltas
 from sim.protocol.log import Control, Record, control_batch, data_batch
 from sim.protocol.log.record import Batch
 from sim.protocol.replication import Replica
-from sim.protocol.replication.snapshots.delete import delete_prefix
-from sim.protocol.replication.snapshots.take import take_snapshot
+from sim.protocol.replication.snapshots import delete_prefix, take_snapshot
 from sim.protocol.rules import Rules
 
 NULL = TOMBSTONE_MARKS["null_value"]

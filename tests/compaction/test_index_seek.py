@@ -3,9 +3,8 @@
 from msgspec.structs import replace
 
 from sim.protocol.compaction import clean
-from sim.protocol.compaction.buffers import BUFFER_BYTES, calls_written
 from sim.protocol.log import Batch
-from sim.protocol.log.segment import Call
+from sim.protocol.log.segment import BUFFER_BYTES, Call, calls_written
 from tests.compaction.logs import (
     batch,
     plan,

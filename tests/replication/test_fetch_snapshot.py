@@ -11,14 +11,17 @@ from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 from sim.protocol.replication import Replica
 from sim.protocol.replication.messages import Answer, ErrorCode, FetchSnapshotRequest, SnapshotId
 from sim.protocol.replication.replica import Snapshot
-from sim.protocol.replication.snapshots import FOOTER_BYTES, HEADER_BYTES, file_bytes, record_ends
-from sim.protocol.replication.snapshots.delete import delete_prefix
-from sim.protocol.replication.snapshots.fetch import (
+from sim.protocol.replication.snapshots import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
     answer_fetch_snapshot,
+    delete_prefix,
+    file_bytes,
     receive_snapshot_chunk,
+    record_ends,
     snapshot_request,
+    take_snapshot,
 )
-from sim.protocol.replication.snapshots.take import take_snapshot
 from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, batch, elect, fetch, with_log
 

@@ -3,9 +3,11 @@
 import pytest
 
 from sim.protocol.log import Log, LogConfig
-from sim.protocol.replication.recovery import durable_end, flush_after_append, flush_after_copy
+from sim.protocol.replication import Replica
+from sim.protocol.replication.recovery import durable_end
 from sim.protocol.rules import Rules
 from tests.check.events import batch
+from tests.replication.replicas import fetch, leading
 
 
 def log_of(count: int, **config: int) -> Log:
@@ -20,13 +22,12 @@ def log_of(count: int, **config: int) -> Log:
     [("acknowledged", 0, 0), ("on_append", 2, 2), ("before_fetch", 2, 0), ("interval", 0, 0)],
 )
 def test_who_flushes_an_append_at_once(flush: str, after_append: int, after_copy: int) -> None:
-    rules = Rules.of(flush=flush)
-    led, copied = log_of(2), log_of(2)
-    flush_after_append(led, rules=rules)
-    flush_after_copy(copied, rules=rules)
+    rules = Rules.of(commit="isr", flush=flush)
+    leader, follower = leading(records=2, rules=rules), Replica("r2")
+    fetch(leader, follower, rules=rules)
 
-    assert led.flushed_end == after_append
-    assert copied.flushed_end == after_copy
+    assert leader.log.flushed_end == after_append
+    assert follower.log.flushed_end == after_copy
 
 
 @pytest.mark.parametrize(

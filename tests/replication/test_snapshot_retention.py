@@ -5,14 +5,14 @@ import pytest
 from sim.protocol.events import PrefixDeleted, SnapshotDeleted
 from sim.protocol.log import Record, data_batch
 from sim.protocol.replication import Replica
-from sim.protocol.replication.snapshots import file_bytes
-from sim.protocol.replication.snapshots.delete import (
+from sim.protocol.replication.snapshots import (
     SnapshotRetention,
     delete_old_snapshots,
     delete_prefix,
+    file_bytes,
     may_delete_prefix,
+    take_snapshot,
 )
-from sim.protocol.replication.snapshots.take import take_snapshot
 from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, elect
 

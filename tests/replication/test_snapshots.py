@@ -5,13 +5,13 @@ import pytest
 from sim.protocol.events import SnapshotInstalled
 from sim.protocol.replication import Replica
 from sim.protocol.replication.messages import SnapshotId
-from sim.protocol.replication.snapshots.delete import delete_prefix
-from sim.protocol.replication.snapshots.fetch import (
+from sim.protocol.replication.snapshots import (
     answer_fetch_snapshot,
+    delete_prefix,
     receive_snapshot_chunk,
     snapshot_request,
+    take_snapshot,
 )
-from sim.protocol.replication.snapshots.take import take_snapshot
 from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading, with_log
 
 

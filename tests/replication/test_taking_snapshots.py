@@ -5,7 +5,7 @@ from sim.protocol.log import Record, data_batch
 from sim.protocol.replication import leader
 from sim.protocol.replication.messages import SnapshotId
 from sim.protocol.replication.replica import Replica, Snapshot
-from sim.protocol.replication.snapshots.take import take_snapshot
+from sim.protocol.replication.snapshots import take_snapshot
 from sim.protocol.rules import Rules
 from tests.replication.replicas import batch, leading
 

@@ -1,19 +1,205 @@
 """The cleaner: one pass over the segments of one log, as a function.
 
-Build a map of winners, then copy what is kept, group of segments by group. Running it twice with
-the same arguments gives the same answer. Source: Cleaner.doClean, Cleaner.groupSegmentsBySize.
+Builds a map of winners, then copies what is kept, group of segments by group. Running it twice with
+the same arguments gives the same answer. With a bounded capacity the map may fill up in the middle
+of a segment or of a batch; what lies beyond stays for the next pass. Source: Cleaner.doClean,
+Cleaner.buildOffsetMap, SkimpyOffsetMap, Cleaner.groupSegmentsBySize.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from sim.protocol.compaction.copying import Copier
+from sim.protocol.compaction.eligibility import from_offset
 from sim.protocol.compaction.failures import PassFailed
-from sim.protocol.compaction.offset_map import build_map
-from sim.protocol.compaction.plan import Cleaning, CleaningPass
-from sim.protocol.log import Segment
+from sim.protocol.compaction.plan import Cleaning, CleaningPass, OffsetMap
+from sim.protocol.compaction.strategies import Strategy
+from sim.protocol.compaction.transactions import TransactionWatch, aborted_in
+from sim.protocol.log import Batch, Segment
+
+ENTRY_BYTES: Final = 24
+"""A key's hash and an offset (SkimpyOffsetMap.bytesPerEntry)."""
+
+VERSION_BYTES: Final = 8
+"""What an entry needs on top when winners are not chosen by offset (KIP-280, Memory)."""
+
+
+def entry_bytes(strategy: Strategy) -> int:
+    """Bytes of one entry of the map: 24 by offset, 32 where versions are kept (KIP-280)."""
+    return ENTRY_BYTES if strategy.latest_wins else ENTRY_BYTES + VERSION_BYTES
+
+
+def map_capacity(buffer_bytes: int, load_factor: float, strategy: Strategy) -> int:
+    """How many keys a map of that memory holds (CleanerConfig, LogCleaner.CleanerThread)."""
+    return int(buffer_bytes // entry_bytes(strategy) * load_factor)
+
+
+_BEYOND_ALL: Final = 1 << 62
+"""As the start of a range: nothing counts as inside, so that versions alone decide."""
+
+
+def build_map(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
+    """The map over `segments`, read up to the upper bound or until it is full.
+
+    It begins with the stubs, and then has the winners of the dirty section, or of all that is
+    covered (`full_map`); only those of the dirty section need capacity. Segments beyond the bound
+    are given, too: the marker of an aborted transaction may lie there.
+    """
+    capacity, upper_bound = plan.map_capacity, plan.upper_bound
+    start = 0 if plan.policy.full_map else plan.first_dirty_offset
+    built = OffsetMap(dict(plan.stubs), start, -1)
+    reading = _reading(segments, plan, start)
+    nothing_dirty = plan.first_dirty_offset >= upper_bound
+    if capacity is None or (nothing_dirty and capacity > 0):
+        _put_all(built, reading, plan)
+        built.latest_offset = upper_bound - 1
+    elif capacity > 0:
+        _put_until_full(built, reading, plan)
+    if reading.misses_markers:
+        built.mapped_from = _BEYOND_ALL
+    if reading.watch is not None:
+        built.unended = {at: marker for at, marker in reading.watch.unended.items() if at >= start}
+    return built
+
+
+class _Reading(NamedTuple):
+    """The batches that are read to build a map.
+
+    Attributes:
+        segments: One after the other.
+        first_batch: Position of the first batch in the first of them that is read.
+        watch: Knows which transactions were aborted; None = there are no transactions.
+        misses_markers: The marker of one of those may not be read: what then counts as aborted is
+            not in the map, and may be newer than what is.
+    """
+
+    segments: Sequence[Segment]
+    first_batch: int
+    watch: TransactionWatch | None
+    misses_markers: bool = False
+
+    def batches_of(self, index: int) -> Sequence[Batch]:
+        """The batches to read of the segment at `index`."""
+        batches = self.segments[index].batches
+        return batches[self.first_batch :] if index == 0 and self.first_batch else batches
+
+
+def _reading(segments: Sequence[Segment], plan: CleaningPass, start: int) -> _Reading:
+    """All that the map needs to read for its winners from `start` on (inclusive)."""
+    for segment in segments:
+        if segment.transactional:
+            break
+    else:
+        return _Reading(segments[from_offset(segments, start) :], 0, None)
+    interval_bytes = plan.policy.index_interval_bytes
+    if plan.policy.full_map or interval_bytes is None:
+        watch = TransactionWatch(aborted_in(segments, start, plan.upper_bound))
+        return _Reading(segments, 0, watch)
+    return _reading_by_index(segments, plan, interval_bytes)
+
+
+def _reading_by_index(
+    segments: Sequence[Segment], plan: CleaningPass, interval_bytes: int
+) -> _Reading:
+    """From where the offset index says, with each aborted transaction that is in some index.
+
+    One whose marker lies before that place is never seen to end: what its producer commits later
+    counts as aborted. Source: Cleaner.buildOffsetMapForSegment, LocalLog.collectAbortedTransactions
+    """
+    first_dirty = plan.first_dirty_offset
+    floor = from_offset(segments, first_dirty)
+    holding = segments[floor]
+    first_batch = 0
+    large = holding.size_bytes > interval_bytes or holding.index.below_start
+    if first_dirty > holding.base_offset and large:
+        first_batch = holding.index.read_from(
+            holding.batches, first_dirty, interval_bytes=interval_bytes
+        )
+    aborted = aborted_in(segments, plan.log_start_offset, plan.upper_bound, first=floor)
+    return _Reading(segments[floor:], first_batch, TransactionWatch(aborted), bool(aborted))
+
+
+def _put_all(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> None:
+    """Enter every winner of the range."""
+    winners, start, upper_bound = built.winners, built.mapped_from, plan.upper_bound
+    strategy, reads_all = plan.policy.strategy, plan.policy.unmapped_version is not None
+    latest_wins, version_of = strategy.latest_wins, strategy.version
+    watch = reading.watch
+    for index in range(len(reading.segments)):
+        for batch in reading.batches_of(index):
+            last_offset = batch.last_offset
+            if last_offset >= upper_bound:
+                return
+            if watch is not None and watch.decides(batch):
+                continue
+            if last_offset < start or batch.control is not None:
+                continue
+            for record in batch.records:
+                key = record.key
+                if key is None or record.offset < start:
+                    continue
+                if latest_wins:
+                    winners[key] = record
+                else:
+                    known = winners.get(key)
+                    if known is None or version_of(record) > version_of(known):
+                        winners[key] = record
+                    if known is None and reads_all:
+                        version_of(record)
+
+
+def _put_until_full(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> None:
+    """Enter records of the dirty section until the next one finds the map full.
+
+    The map is full when it holds `capacity` keys, even if the next key is among them. Whole batches
+    and whole segments move `latest_offset` to their end, so that gaps do not stop the cleaner.
+    """
+    dirty_from, upper_bound = plan.first_dirty_offset, plan.upper_bound
+    keys: set[str] = set()
+    segments, watch = reading.segments, reading.watch
+    for index, segment in enumerate(segments):
+        if segment.base_offset >= upper_bound:
+            return
+        for batch in reading.batches_of(index):
+            if batch.last_offset >= upper_bound:
+                break
+            aborted = watch is not None and watch.decides(batch)
+            if batch.control is None and not aborted and not _put(built, batch, plan, keys):
+                read = [
+                    each
+                    for each in reading.batches_of(index)
+                    if each.base_offset <= batch.base_offset
+                ]
+                built.largest_batch_bytes = max([each.size_bytes for each in read])
+                return
+            if batch.last_offset >= dirty_from:
+                built.latest_offset = batch.last_offset
+        end = segments[index + 1].base_offset if index + 1 < len(segments) else upper_bound
+        if end > dirty_from:
+            built.latest_offset = min(end, upper_bound) - 1
+
+
+def _put(built: OffsetMap, batch: Batch, plan: CleaningPass, keys: set[str]) -> bool:
+    """Enter the records of one batch; False when the map was full before one of them."""
+    winners, version_of = built.winners, plan.policy.strategy.version
+    for record in batch.records:
+        key, offset = record.key, record.offset
+        if key is None or offset < built.mapped_from:
+            continue
+        if offset >= plan.first_dirty_offset:
+            if len(keys) == plan.map_capacity:
+                return False
+            keys.add(key)
+            built.latest_offset = offset
+        known = winners.get(key)
+        if known is None or version_of(record) > version_of(known):
+            winners[key] = record
+        if known is None and plan.policy.unmapped_version is not None:
+            version_of(record)
+    return True
+
 
 MAX_OFFSET_RANGE: Final = 2**31 - 1
 """Farthest the end of a cleaned segment may be from its base."""

@@ -12,8 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from sim.protocol.compaction.buffers import BUFFER_BYTES, calls_written, grown
-from sim.protocol.compaction.failures import NoEmptyOldBatch, NoSuchProducerState
+from sim.protocol.compaction.failures import PassFailed
 from sim.protocol.compaction.fixes import Tail
 from sim.protocol.compaction.plan import Cleaning, CleaningPass, OffsetMap, Reason
 from sim.protocol.compaction.tombstones import (
@@ -26,7 +25,7 @@ from sim.protocol.compaction.tombstones import (
 from sim.protocol.compaction.transactions import TransactionWatch, aborted_in
 from sim.protocol.log import Batch, Control, Record, Segment
 from sim.protocol.log.formats import OldBatch, converted
-from sim.protocol.log.segment import Call
+from sim.protocol.log.segment import BUFFER_BYTES, Call, calls_written, grown
 
 MARKER_KEYS: Final = {
     Control.ABORT: "\0\0\0\0",
@@ -178,7 +177,12 @@ class Copier:
                 self.plan.last_records and self._is_a_producers_last(batch)
             ):
                 if isinstance(batch, OldBatch):
-                    raise NoEmptyOldBatch(batch.base_offset, batch.magic)
+                    # Source: MemoryRecords.filterTo, IllegalStateException.
+                    raise PassFailed(
+                        batch.base_offset,
+                        f"the batch at offset {batch.base_offset} would have to stay without "
+                        f"records, which magic {batch.magic} cannot say",
+                    )
                 if batch.records:
                     result.emptied.append(last_offset)
                 out.append(batch.emptied())
@@ -436,11 +440,18 @@ class Copier:
 
 
 def check_producer_state(batch: Batch) -> None:
-    """Raises PassFailed for a producer's batch that lacks what a rewritten batch needs."""
-    if batch.producer_epoch < 0:
-        raise NoSuchProducerState(batch.base_offset, "producer epoch")
-    if batch.base_sequence < 0 and batch.control is None:
-        raise NoSuchProducerState(batch.base_offset, "sequence number")
+    """Raises PassFailed for a producer's batch that lacks what a rewritten batch needs.
+
+    Leaders refuse such a batch, but a log may have it. A batch that keeps its header alone is not
+    checked. Source: MemoryRecordsBuilder.validateProducerState, IllegalArgumentException.
+    """
+    lacks = "producer epoch" if batch.producer_epoch < 0 else "sequence number"
+    if batch.producer_epoch < 0 or (batch.base_sequence < 0 and batch.control is None):
+        raise PassFailed(
+            batch.base_offset,
+            f"the batch at offset {batch.base_offset} has a producer and a negative {lacks}, so it "
+            "cannot be written anew",
+        )
 
 
 def _time_of(offset: int, ranges: Sequence[tuple[int, int, int]]) -> int | None:

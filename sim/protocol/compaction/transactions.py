@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sim.protocol.compaction.failures import IndexOutOfOrder
+from sim.protocol.compaction.failures import PassFailed
 from sim.protocol.log import AbortedTransaction, Batch, Control, Segment
 
 # Looking up a member by its name costs as much as a call, and markers are asked for it.
@@ -146,7 +146,12 @@ class TransactionWatch:
         control batches other than COMMIT and ABORT never may.
 
         Raises:
-            IndexOutOfOrder: The index that is written cannot take the entry of an ABORT marker.
+            PassFailed: The index that is written cannot take the entry of an ABORT marker. A
+                transaction whose own marker was evicted counts as open: the next ABORT marker of
+                its producer adds its entry, and the index may have a later one by then. Until
+                KAFKA-14055 a user's key could evict markers; what is left from then stops later
+                releases, too (CleanedTransactionMetadata.onControlBatchRead; TransactionIndex
+                .append, which throws IllegalArgumentException).
         """
         waiting, producer_id = self._waiting, batch.producer_id
         while waiting and waiting[0][0] <= batch.last_offset:
@@ -182,6 +187,11 @@ class TransactionWatch:
         if self._writes_index:
             kept = self.kept
             if kept and kept[-1].last_offset >= entry.last_offset:
-                raise IndexOutOfOrder(offset, entry.last_offset, kept[-1].last_offset)
+                raise PassFailed(
+                    offset,
+                    f"the ABORT marker at offset {offset} ends a transaction whose own marker, at "
+                    f"{entry.last_offset}, is gone; its entry cannot follow that of "
+                    f"{kept[-1].last_offset} in the index of aborted transactions",
+                )
             kept.append(entry)
         return False

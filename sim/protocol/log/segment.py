@@ -4,17 +4,18 @@ The index is sparse. Before a batch is written, it gets an entry if more than `i
 were written since the last entry began: its last offset, and where it begins. Entries depend on the
 sizes of the batches alone, so they are computed when they are needed. Only what does not follow
 from the batches is kept: where counting restarted, and which batches were written in one call by a
-release that adds one entry a call at most.
+release that adds one entry a call at most (`index_entries: per_append`). A cleaner writes with one
+call for each buffer of batches that it has read.
 
 Source: LogSegment.append and .recover, OffsetIndex.lookup. Before KAFKA-806 an append adds at most
 one entry, with the largest offset of all its batches; since then (3.9.1, 4.0.1, 4.1.0) one for each
-batch.
+batch. Cleaner.cleanInto, Cleaner.growBuffersOrFail, MemoryRecords.filterTo.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
@@ -318,3 +319,45 @@ class Segment(Struct, eq=False, gc=False):
         .loadFirstBatchTimestamp).
         """
         self.first_timestamp_ms = self.batches[0].timestamp_ms if self.batches else -1
+
+
+BUFFER_BYTES: Final = 262_144
+"""Half of the default of `log.cleaner.io.buffer.size`, with one cleaner thread: the other half is
+what it writes from."""
+
+
+def grown(buffer_bytes: int, batch_bytes: int) -> int:
+    """Bytes of a buffer that a batch of that size made grow, if it did not fit."""
+    while batch_bytes > buffer_bytes:
+        buffer_bytes *= 2
+    return buffer_bytes
+
+
+def calls_written(
+    sources: Sequence[Batch], written: Sequence[Batch], *, buffer_bytes: int = BUFFER_BYTES
+) -> list[Call]:
+    """The calls that wrote `written`, the remaining batches of a segment, in order.
+
+    A buffer holds whole batches; one that is too large for it makes it grow until the segment is
+    read. A rewritten batch counts with the last record that it has, any other with its
+    last offset.
+    """
+    calls: list[Call] = []
+    used, position = 0, 0
+    first = last = entry = -1
+    for source in sources:
+        if used and used + source.size_bytes > buffer_bytes:
+            if first >= 0:
+                calls.append(Call(first, last, entry))
+            first, used = -1, 0
+        buffer_bytes = grown(buffer_bytes, source.size_bytes)
+        used += source.size_bytes
+        if position == len(written) or written[position].last_offset > source.last_offset:
+            continue
+        kept = written[position]
+        position += 1
+        first, last = kept.base_offset if first < 0 else first, kept.last_offset
+        entry = kept.records[-1].offset if kept is not source and kept.records else last
+    if first >= 0:
+        calls.append(Call(first, last, entry))
+    return calls

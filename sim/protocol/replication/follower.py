@@ -20,9 +20,8 @@ from sim.protocol.events import (
 from sim.protocol.log import Batch, LeaderEpochCache, Log
 from sim.protocol.replication.cleaning import raise_floor, start_afresh
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
-from sim.protocol.replication.recovery import flush_after_copy
 from sim.protocol.replication.replica import Replica, SnapshotDownload, truncate, wipe
-from sim.protocol.replication.snapshots.fetch import drop_download
+from sim.protocol.replication.snapshots import drop_download
 from sim.protocol.rules.rules import Rules
 
 FOLLOWING: Final = False
@@ -163,7 +162,8 @@ def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int)
             log.append(batch, now_ms)
         if len(batches) > 1:
             log.note_call(batches[0].base_offset)
-        flush_after_copy(log, rules)
+        if rules.storage.flush == "on_append":
+            log.flush()
         start, end = response.fetch_offset, log.log_end_offset
         events.append(
             Copied(

@@ -19,12 +19,14 @@ from sim.protocol.events import (
 from sim.protocol.log import Batch
 from sim.protocol.replication.cleaning import why_refused
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
-from sim.protocol.replication.recovery import flush_after_append
 from sim.protocol.replication.replica import Leadership, Replica
 from sim.protocol.rules.rules import Rules
+from sim.protocol.rules.storage import Flush
 
 LEADING: Final = True
 """Marks the high watermark of a leader in `HighWatermarkMoved`."""
+_FLUSHES_AT_ONCE: Final[tuple[Flush, ...]] = ("on_append", "before_fetch")
+"""With these a leader flushes what it appended at once."""
 
 
 class AppendResult(Struct, frozen=True, gc=False):
@@ -61,7 +63,8 @@ def append(leader: Replica, batch: Batch, rules: Rules, now_ms: int) -> AppendRe
             return AppendResult([refused], accepted=False)
     log = leader.log
     log.append(batch, now_ms)
-    flush_after_append(log, rules)
+    if rules.storage.flush in _FLUSHES_AT_ONCE:
+        log.flush()
     events: list[Event] = [Appended(leader.name, batch)]
     _advance(leader, rules, events)
     return AppendResult(events)
@@ -358,3 +361,25 @@ def expand_isr(leader: Replica, follower: str, *, rules: Rules) -> list[Event]:
     events: list[Event] = [IsrChanged(leader.name, leadership.isr, follower)]
     _advance(leader, rules, events)
     return events
+
+
+def is_of_an_older_session(
+    request: FetchRequest, *, newest: int, replica_epoch: int, rules: Rules
+) -> bool:
+    """Decides whether a late fetch belongs to a fetch session that its follower has replaced.
+
+    Most requests show by themselves that they are out of date: a produce request by its sequence
+    number and epoch, a marker by its epoch, a vote by its epoch, OffsetsForLeaderEpoch and
+    FetchSnapshot by the leader epoch they were sent in. A fetch shows it by two more fields, which
+    matter only here: fetches in order are never older than what the leader knows of its follower.
+
+    Then its session epoch is not the next one, and it gets INVALID_FETCH_SESSION_EPOCH, or an
+    unknown session (KIP-227, FetchManager.newContext). `newest` is the highest number of a fetch
+    that the leader has from the follower with broker epoch `replica_epoch`. Voters of a quorum
+    fetch without sessions: their positions count however late (LeaderState.updateReplicaState).
+    """
+    return (
+        rules.replication.commit == "isr"
+        and request.replica_epoch == replica_epoch
+        and request.correlation_id <= newest
+    )

@@ -37,26 +37,12 @@ from typing import Final, NamedTuple
 from sim.protocol.events import EpochCacheChanged, Event
 from sim.protocol.log import Log
 from sim.protocol.replication.replica import Replica, come_back, crash
-from sim.protocol.replication.snapshots.fetch import install
+from sim.protocol.replication.snapshots import install
 from sim.protocol.rules.rules import Rules
 from sim.protocol.rules.storage import Flush
 
-_LEADER_FLUSHES: Final[tuple[Flush, ...]] = ("on_append", "before_fetch")
-"""With these a leader flushes what it appended at once."""
 _FETCHING_FLUSHES: Final[tuple[Flush, ...]] = ("acknowledged", "before_fetch")
 """With these a follower flushes what it acknowledges by its next fetch."""
-
-
-def flush_after_append(log: Log, rules: Rules) -> None:
-    """Flushes a leader's log after an append, if the rules say so."""
-    if rules.storage.flush in _LEADER_FLUSHES:
-        log.flush()
-
-
-def flush_after_copy(log: Log, rules: Rules) -> None:
-    """Flushes a follower's log after a copy, if the rules say so."""
-    if rules.storage.flush == "on_append":
-        log.flush()
 
 
 def durable_end(log: Log, *, rules: Rules) -> int:

@@ -34,7 +34,7 @@ from sim.protocol.replication.messages import (
     OffsetsForLeaderEpochResponse,
 )
 from sim.protocol.replication.replica import Replica, truncate
-from sim.protocol.replication.snapshots.fetch import drop_download
+from sim.protocol.replication.snapshots import drop_download
 from sim.protocol.rules.replication import Truncation
 from sim.protocol.rules.rules import Rules
 

@@ -18,11 +18,9 @@ from sim.errors import BadInput, did_you_mean
 from sim.files.limits import in_short, whole_number
 from sim.protocol.rules.cleaner import CleanerRules
 from sim.protocol.rules.clients import CoordinatorRules, ReadingRules
-from sim.protocol.rules.election import ElectionRules
-from sim.protocol.rules.replication import ReplicationRules
-from sim.protocol.rules.snapshots import SnapshotRules
+from sim.protocol.rules.replication import ElectionRules, ReplicationRules
 from sim.protocol.rules.spec import RuleSpec, RuleValue, rules_of, shown
-from sim.protocol.rules.storage import StorageRules, TopicRules
+from sim.protocol.rules.storage import SnapshotRules, StorageRules, TopicRules
 
 __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "listed", "shown"]
 

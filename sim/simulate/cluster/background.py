@@ -27,13 +27,13 @@ from sim.protocol.replication.cleaning import (
     legacy_horizon_ms,
     stable_offset,
 )
-from sim.protocol.replication.snapshots.delete import (
+from sim.protocol.replication.snapshots import (
     SnapshotRetention,
     delete_old_snapshots,
     delete_prefix,
     may_delete_prefix,
+    take_snapshot,
 )
-from sim.protocol.replication.snapshots.take import take_snapshot
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.waiting import ProcessGroup
 

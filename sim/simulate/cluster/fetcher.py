@@ -15,7 +15,7 @@ from simpy.events import ProcessGenerator
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.cleaning import take_log_start
 from sim.protocol.replication.follower import fetch_request, receive_fetch
-from sim.protocol.replication.snapshots.fetch import receive_snapshot_chunk, snapshot_request
+from sim.protocol.replication.snapshots import receive_snapshot_chunk, snapshot_request
 from sim.protocol.replication.truncation import receive_offsets_for_leader_epoch, start_following
 from sim.simulate.cluster.background import StateLoader
 from sim.simulate.cluster.broker import Broker

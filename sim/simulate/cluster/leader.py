@@ -17,9 +17,12 @@ from simpy import Event as Timer
 from sim.protocol.events import Acknowledged, Event
 from sim.protocol.replication.converting import as_served
 from sim.protocol.replication.joining import note_fetch, trust_the_in_sync
-from sim.protocol.replication.leader import advance_high_watermark, answer_fetch
+from sim.protocol.replication.leader import (
+    advance_high_watermark,
+    answer_fetch,
+    is_of_an_older_session,
+)
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
-from sim.protocol.replication.overdue import is_of_an_older_session
 from sim.protocol.replication.produce import AT_ONCE, ProduceResult
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.waiting import ProcessGroup

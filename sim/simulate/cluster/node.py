@@ -13,7 +13,7 @@ from sim.protocol.replication.elections import become_leader
 from sim.protocol.replication.leader import answer_fetch
 from sim.protocol.replication.recovery import NONE_OLD, OldFiles, crash_with_files, recover
 from sim.protocol.replication.replica import wipe
-from sim.protocol.replication.snapshots.fetch import answer_fetch_snapshot
+from sim.protocol.replication.snapshots import answer_fetch_snapshot
 from sim.protocol.replication.truncation import answer_offsets_for_leader_epoch
 from sim.simulate.cluster.background import BackgroundTasks, SnapshotTasks, StateLoader
 from sim.simulate.cluster.broker import Broker

@@ -26,7 +26,7 @@ from sim.protocol.replication.joining import (
 from sim.protocol.replication.messages import FetchResponse, FetchSnapshotResponse
 from sim.protocol.replication.reading import Position, handed_on, readable_end
 from sim.protocol.replication.replica import log_config
-from sim.protocol.replication.snapshots.take import state_below
+from sim.protocol.replication.snapshots import state_below
 from sim.protocol.rules import Rules
 from sim.simulate.story.idle import IdleStep, shows_effect, state_of
 from sim.simulate.story.op import OPS, Step

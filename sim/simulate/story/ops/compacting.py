@@ -6,9 +6,8 @@ from sim.protocol.replication.cleaning import stable_offset, take_out
 from sim.protocol.replication.coordination import hold_round
 from sim.protocol.replication.joining import laggards
 from sim.protocol.replication.replica import crash
-from sim.protocol.replication.snapshots.delete import delete_prefix as move_log_start
-from sim.protocol.replication.snapshots.delete import may_delete_prefix
-from sim.protocol.replication.snapshots.take import take_snapshot
+from sim.protocol.replication.snapshots import delete_prefix as move_log_start
+from sim.protocol.replication.snapshots import may_delete_prefix, take_snapshot
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.fields import (
     HORIZONS,

@@ -13,7 +13,7 @@ from sim.protocol.replication.messages import (
     FetchSnapshotResponse,
 )
 from sim.protocol.replication.replica import crash
-from sim.protocol.replication.snapshots.fetch import (
+from sim.protocol.replication.snapshots import (
     answer_fetch_snapshot,
     receive_snapshot_chunk,
     snapshot_request,
