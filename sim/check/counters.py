@@ -1,6 +1,6 @@
 """Counters of a run: numbers of events, and costs.
 
-`COUNTER` describes each of them. It adds up events of one class, or `RunCounters` counts it, or it
+`Counts` describes each of them. It adds up events of one class, or `RunCounters` counts it, or it
 is reported under its name by the simulated cluster, the scenario or an invariant.
 """
 
@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections import Counter as Multiset
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, Final, NamedTuple
+from functools import cache, partial
+from typing import Any, Final, NamedTuple, TypedDict
 
 from sim.check.checker import Checker
 from sim.check.facts import EMPTY, ReplicaView
 from sim.check.folding import unmeant
 from sim.check.history import ClusterHistory
 from sim.check.listening import handlers_of
+from sim.files.attribute_docs import attribute_docs
 from sim.protocol import events
 from sim.protocol.log.record import BATCH_HEADER_BYTES, Control, size_of
-
-
-def _one(_: object) -> int:
-    return 1
 
 
 class Counter(NamedTuple):
@@ -31,145 +28,210 @@ class Counter(NamedTuple):
         unit: Unit, such as `ms` or `bytes`.
         means: Meaning in a sentence.
         source: Module that counts it, or a KIP, rule or invariant that defines it.
-        event: Class of the events that are added up; None where it is counted in another way.
-        amount: Amount that one such event adds.
     """
 
     unit: str
     means: str
-    source: str = "sim.check.counters"
-    event: type | None = None
-    amount: Callable[[Any], int] = _one
-
-    def of(self, event: type, amount: Callable[[Any], int] = _one) -> Counter:
-        """Returns the counter as one that adds up events of a class, each as 1 or its `amount`."""
-        return self._replace(event=event, amount=amount)
+    source: str
 
 
-_EXPOSURE, _WORLD = "sim.simulate.scenario.derived", "sim.simulate.cluster"
-_RETURNS, _GUARD = "invariant no-transient-resurrection", "rule lag_guard"
+class Counts(TypedDict):
+    """The counters of a run, in the order of published tables: a new one goes to the end.
 
-COUNTER: dict[str, Counter] = {
-    "records": Counter("records", "Appended by leaders, markers included."),
-    "committed": Counter("offsets", "Offsets that were committed."),
-    "events": Counter(
-        "events", "Events of the core; in the digest are those at rest, too.", "sim.protocol.events"
-    ),
-    "elections": Counter("elections", "Leaders that were elected.").of(events.LeaderElected),
-    "isr_changes": Counter("changes", "Changes of the in-sync set.").of(events.IsrChanged),
-    "truncations": Counter("truncations", "Logs that were cut.").of(events.Truncated),
-    "cleanings": Counter("passes", "Cleaning passes.").of(events.Cleaned),
-    "records_removed": Counter("records", "Removed by cleaning passes, of all replicas.").of(
-        events.Cleaned, lambda event: len(event.removals)
-    ),
-    "tombstones_removed": Counter("records", "Of those, tombstones whose time was over.").of(
-        events.Cleaned, lambda event: _gone(event, "tombstone")
-    ),
-    "tombstones_removed_early": Counter(
-        "records",
-        "Tombstones that went while a log ended at or below them.",
-        "KIP-630; invariant tombstone-until-log-end",
-    ),
-    "resurrections": Counter(
-        "times", "Times that a live replica that was caught up showed a deleted key.", _RETURNS
-    ),
-    "resurrection_ms": Counter("ms", "The longest of those.", _RETURNS),
-    "oversized_batches": Counter(
-        "batches", "Rebuilt by a cleaner to more bytes than max.message.bytes."
-    ).of(events.Cleaned, lambda event: len(event.oversized)),
-    "stubs_kept": Counter(
-        "tombstones",
-        "Removed ones that all cleaners remember when the run is over.",
-        "rule late_versions",
-    ),
-    "sends_refused": Counter(
-        "batches",
-        "Kept out by a leader: by a floor, their format, or a later instance of their producer.",
-        "KIP-87; KIP-98; rule late_versions",
-    ).of(events.AppendRefused, lambda event: event.reason != "not_enough_replicas"),
-    "not_enough_replicas": Counter(
-        "batches",
-        "Refused since fewer than min.insync.replicas were in sync.",
-        "NOT_ENOUGH_REPLICAS",
-    ).of(events.AppendRefused, lambda event: event.reason == "not_enough_replicas"),
-    "gaps_learned": Counter(
-        "answers",
-        "By which a follower learned that nothing is left up to an offset.",
-        "fix gap_fetch",
-    ).of(events.GapLearned),
-    "log_ends_persisted": Counter(
-        "writes", "Ends of passes that were written down.", "fix persisted_leo"
-    ),
-    "snapshots_fetched": Counter("snapshots", "Installed by followers.", "KIP-630").of(
-        events.SnapshotInstalled
-    ),
-    "faults": Counter("faults", "That were injected.").of(events.FaultInjected),
-    "reads": Counter("records", "That consumers were given.").of(
-        events.Consumed, lambda event: len(event.records)
-    ),
-    "bytes_appended": Counter("bytes", "In batches that leaders appended.").of(
-        events.Appended, lambda event: event.batch.size_bytes
-    ),
-    "bytes_replicated": Counter("bytes", "In batches and snapshot chunks that followers copied."),
-    "bytes_down_converted": Counter(
-        "bytes",
-        "Of stored batches that were rewritten for an older format, without zero copy.",
-        "KIP-87",
-    ).of(events.Converted, lambda event: event.size_bytes),
-    "bytes_retained": Counter(
-        "bytes",
-        "In all logs when the run is over; one batch header for each record or empty batch.",
-    ),
-    "records_retained": Counter("records", "In all logs when the run is over."),
-    "empty_batches": Counter("batches", "Without records, in all logs when the run is over."),
-    "tombstones_left": Counter("records", "In all logs when the run is over."),
-    "tombstone_wait_ms": Counter("ms", "The longest that cleaners passed over a due tombstone."),
-    "marker_wait_ms": Counter("ms", "The longest that cleaners passed over a due marker."),
-    "tombstones_waiting": Counter(
-        "records", "Due tombstones that the last passes before the faults end left."
-    ),
-    "markers_waiting": Counter(
-        "records", "Due markers that the last passes before the faults end left."
-    ),
-    "rebuilds": Counter("logs", "Thrown away since they were too far behind.", _GUARD).of(
-        events.ReplicaWiped, lambda event: event.reason == events.REBUILT
-    ),
-    "bytes_rebuilt": Counter("bytes", "Fetched again for those.", _GUARD),
-    "keys": Counter("keys", "With a committed, decided record."),
-    "keys_won_earlier": Counter(
-        "keys", "Of those, whose winner is not the last of their committed records.", "KIP-280"
-    ),
-    "stale_reads_last": Counter(
-        "keys",
-        "For which a reader of the leader's log ends on a record that loses.",
-        "rule consumer_order",
-    ),
-    "simulator_events": Counter("events", "Of the simulated world, not of the core.", _WORLD),
-    "messages": Counter("messages", "Sent over the simulated network.", _WORLD),
-    "messages_lost": Counter("messages", "Of those, the ones that were lost.", _WORLD),
-    "leader_changes": Counter("elections", "Of another replica than the leader before."),
-    "log_ends_cleaned": Counter("passes", "That removed the last record of a log.", "KIP-280").of(
-        events.Cleaned, lambda event: _takes(event, event.log_end_offset - 1)
-    ),
-    "markers_removed": Counter("records", "Transaction markers that passes removed.", "KIP-534").of(
-        events.Cleaned, lambda event: _gone(event, "marker")
-    ),
-    "unmeant_keys": Counter(
-        "keys",
-        "That end on another record than their producer meant.",
-        "invariant key-ends-as-meant",
-    ),
-    "sends": Counter("sends", "Of the scenario's producers, retries not counted.", _EXPOSURE),
-    "late_sends": Counter("sends", "Of those, not the newest of their key when sent.", _EXPOSURE),
-    "outages": Counter("faults", "That keep a replica away or behind.", _EXPOSURE),
-    "outages_beyond_retention": Counter(
-        "faults", "Of those, longer than delete_retention_ms.", _EXPOSURE
-    ),
-    "rolls": Counter("faults", "That make a replica start a new segment.", _EXPOSURE),
-}
-"""Every counter by name. The order is that of published tables: a new one goes to the end."""
+    A field says its unit, its meaning and, where it is not counted here, its source.
+    """
 
-COUNTERS: tuple[str, ...] = tuple(COUNTER)
+    records: int
+    """records: Appended by leaders, markers included."""
+    committed: int
+    """offsets: Offsets that were committed."""
+    events: int
+    """events: Events of the core; in the digest are those at rest, too.
+
+    Source: sim.protocol.events
+    """
+    elections: int
+    """elections: Leaders that were elected."""
+    isr_changes: int
+    """changes: Changes of the in-sync set."""
+    truncations: int
+    """truncations: Logs that were cut."""
+    cleanings: int
+    """passes: Cleaning passes."""
+    records_removed: int
+    """records: Removed by cleaning passes, of all replicas."""
+    tombstones_removed: int
+    """records: Of those, tombstones whose time was over."""
+    tombstones_removed_early: int
+    """records: Tombstones that went while a log ended at or below them.
+
+    Source: KIP-630; invariant tombstone-until-log-end
+    """
+    resurrections: int
+    """times: Times that a live replica that was caught up showed a deleted key.
+
+    Source: invariant no-transient-resurrection
+    """
+    resurrection_ms: int
+    """ms: The longest of those.
+
+    Source: invariant no-transient-resurrection
+    """
+    oversized_batches: int
+    """batches: Rebuilt by a cleaner to more bytes than max.message.bytes."""
+    stubs_kept: int
+    """tombstones: Removed ones that all cleaners remember when the run is over.
+
+    Source: rule late_versions
+    """
+    sends_refused: int
+    """batches: Kept out by a leader: by a floor, their format, or a later instance of their
+    producer.
+
+    Source: KIP-87; KIP-98; rule late_versions
+    """
+    not_enough_replicas: int
+    """batches: Refused since fewer than min.insync.replicas were in sync.
+
+    Source: NOT_ENOUGH_REPLICAS
+    """
+    gaps_learned: int
+    """answers: By which a follower learned that nothing is left up to an offset.
+
+    Source: fix gap_fetch
+    """
+    log_ends_persisted: int
+    """writes: Ends of passes that were written down.
+
+    Source: fix persisted_leo
+    """
+    snapshots_fetched: int
+    """snapshots: Installed by followers.
+
+    Source: KIP-630
+    """
+    faults: int
+    """faults: That were injected."""
+    reads: int
+    """records: That consumers were given."""
+    bytes_appended: int
+    """bytes: In batches that leaders appended."""
+    bytes_replicated: int
+    """bytes: In batches and snapshot chunks that followers copied."""
+    bytes_down_converted: int
+    """bytes: Of stored batches that were rewritten for an older format, without zero copy.
+
+    Source: KIP-87
+    """
+    bytes_retained: int
+    """bytes: In all logs when the run is over; one batch header for each record or empty batch."""
+    records_retained: int
+    """records: In all logs when the run is over."""
+    empty_batches: int
+    """batches: Without records, in all logs when the run is over."""
+    tombstones_left: int
+    """records: In all logs when the run is over."""
+    tombstone_wait_ms: int
+    """ms: The longest that cleaners passed over a due tombstone."""
+    marker_wait_ms: int
+    """ms: The longest that cleaners passed over a due marker."""
+    tombstones_waiting: int
+    """records: Due tombstones that the last passes before the faults end left."""
+    markers_waiting: int
+    """records: Due markers that the last passes before the faults end left."""
+    rebuilds: int
+    """logs: Thrown away since they were too far behind.
+
+    Source: rule lag_guard
+    """
+    bytes_rebuilt: int
+    """bytes: Fetched again for those.
+
+    Source: rule lag_guard
+    """
+    keys: int
+    """keys: With a committed, decided record."""
+    keys_won_earlier: int
+    """keys: Of those, whose winner is not the last of their committed records.
+
+    Source: KIP-280
+    """
+    stale_reads_last: int
+    """keys: For which a reader of the leader's log ends on a record that loses.
+
+    Source: rule consumer_order
+    """
+    simulator_events: int
+    """events: Of the simulated world, not of the core.
+
+    Source: sim.simulate.cluster
+    """
+    messages: int
+    """messages: Sent over the simulated network.
+
+    Source: sim.simulate.cluster
+    """
+    messages_lost: int
+    """messages: Of those, the ones that were lost.
+
+    Source: sim.simulate.cluster
+    """
+    leader_changes: int
+    """elections: Of another replica than the leader before."""
+    log_ends_cleaned: int
+    """passes: That removed the last record of a log.
+
+    Source: KIP-280
+    """
+    markers_removed: int
+    """records: Transaction markers that passes removed.
+
+    Source: KIP-534
+    """
+    unmeant_keys: int
+    """keys: That end on another record than their producer meant.
+
+    Source: invariant key-ends-as-meant
+    """
+    sends: int
+    """sends: Of the scenario's producers, retries not counted.
+
+    Source: sim.simulate.scenario.derived
+    """
+    late_sends: int
+    """sends: Of those, not the newest of their key when sent.
+
+    Source: sim.simulate.scenario.derived
+    """
+    outages: int
+    """faults: That keep a replica away or behind.
+
+    Source: sim.simulate.scenario.derived
+    """
+    outages_beyond_retention: int
+    """faults: Of those, longer than delete_retention_ms.
+
+    Source: sim.simulate.scenario.derived
+    """
+    rolls: int
+    """faults: That make a replica start a new segment.
+
+    Source: sim.simulate.scenario.derived
+    """
+
+
+@cache
+def described_counters() -> dict[str, Counter]:
+    """The counters by name, with unit, meaning and source, in the order of every table."""
+    found = {}
+    for name, text in attribute_docs(Counts).items():
+        unit, _, said = text.partition(": ")
+        means, _, source = said.partition(" Source: ")
+        found[name] = Counter(unit, means, source or __name__)
+    return found
+
+
+COUNTERS: tuple[str, ...] = tuple(Counts.__annotations__)
 """The names of the counters, in the order of every table. All are integers."""
 
 COSTS: dict[str, str] = {
@@ -194,11 +256,35 @@ COSTS: dict[str, str] = {
 """The counters of what rules cost, with their names in reports."""
 
 
-_AMOUNTS: Final = {
-    kind: [(name, one.amount) for name, one in COUNTER.items() if one.event is kind]
-    for kind in [one.event for one in COUNTER.values() if one.event is not None]
+def _one(_: object) -> int:
+    return 1
+
+
+_AMOUNTS: Final[dict[type, dict[str, Callable[[Any], int]]]] = {
+    events.LeaderElected: {"elections": _one},
+    events.IsrChanged: {"isr_changes": _one},
+    events.Truncated: {"truncations": _one},
+    events.Cleaned: {
+        "cleanings": _one,
+        "records_removed": lambda event: len(event.removals),
+        "tombstones_removed": lambda event: _gone(event, "tombstone"),
+        "markers_removed": lambda event: _gone(event, "marker"),
+        "oversized_batches": lambda event: len(event.oversized),
+        "log_ends_cleaned": lambda event: _takes(event, event.log_end_offset - 1),
+    },
+    events.AppendRefused: {
+        "sends_refused": lambda event: event.reason != "not_enough_replicas",
+        "not_enough_replicas": lambda event: event.reason == "not_enough_replicas",
+    },
+    events.GapLearned: {"gaps_learned": _one},
+    events.SnapshotInstalled: {"snapshots_fetched": _one},
+    events.FaultInjected: {"faults": _one},
+    events.Consumed: {"reads": lambda event: len(event.records)},
+    events.Appended: {"bytes_appended": lambda event: event.batch.size_bytes},
+    events.Converted: {"bytes_down_converted": lambda event: event.size_bytes},
+    events.ReplicaWiped: {"rebuilds": lambda event: event.reason == events.REBUILT},
 }
-"""The counters that add up events of a class, each with the amount of one event."""
+"""By class of event, the counters that add up such events, with the amount that one adds."""
 
 
 class RunCounters:
@@ -221,7 +307,9 @@ class RunCounters:
         self._ends: dict[str, int] = {}
         self._refills: dict[str, int] = {}
         self._delays = RemovalDelays(checker.history, until_ms=faults_end_ms)
-        checker.listen({kind: partial(self._add, added) for kind, added in _AMOUNTS.items()})
+        checker.listen(
+            {kind: partial(self._add, [*added.items()]) for kind, added in _AMOUNTS.items()}
+        )
         checker.listen(handlers_of(self))
         checker.listen(handlers_of(self._delays))
 

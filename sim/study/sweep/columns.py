@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from sim.check.counters import COSTS, COUNTER
+from sim.check.counters import COSTS, described_counters
 from sim.check.violation import Violation
 from sim.simulate.run import Run
 from sim.simulate.scenario.generate.scenario import targeted_faults_of
@@ -77,7 +77,7 @@ RUN: Final = (
     _verdict("violation_count", "Number of all violations.", "sim.check", "int64", "violations"),
     *(
         SweepColumn(name, one.means, one.source, "int64", one.unit, group)
-        for name, one in COUNTER.items()
+        for name, one in described_counters().items()
         for group in ["costs" if name in COSTS else "counters"]
     ),
     SweepColumn(
