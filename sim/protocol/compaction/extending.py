@@ -153,7 +153,8 @@ def _guarded(value: Any, label: str) -> Any:
     if hasattr(value, "keeps"):
         fix = _as_fix(value)
         return fix._replace(keeps=Guarded(label, fix.keeps, _kept_problem))
-    return _GuardedStrategy(value, label)
+    version = Guarded(label, value.version, _version_problem)
+    return Strategy(value.name, value.source, meaning_of(value), version, value.latest_wins)
 
 
 def _as_fix(value: Any) -> Fix:
@@ -166,22 +167,6 @@ def _as_fix(value: Any) -> Fix:
         persists_log_end=getattr(value, "persists_log_end", False),
         announces_gaps=getattr(value, "announces_gaps", False),
     )
-
-
-class _GuardedStrategy:
-    """A strategy of a plugin."""
-
-    def __init__(self, strategy: Strategy, label: str) -> None:
-        self.name: str = strategy.name
-        self.source: str = strategy.source
-        self.means: str = meaning_of(strategy)
-        self.latest_wins: bool = strategy.latest_wins
-        self._version = Guarded(label, strategy.version, _version_problem)
-
-    def version(self, record: Record) -> Version:
-        """The plugin's version of a record. Raises PluginError."""
-        version: Version = self._version(record)
-        return version
 
 
 def meaning_of(described: object) -> str:

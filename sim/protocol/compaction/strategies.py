@@ -1,14 +1,14 @@
 """Compaction strategies: which record of a key wins (KIP-280, `compaction.strategy`).
 
 A strategy is a version order on records: the highest tuple wins. Every tuple ends with the offset,
-so ties go to the later record, as KIP-280 asks; `EarlierOfEquals` is what the rule `ties: first`
-makes of a strategy.
+so ties go to the later record, as KIP-280 asks, unless the rule `ties: first` turns that round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from functools import partial
+from typing import Final, NamedTuple
 
 from sim.protocol.compaction.failures import UnreadableVersion
 from sim.protocol.log import Record
@@ -19,200 +19,146 @@ Version = tuple[int, ...]
 VERSION_HEADER_BYTES = 8
 
 
-class Strategy(Protocol):
-    """A version order. `name` is its value in rules; `source` says who asks for it."""
+class Strategy(NamedTuple):
+    """A strategy: a version order on keyed data records.
 
-    @property
-    def name(self) -> str:
-        """Name of the strategy: a value of `compaction.strategy`."""
-
-    @property
-    def source(self) -> str:
-        """The document that defines it."""
-
-    @property
-    def latest_wins(self) -> bool:
-        """True when the highest offset always wins, so that versions need not be compared."""
-
-    def version(self, record: Record) -> Version:
-        """The version of a keyed data record; of one key, the highest wins."""
-
-
-class OffsetStrategy(NamedTuple):
-    """The record with the highest offset wins; Kafka's only strategy."""
-
-    name: str = "offset"
-    source: str = "KIP-280, Proposed Changes; Cleaner.shouldRetainRecord"
-    example: str = "kip280/kip280_47_offset_strategy_ignores_versions.yaml"
-    latest_wins: bool = True
-
-    def version(self, record: Record) -> Version:
-        """A version of one part: the record's offset."""
-        return (record.offset,)
-
-
-class TimestampStrategy(NamedTuple):
-    """The record with the highest timestamp wins; among equals the later one."""
-
-    name: str = "timestamp"
-    source: str = "KIP-280, Proposed Changes"
-    example: str = "kip280/kip280_45_timestamp_wins_over_offset.yaml"
-    latest_wins: bool = False
-
-    def version(self, record: Record) -> Version:
-        """Timestamp in ms (-1 = none, loses to any), then offset."""
-        return (record.timestamp_ms, record.offset)
-
-
-class HeaderStrategy(NamedTuple):
-    """The record with the highest version header wins; one without loses to any with one.
-
-    The version is the last header with exactly the configured name; its value is a signed
-    big-endian 8-byte integer. Any other length is no version, without falling back to an earlier
-    occurrence.
+    Attributes:
+        name: Its name: a value of `compaction.strategy`.
+        source: The document that defines it.
+        means: What it does, for people.
+        version: Returns the version of a keyed data record; of one key, the highest wins.
+        latest_wins: True when the highest offset always wins, so that versions need not be
+            compared.
+        example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
     """
 
-    header: str = "version"
-    name: str = "header"
-    source: str = "KIP-280, Proposed Changes"
-    example: str = "kip280/kip280_21_full_map_keeps_the_winner.yaml"
+    name: str
+    source: str
+    means: str
+    version: Callable[[Record], Version]
     latest_wins: bool = False
-
-    def version(self, record: Record) -> Version:
-        """(1, value, offset) with a version, (0, 0, offset) without."""
-        for name, value in reversed(record.headers):
-            if name == self.header:
-                if len(value) != VERSION_HEADER_BYTES:
-                    break
-                return (1, int.from_bytes(value, "big", signed=True), record.offset)
-        return (0, 0, record.offset)
+    example: str = ""
 
 
-class BytesHeaderStrategy(NamedTuple):
-    """The header strategy by the bytes of the version, of any length; an empty value counts, too.
+def by_offset(record: Record) -> Version:
+    """A version of one part: the record's offset."""
+    return (record.offset,)
 
-    The version is the last header with exactly the configured name. Bytes are unsigned and compared
-    from the first on; of two that begin alike the longer one wins. It agrees with KIP-280's 8-byte
-    numbers where all versions have one length and none is negative: -1 is above every number from
-    0 on, the text 9 above the text 10, and one byte 05 above 8 bytes that say 6. A map that keeps
-    values of any length has entries of no fixed size; here they count as any version does.
+
+def by_timestamp(record: Record) -> Version:
+    """Timestamp in ms (-1 = none, loses to any), then offset."""
+    return (record.timestamp_ms, record.offset)
+
+
+def by_last_long(header: str, record: Record) -> Version:
+    """The last header with exactly this name, a signed big-endian 8-byte integer (KIP-280).
+
+    Any other length is no version, without falling back to an earlier occurrence.
+
+    Returns:
+        (1, value, offset) with a version, (0, 0, offset) without, which loses to any with one.
     """
-
-    header: str = "version"
-    name: str = "header"
-    source: str = "KIP-280, Rejected Alternatives"
-    latest_wins: bool = False
-
-    def version(self, record: Record) -> Version:
-        """(1, each byte from 1 on, 0, offset) with a version, (0, offset) without."""
-        for name, value in reversed(record.headers):
-            if name == self.header:
-                return (1, *[byte + 1 for byte in value], 0, record.offset)
-        return (0, record.offset)
+    for name, value in reversed(record.headers):
+        if name == header:
+            if len(value) != VERSION_HEADER_BYTES:
+                break
+            return (1, int.from_bytes(value, "big", signed=True), record.offset)
+    return (0, 0, record.offset)
 
 
-class MeantHeaderStrategy(NamedTuple):
-    """The header strategy by what the producers meant, whichever way a cleaner reads it.
+def by_last_bytes(header: str, record: Record) -> Version:
+    """The last header with exactly this name, by its bytes, of any length; empty counts, too.
 
-    The last header of that name: a signed number in 8 bytes, or a zig-zag variable-length integer.
-    One that takes exactly 8 bytes is taken for the former.
+    Bytes are unsigned and compared from the first on; of two that begin alike the longer one wins.
+    It agrees with KIP-280's 8-byte numbers where all versions have one length and none is negative:
+    -1 is above every number from 0 on, the text 9 above the text 10, and one byte 05 above 8 bytes
+    that say 6. A map that keeps values of any length has entries of no fixed size; here they count
+    as any version does. Source: KIP-280, Rejected Alternatives.
+
+    Returns:
+        (1, each byte from 1 on, 0, offset) with a version, (0, offset) without.
     """
-
-    header: str = "version"
-    name: str = "header"
-    source: str = "KIP-280, Proposed Changes, for producers that write what PR 8103 reads"
-    latest_wins: bool = False
-
-    def version(self, record: Record) -> Version:
-        """(1, value, offset) with a version, (0, 0, offset) without."""
-        for name, value in reversed(record.headers):
-            if name == self.header:
-                if len(value) == VERSION_HEADER_BYTES:
-                    return (1, int.from_bytes(value, "big", signed=True), record.offset)
-                found = decode_varint(value)
-                return (0, 0, record.offset) if found is None else (1, found, record.offset)
-        return (0, 0, record.offset)
+    for name, value in reversed(record.headers):
+        if name == header:
+            return (1, *[byte + 1 for byte in value], 0, record.offset)
+    return (0, record.offset)
 
 
-class VarintHeaderStrategy(NamedTuple):
-    """The header strategy as it was coded in PR 8103: a variable-length version, found loosely.
+def by_meaning(header: str, record: Record) -> Version:
+    """The last header with exactly this name, as producers meant it, for any cleaner.
 
-    The version is the first header with a value whose name, trimmed and in any case, is the
-    configured one; it is a zig-zag variable-length integer, and bytes after it are ignored. What
-    cannot be decoded, or is not above 0, is no version.
+    A signed number in 8 bytes, or a zig-zag variable-length integer. One that takes exactly 8 bytes
+    is taken for the former. Source: KIP-280, Proposed Changes, for producers that write what PR
+    8103 reads.
+
+    Returns:
+        (1, value, offset) with a version, (0, 0, offset) without.
     """
+    for name, value in reversed(record.headers):
+        if name == header:
+            if len(value) == VERSION_HEADER_BYTES:
+                break
+            found = decode_varint(value)
+            return (0, 0, record.offset) if found is None else (1, found, record.offset)
+    return by_last_long(header, record)
 
-    header: str = "version"
-    name: str = "header"
-    source: str = "apache/kafka PR 8103, RecordVersion"
-    latest_wins: bool = False
 
-    def version(self, record: Record) -> Version:
-        """(version, offset); -1 without a version."""
-        wanted = self.header.strip().casefold()
-        for name, value in record.headers:
-            if value and name.strip().casefold() == wanted:
-                found = decode_varint(value)
-                return (found if found is not None and found > 0 else -1, record.offset)
+def by_first_varint(header: str, record: Record) -> Version:
+    """The first header with a value whose name, trimmed and in any case, is this one.
+
+    Its version is a zig-zag variable-length integer, and bytes after it are ignored. What cannot be
+    decoded, or is not above 0, is no version. Source: apache/kafka PR 8103, RecordVersion.
+
+    Returns:
+        (version, offset); -1 without a version.
+    """
+    found = _first_value(record, header)
+    number = None if found is None else decode_varint(found)
+    return (number if number is not None and number > 0 else -1, record.offset)
+
+
+def by_unchecked_varint(header: str, record: Record) -> Version:
+    """The header of PR 8103 as it was merged into a fork: the varint as it is, nothing checked.
+
+    Any number counts, a negative one as well, and a record without the header has version -1: it
+    beats those below. What is no number stops the pass. Source: microsoft/kafka PR 45 (4e9967880),
+    SkimpyOffsetMap.extractVersion.
+
+    Returns:
+        (number, offset); -1 without the header.
+
+    Raises:
+        UnreadableVersion: The header's value is no variable-length integer.
+    """
+    found = _first_value(record, header)
+    if found is None:
         return (-1, record.offset)
+    number = decode_varint(found)
+    if number is None:
+        raise UnreadableVersion(record.offset)
+    return (number, record.offset)
 
 
-class UncheckedVarintHeaderStrategy(NamedTuple):
-    """The header strategy as it was merged into a fork: the varint as it is, nothing checked.
-
-    The header is found as in PR 8103. Any number counts, a negative one as well, and a record
-    without the header has version -1: it beats those below. What is no number stops the pass.
-    """
-
-    header: str = "version"
-    name: str = "header"
-    source: str = "microsoft/kafka PR 45 (4e9967880), SkimpyOffsetMap.extractVersion"
-    latest_wins: bool = False
-
-    def version(self, record: Record) -> Version:
-        """(number, offset); -1 without the header.
-
-        Raises:
-            UnreadableVersion: The header's value is no variable-length integer.
-        """
-        wanted = self.header.strip().casefold()
-        for name, value in record.headers:
-            if value and name.strip().casefold() == wanted:
-                found = decode_varint(value)
-                if found is None:
-                    raise UnreadableVersion(record.offset)
-                return (found, record.offset)
-        return (-1, record.offset)
+def _first_value(record: Record, header: str) -> bytes | None:
+    """The first value that is not empty under a header's name, trimmed and in any case."""
+    wanted = header.strip().casefold()
+    for name, value in record.headers:
+        if value and name.strip().casefold() == wanted:
+            return value
+    return None
 
 
 _NO_OFFSET: Final = 1 << 63
 """Above every offset."""
 
 
-class EarlierOfEquals(NamedTuple):
-    """A strategy whose ties go to the earlier offset, as in a map that only replaces what is less.
+def _earlier_of_equals(order: Callable[[Record], Version], record: Record) -> Version:
+    """A version with the offset turned round; no part becomes negative by it.
 
-    Attributes:
-        order: The strategy; it is one that compares versions.
+    So ties go to the earlier offset, as in a map that only replaces what is less.
     """
-
-    order: Strategy
-    latest_wins: bool = False
-
-    @property
-    def name(self) -> str:
-        """Name of the underlying strategy."""
-        return self.order.name
-
-    @property
-    def source(self) -> str:
-        """Source of the underlying strategy."""
-        return self.order.source
-
-    def version(self, record: Record) -> Version:
-        """The version of the strategy, the offset turned round; no part becomes negative by it."""
-        version = self.order.version(record)
-        return (*version[:-1], _NO_OFFSET - version[-1])
+    version = order(record)
+    return (*version[:-1], _NO_OFFSET - version[-1])
 
 
 MAX_VARINT_BYTES = 10
@@ -249,16 +195,39 @@ def encode_version(version: int) -> bytes:
 
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
-    for strategy in (OffsetStrategy(), TimestampStrategy(), HeaderStrategy())
+    for strategy in (
+        Strategy(
+            "offset",
+            "KIP-280, Proposed Changes; Cleaner.shouldRetainRecord",
+            "the record with the highest offset wins; Kafka's only strategy",
+            by_offset,
+            latest_wins=True,
+            example="kip280/kip280_47_offset_strategy_ignores_versions.yaml",
+        ),
+        Strategy(
+            "timestamp",
+            "KIP-280, Proposed Changes",
+            "the record with the highest timestamp wins; among equals the later one",
+            by_timestamp,
+            example="kip280/kip280_45_timestamp_wins_over_offset.yaml",
+        ),
+        Strategy(
+            "header",
+            "KIP-280, Proposed Changes",
+            "the record with the highest version header wins; one without loses to any with one",
+            partial(by_last_long, "version"),
+            example="kip280/kip280_21_full_map_keeps_the_winner.yaml",
+        ),
+    )
 }
 """The registered strategies by name."""
 
 
-HEADER_FORMS: dict[str, Callable[[str], Strategy]] = {
-    "last_long": HeaderStrategy,
-    "first_varint": VarintHeaderStrategy,
-    "unchecked_varint": UncheckedVarintHeaderStrategy,
-    "last_bytes": BytesHeaderStrategy,
+HEADER_FORMS: dict[str, Callable[[str, Record], Version]] = {
+    "last_long": by_last_long,
+    "first_varint": by_first_varint,
+    "unchecked_varint": by_unchecked_varint,
+    "last_bytes": by_last_bytes,
 }
 """How the header strategy reads a version, by value of the `header_form` rule."""
 
@@ -294,8 +263,11 @@ def strategy_for(
     """
     found = STRATEGIES[name]
     if name == "header":
-        found = HEADER_FORMS[header_form](header or "version")
-    return found if ties == "latest" or found.latest_wins else EarlierOfEquals(found)
+        version = partial(HEADER_FORMS[header_form], header or "version")
+        found = found._replace(version=version)
+    if ties == "latest" or found.latest_wins:
+        return found
+    return found._replace(version=partial(_earlier_of_equals, found.version))
 
 
 def promised_strategy(
@@ -307,5 +279,6 @@ def promised_strategy(
     that compares bytes is judged by KIP-280's numbers.
     """
     if name == "header" and header_form not in ("last_long", "last_bytes"):
-        return MeantHeaderStrategy(header or "version")
+        version = partial(by_meaning, header or "version")
+        return STRATEGIES[name]._replace(version=version)
     return strategy_for(name, header=header)
