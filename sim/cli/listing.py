@@ -137,7 +137,10 @@ def ops() -> Rows:
                 "fields": " ".join(name if one.required else f"[{name}]" for name, one in fields),
                 "means": spec.means,
                 "source": spec.source,
-                "field_meanings": {n: f"{one.means} ({one.kind.expected})" for n, one in fields},
+                "field_meanings": {
+                    name: f"{means} ({spec.types[name].expected})"
+                    for name, means in spec.meanings.items()
+                },
             }
         )
     every = {

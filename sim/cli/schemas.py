@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 from sim.check.families import FAMILIES
 from sim.check.registry import INVARIANTS, discover
+from sim.files.attribute_docs import attribute_docs
 from sim.files.document import TAG_PATTERN
 from sim.files.formats import (
     EXPLORE_FORMAT,
@@ -37,9 +38,8 @@ from sim.simulate.logfile.file import LogFileLines
 from sim.simulate.scenario.file.configs import BrokerSettings, TopicSettings
 from sim.simulate.scenario.file.format import ScenarioFile
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
-from sim.simulate.story.expect import CLAIMS
 from sim.simulate.story.fields import PERIOD, REPLICA, REPLICAS
-from sim.simulate.story.format import LAG, TOP
+from sim.simulate.story.format import CLAIMS, LAG, TOP, StoryClaims
 from sim.simulate.story.ops import OPS
 from sim.simulate.story.steps import COMMON, DOES, NOTHING
 from sim.study.explore.plan import SearchPlan as PlanOfSearch
@@ -187,8 +187,8 @@ def _step(op: str) -> Schema:
     """A step of an op as a mapping."""
     spec = OPS[op]
     fields = {
-        name: described(dict(one.kind.schema), f"{one.means} ({one.kind.expected})")
-        for name, one in spec.fields.items()
+        name: described(dict(kind.schema), f"{spec.meanings[name]} ({kind.expected})")
+        for name, kind in spec.types.items()
     }
     fields[DOES] = described({"const": NOTHING}, COMMON[DOES])
     schema = strict({"op": {"const": op}, **fields, "note": NOTE}, required=("op", *spec.required))
@@ -221,8 +221,10 @@ def _any_step() -> Schema:
 def _expect() -> Schema:
     discover()
     invariants = {"type": "array", "items": {"enum": sorted(INVARIANTS)}}
+    means = attribute_docs(StoryClaims)
     claims = {
-        name: described(TypeAdapter(c.shape).json_schema(), c.means) for name, c in CLAIMS.items()
+        name: described(TypeAdapter(shape).json_schema(), means[name])
+        for name, (shape, _) in CLAIMS.items()
     }
     of_replicas = {"type": "object", "additionalProperties": {"$ref": "#/$defs/claims"}}
     fields: dict[str, Schema] = {

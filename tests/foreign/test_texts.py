@@ -37,8 +37,7 @@ from sim.files.reading import read_document
 from sim.simulate.run import Run
 from sim.simulate.run.stories import run_story
 from sim.simulate.scenario.file.write import yaml_lines
-from sim.simulate.story.expect import StoryExpect
-from sim.simulate.story.format import Story, load_story
+from sim.simulate.story.format import Story, StoryExpect, load_story
 from sim.study.gates import Gates, judge
 from sim.study.suite import CaseResult
 from sim.study.suite.reports import error_commands, page, write_junit

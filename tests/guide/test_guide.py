@@ -13,7 +13,7 @@ import pytest
 
 from sim.cli.schemas import story_schema
 from sim.simulate.scenario.model import Expect
-from sim.simulate.story.expect import CLAIMS
+from sim.simulate.story.format import CLAIMS
 from tests.guide.run_page import agrees, run_page, steps_of
 
 PAGES = Path(__file__).parents[2] / "notebooks/guide/pages"

@@ -30,8 +30,7 @@ from sim.simulate.run.timed import judge_scenario, run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.story.expect import StoryExpect
-from sim.simulate.story.format import Story
+from sim.simulate.story.format import Story, StoryExpect
 from tests.shrink.cases import story, timed
 
 LOST_TAIL, TOO_EARLY = timed("timed_lost_tail"), story("kip630_01")

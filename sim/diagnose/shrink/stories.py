@@ -24,9 +24,8 @@ from sim.diagnose.shrink.engine import (
 )
 from sim.protocol.events import Appended, Event, Pushed
 from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS
-from sim.simulate.story.expect import StoryExpect
 from sim.simulate.story.fields import EPOCH, PRODUCER, REPLICA, REPLICAS, SEGMENTS
-from sim.simulate.story.format import STORY_DEFAULTS, Story
+from sim.simulate.story.format import STORY_DEFAULTS, Story, StoryExpect
 from sim.simulate.story.op import Step
 from sim.simulate.story.ops import OPS
 

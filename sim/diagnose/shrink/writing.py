@@ -18,8 +18,7 @@ from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import judge_scenario, judging
 from sim.simulate.scenario.file.write import flow, quoted, scenario_text
 from sim.simulate.scenario.model import Expect, Scenario
-from sim.simulate.story.expect import StoryExpect
-from sim.simulate.story.format import LAG, STORY_DEFAULTS, Story
+from sim.simulate.story.format import LAG, STORY_DEFAULTS, Story, StoryExpect
 from sim.simulate.story.op import Scope, Step
 from sim.simulate.story.ops import OPS
 from sim.simulate.story.steps import line_of, step_at

@@ -25,8 +25,7 @@ from sim.simulate.run import conclusive
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import judge_scenario, judging
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.story.expect import StoryExpect
-from sim.simulate.story.format import STORY_DEFAULTS, Story
+from sim.simulate.story.format import STORY_DEFAULTS, Story, StoryExpect
 
 V = TypeVar("V", bound=Story | Scenario)
 

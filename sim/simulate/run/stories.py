@@ -15,8 +15,7 @@ from sim.simulate.story.driver import StoryDriver, StoryReplica, views_of
 from sim.simulate.story.idle import IdleStep
 
 if TYPE_CHECKING:
-    from sim.simulate.story.expect import Claims
-    from sim.simulate.story.format import Story
+    from sim.simulate.story.format import Claims, Story
 
 
 def run_story(story: Story, *, also_check: Iterable[str] = ()) -> Run:

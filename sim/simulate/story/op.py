@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -55,7 +56,7 @@ class Field(NamedTuple):
 
     Attributes:
         kind: Type of its value.
-        means: Meaning of its value, with the unit.
+        means: Meaning of its value, with the unit; empty where the op's docstring says it.
         required: True if every step of the op has it.
         plain: True if a plain step has it, so that a line gives it by position.
         must: Function that returns why nothing can happen to the replica that the field names, or
@@ -65,7 +66,7 @@ class Field(NamedTuple):
     """
 
     kind: FieldType
-    means: str
+    means: str = ""
     required: bool = False
     plain: bool = False
     must: Callable[[Replica], str | None] | None = None
@@ -90,7 +91,7 @@ def lead(replica: Replica) -> str | None:
 
 
 def need(
-    kind: FieldType, means: str, *, must: Callable[[Replica], str | None] | None = None
+    kind: FieldType, means: str = "", *, must: Callable[[Replica], str | None] | None = None
 ) -> Field:
     """A field that every step of the op has."""
     return Field(kind, means, required=True, plain=True, must=must)
@@ -98,7 +99,7 @@ def need(
 
 def may(
     kind: FieldType,
-    means: str,
+    means: str = "",
     *,
     plain: bool = False,
     void: Callable[[Rules], str | None] | None = None,
@@ -140,10 +141,12 @@ Note = Callable[[Fields, Scope, Place], None]
 class Op:
     """A kind of step, with its fields, checks and effect.
 
+    The docstring of its function describes it: the effect in sentences, a section `Fields:` with
+    the meanings of fields, and `Source:`, its counterpart in a real system, which is `this project`
+    for one that only stories have.
+
     Attributes:
         name: Name in files.
-        means: Effect of the step, in sentences.
-        source: Its counterpart in a real system; `this project` for one that only stories have.
         fields: Its fields by name, in the order of the one-line form.
         take: Function that carries it out.
         check: Check of its fields beyond their types; None without one.
@@ -153,14 +156,29 @@ class Op:
     """
 
     name: str
-    means: str
-    source: str
     fields: Mapping[str, Field]
     take: Take
     check: Check | None = None
     note: Note | None = None
     asserts: str | None = None
     observes: bool = False
+
+    @property
+    def means(self) -> str:
+        """Effect of the step, in sentences."""
+        return " ".join(_DOC.split(inspect.getdoc(self.take) or "")[0].split())
+
+    @property
+    def source(self) -> str:
+        """Its counterpart in a real system."""
+        return _DOC.split(inspect.getdoc(self.take) or "")[-1]
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """The meaning of each field's value, with the unit, in order."""
+        found = _FIELD.findall(inspect.getdoc(self.take) or "")
+        said = {name: " ".join(text.split()) for name, text in found}
+        return {name: one.means or said[name] for name, one in self.fields.items()}
 
     @property
     def required(self) -> list[str]:
@@ -184,28 +202,30 @@ class Op:
         return {name: one.kind for name, one in self.fields.items()}
 
 
+_DOC = re.compile(r"\n\n(?:Fields:\n|Source: )")
+"""The beginnings of the parts of a docstring of an op, after the sentences."""
+_FIELD = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
+
 OPS: dict[str, Op] = {}
 """Every op by name, once `sim.simulate.story.ops` is imported."""
 
 
 def op(
     *,
-    source: str,
     check: Check | None = None,
     note: Note | None = None,
     asserts: str | None = None,
     observes: bool = False,
     **fields: Field,
 ) -> Callable[[Take], Take]:
-    """Registers a function as an op, which has its name, and its docstring as the meaning.
+    """Registers a function as an op, which has its name, and its docstring as the description.
 
     Required fields come before the others.
     """
 
     def made(take: Take) -> Take:
         name = take.__name__.rstrip("_")
-        means = " ".join((inspect.getdoc(take) or "").split())
-        OPS[name] = Op(name, means, source, fields, take, check, note, asserts, observes)
+        OPS[name] = Op(name, fields, take, check, note, asserts, observes)
         return take
 
     return made

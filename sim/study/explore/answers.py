@@ -20,8 +20,7 @@ from sim.simulate.run import Run
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.model import Scenario
-from sim.simulate.story.expect import StoryExpect
-from sim.simulate.story.format import Story
+from sim.simulate.story.format import Story, StoryExpect
 from sim.study.explore.judging import JUDGING_STEPS, QUIESCE, searchable
 from sim.study.explore.levels import Break, Breaks, Engine, Reached, in_this_process
 from sim.study.explore.plan import SearchPlan

@@ -10,7 +10,6 @@ for _subject in (
     "following",
     "compacting",
     "faults",
-    "reading",
-    "resting",
+    "observing",
 ):
     import_module(f"{__name__}.{_subject}")  # each op of it adds itself to OPS

@@ -22,17 +22,23 @@ from sim.simulate.story.op import ACTOR, Step, may, need, op
 
 
 @op(
-    source="Cleaner.doClean",
     replica=ACTOR,
-    legacy_horizon=may(TIME, "The pass-wide delete horizon before KIP-534, in ms."),
-    segments=may(
-        SEGMENTS, "Segments as [base offset, end offset (exclusive), last modified in ms]."
-    ),
-    upto=may(NATURAL, "An offset (exclusive) that is not passed."),
-    crash=may(MOMENT, "The moment of the pass at which the replica goes down."),
+    legacy_horizon=may(TIME),
+    segments=may(SEGMENTS),
+    upto=may(NATURAL),
+    crash=may(MOMENT),
 )
 def compact(world: StoryDriver, step: Step) -> str | None:
-    """The replica runs a cleaning pass up to the bound of the rule `cleaner_bound`."""
+    """The replica runs a cleaning pass up to the bound of the rule `cleaner_bound`.
+
+    Fields:
+        legacy_horizon: The pass-wide delete horizon before KIP-534, in ms.
+        segments: Segments as [base offset, end offset (exclusive), last modified in ms].
+        upto: An offset (exclusive) that is not passed.
+        crash: The moment of the pass at which the replica goes down.
+
+    Source: Cleaner.doClean
+    """
     replica = world.replicas[step["replica"]]
     if world.rules.cleaner.cleanup == "snapshot":
         return "with `cleanup: snapshot` no log is cleaned"
@@ -63,14 +69,16 @@ def compact(world: StoryDriver, step: Step) -> str | None:
     return "there is nothing to clean" + (mark if late else "")
 
 
-@op(
-    source="Redpanda PR 28087",
-    reachable=may(REPLICAS, "The replicas that take part; all that are up when not given."),
-)
+@op(reachable=may(REPLICAS))
 def coordinate(world: StoryDriver, step: Step) -> str | None:
     """Replicas report how far they have compacted, and learn the lowest offset of all.
 
     Tombstones below that may go.
+
+    Fields:
+        reachable: The replicas that take part; all that are up when not given.
+
+    Source: Redpanda PR 28087
     """
     reachable = step.get("reachable")
     if reachable is None:
@@ -84,13 +92,15 @@ def coordinate(world: StoryDriver, step: Step) -> str | None:
 _NO_SNAPSHOTS = "with `cleanup: compact` there are no snapshots"
 
 
-@op(
-    source="KIP-630, Snapshot Format",
-    replica=ACTOR,
-    end=need(NATURAL, "Offset (exclusive) below which the state is taken."),
-)
+@op(replica=ACTOR, end=need(NATURAL))
 def snapshot(world: StoryDriver, step: Step) -> str | None:
-    """The replica takes a snapshot of the state below an offset."""
+    """The replica takes a snapshot of the state below an offset.
+
+    Fields:
+        end: Offset (exclusive) below which the state is taken.
+
+    Source: KIP-630, Snapshot Format
+    """
     replica, end = world.replicas[step["replica"]], step["end"]
     if world.rules.cleaner.cleanup == "compact":
         return _NO_SNAPSHOTS
@@ -103,13 +113,15 @@ def snapshot(world: StoryDriver, step: Step) -> str | None:
     )
 
 
-@op(
-    source="KIP-630, When to Increase the LogStartOffset",
-    replica=ACTOR,
-    to=need(NATURAL, "The new log start offset."),
-)
+@op(replica=ACTOR, to=need(NATURAL))
 def delete_prefix(world: StoryDriver, step: Step) -> str | None:
-    """The log starts at an offset from now on, which a snapshot covers."""
+    """The log starts at an offset from now on, which a snapshot covers.
+
+    Fields:
+        to: The new log start offset.
+
+    Source: KIP-630, When to Increase the LogStartOffset
+    """
     replica, to = world.replicas[step["replica"]], step["to"]
     if world.rules.cleaner.cleanup == "compact":
         return _NO_SNAPSHOTS
@@ -120,17 +132,18 @@ def delete_prefix(world: StoryDriver, step: Step) -> str | None:
     return f"{replica.name}'s log starts at {replica.log.log_start_offset} already"
 
 
-@op(
-    source="LogCleanerManager, the checkpoint of an earlier pass",
-    replica=ACTOR,
-    offsets=may(OFFSETS, "Offsets of the records that are gone."),
-    horizons=may(HORIZONS, "Delete horizons of batches, as [base offset, ms]."),
-    upto=may(NATURAL, "The checkpoint of the cleaner (exclusive)."),
-)
+@op(replica=ACTOR, offsets=may(OFFSETS), horizons=may(HORIZONS), upto=may(NATURAL))
 def cleaned(world: StoryDriver, step: Step) -> str | None:
     """The replica has the result of passes before the story: chosen records are gone.
 
     No rule decides about them, so a story can begin with the logs of real replicas.
+
+    Fields:
+        offsets: Offsets of the records that are gone.
+        horizons: Delete horizons of batches, as [base offset, ms].
+        upto: The checkpoint of the cleaner (exclusive).
+
+    Source: LogCleanerManager, the checkpoint of an earlier pass
     """
     replica = world.replicas[step["replica"]]
     events = take_out(

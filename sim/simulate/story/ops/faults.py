@@ -17,28 +17,40 @@ def _note_advance(fields: Fields, scope: Scope, place: Place) -> None:
     place.at("ms").check(limits.ADVANCE.problem(scope.passed_ms))
 
 
-@op(source="this project", note=_note_advance, ms=need(SPAN, "How long, in ms."))
+@op(note=_note_advance, ms=need(SPAN))
 def advance(world: StoryDriver, step: Step) -> str | None:
-    """Time passes, as it does in no other step."""
+    """Time passes, as it does in no other step.
+
+    Fields:
+        ms: How long, in ms.
+
+    Source: this project
+    """
     world.now_ms += step["ms"]
     return "no time passes"
 
 
 @op(
-    source="LogLoader, unclean shutdown",
-    replica=need(REPLICA, "The replica that crashes.", must=be_up),
-    lose=may(NATURAL, "How many of the last batches are lost."),
-    power_loss=may(BOOLEAN, "All that was not flushed is lost, by the rule `flush`."),
-    high_watermark=may(
-        NATURAL, "The offset in the checkpoint of high watermarks, whose last write was lost."
-    ),
-    cleaned=may(NATURAL, "The offset in the cleaner's checkpoint, whose last write was lost."),
-    epochs=may(
-        EPOCH, "The newest epoch in the file of the epoch cache, whose last write was lost."
-    ),
+    replica=need(REPLICA, must=be_up),
+    lose=may(NATURAL),
+    power_loss=may(BOOLEAN),
+    high_watermark=may(NATURAL),
+    cleaned=may(NATURAL),
+    epochs=may(EPOCH),
 )
 def crash(world: StoryDriver, step: Step) -> None:
-    """The replica goes down, and may lose what was not flushed."""
+    """The replica goes down, and may lose what was not flushed.
+
+    Fields:
+        replica: The replica that crashes.
+        lose: How many of the last batches are lost.
+        power_loss: All that was not flushed is lost, by the rule `flush`.
+        high_watermark: The offset in the checkpoint of high watermarks, whose last write was lost.
+        cleaned: The offset in the cleaner's checkpoint, whose last write was lost.
+        epochs: The newest epoch in the file of the epoch cache, whose last write was lost.
+
+    Source: LogLoader, unclean shutdown
+    """
     name = step["replica"]
     world.delayed = [one for one in world.delayed if one[0] != name]
     events = crash_with_files(
@@ -51,21 +63,26 @@ def crash(world: StoryDriver, step: Step) -> None:
     world.emit(events)
 
 
-@op(source="UnifiedLog.flush", replica=ACTOR)
+@op(replica=ACTOR)
 def flush(world: StoryDriver, step: Step) -> str | None:
-    """The replica flushes its log up to the end."""
+    """The replica flushes its log up to the end.
+
+    Source: UnifiedLog.flush
+    """
     replica = world.replicas[step["replica"]]
     replica.log.flush()
     return "all of the log is flushed already"
 
 
-@op(
-    source="ProducerStateManager.removeExpiredProducers",
-    replica=ACTOR,
-    silent_ms=need(SPAN, "`producer.id.expiration.ms`."),
-)
+@op(replica=ACTOR, silent_ms=need(SPAN))
 def expire_producers(world: StoryDriver, step: Step) -> str | None:
-    """The replica forgets producers that were silent for `silent_ms`; their last batches may go."""
+    """The replica forgets producers that were silent for `silent_ms`; their last batches may go.
+
+    Fields:
+        silent_ms: `producer.id.expiration.ms`.
+
+    Source: ProducerStateManager.removeExpiredProducers
+    """
     replica = world.replicas[step["replica"]]
     silent = replica.log.producers.expire(now_ms=world.now_ms, after_ms=step["silent_ms"])
     if silent:
@@ -73,18 +90,27 @@ def expire_producers(world: StoryDriver, step: Step) -> str | None:
     return "no producer was silent for so long"
 
 
-@op(
-    source="LogLoader.load",
-    replica=need(REPLICA, "The replica that is down.", must=be_down),
-)
+@op(replica=need(REPLICA, must=be_down))
 def restart(world: StoryDriver, step: Step) -> None:
-    """The replica comes up with the log on its disk."""
+    """The replica comes up with the log on its disk.
+
+    Fields:
+        replica: The replica that is down.
+
+    Source: LogLoader.load
+    """
     world.emit(recover(world.replicas[step["replica"]], rules=world.rules))
 
 
-@op(source="KIP-858", replica=need(REPLICA, "The replica whose disk is replaced."))
+@op(replica=need(REPLICA))
 def wipe(world: StoryDriver, step: Step) -> str | None:
-    """The disk of the replica is replaced: its log is empty, and it is up."""
+    """The disk of the replica is replaced: its log is empty, and it is up.
+
+    Fields:
+        replica: The replica whose disk is replaced.
+
+    Source: KIP-858
+    """
     replica = world.replicas[step["replica"]]
     world.emit(lose_disk(replica, reason="its disk was replaced"))
     return f"{replica.name} is up, and has nothing on its disk"
@@ -98,13 +124,15 @@ def _note_add(fields: Fields, scope: Scope, place: Place) -> None:
     place.at("replica").check(limits.REPLICAS.too_many(len(scope.known), "replicas"))
 
 
-@op(
-    source="KIP-455; KIP-853",
-    note=_note_add,
-    replica=need(NAMED, "The name of the new replica."),
-)
+@op(note=_note_add, replica=need(NAMED))
 def add_replica(world: StoryDriver, step: Step) -> None:
-    """A replica with an empty log joins."""
+    """A replica with an empty log joins.
+
+    Fields:
+        replica: The name of the new replica.
+
+    Source: KIP-455; KIP-853
+    """
     world.add(step["replica"])
 
 
@@ -113,13 +141,15 @@ def _note_remove(fields: Fields, scope: Scope, place: Place) -> None:
     scope.known = [name for name in scope.known if name != fields["replica"]]
 
 
-@op(
-    source="KIP-455; KIP-853",
-    note=_note_remove,
-    replica=need(REPLICA, "The replica that leaves."),
-)
+@op(note=_note_remove, replica=need(REPLICA))
 def remove_replica(world: StoryDriver, step: Step) -> str | None:
-    """The replica leaves with its disk; nothing happens while it leads."""
+    """The replica leaves with its disk; nothing happens while it leads.
+
+    Fields:
+        replica: The replica that leaves.
+
+    Source: KIP-455; KIP-853
+    """
     name = step["replica"]
     if name == world.leader:
         return f"{name} leads"

@@ -39,9 +39,12 @@ def _pair(world: StoryDriver, step: Step) -> tuple[Replica, Replica] | str:
     return fetcher, source
 
 
-@op(source="Partition.makeFollower; KIP-101", follower=FOLLOWER, leader=LEADER)
+@op(follower=FOLLOWER, leader=LEADER)
 def follow(world: StoryDriver, step: Step) -> str | None:
-    """The replica becomes a follower, and truncates by the rule `truncation`."""
+    """The replica becomes a follower, and truncates by the rule `truncation`.
+
+    Source: Partition.makeFollower; KIP-101
+    """
     pair = _pair(world, step)
     if isinstance(pair, str):
         return pair
@@ -70,18 +73,23 @@ def _check_fetch(fields: Fields, place: Place) -> None:
 
 
 @op(
-    source="AbstractFetcherThread; KIP-595",
     check=_check_fetch,
     follower=FOLLOWER,
     leader=LEADER,
-    max=may(NATURAL, "Most batches that are copied."),
-    drop_response=may(BOOLEAN, "The answer is lost."),
+    max=may(NATURAL),
+    drop_response=may(BOOLEAN),
     delay_response=_DELAYED,
 )
 def fetch(world: StoryDriver, step: Step) -> str | None:
     """The follower fetches from its leader, in one round trip.
 
     The leader records the follower's position and answers; the follower appends the records.
+
+    Fields:
+        max: Most batches that are copied.
+        drop_response: The answer is lost.
+
+    Source: AbstractFetcherThread; KIP-595
     """
     pair = _pair(world, step)
     if isinstance(pair, str):
@@ -98,13 +106,16 @@ def fetch(world: StoryDriver, step: Step) -> str | None:
     return _why_nothing_came(world, fetcher, source, response)
 
 
-@op(
-    source="this project",
-    follower=need(REPLICA, "The replica that follows."),
-    leader=need(REPLICA, "The replica that answered."),
-)
+@op(follower=need(REPLICA), leader=need(REPLICA))
 def deliver(world: StoryDriver, step: Step) -> str | None:
-    """The oldest delayed response of that leader arrives, even if another replica leads by now."""
+    """The oldest delayed response of that leader arrives, even if another replica leads by now.
+
+    Fields:
+        follower: The replica that follows.
+        leader: The replica that answered.
+
+    Source: this project
+    """
     name = step["follower"]
     on_its_way = [one for one in world.delayed if one[:2] == (name, step["leader"])]
     if not on_its_way:
@@ -114,9 +125,12 @@ def deliver(world: StoryDriver, step: Step) -> str | None:
     return None
 
 
-@op(source="this project", follower=FOLLOWER, leader=LEADER)
+@op(follower=FOLLOWER, leader=LEADER)
 def sync(world: StoryDriver, step: Step) -> str | None:
-    """The follower fetches until nothing changes any more."""
+    """The follower fetches until nothing changes any more.
+
+    Source: this project
+    """
     pair = _pair(world, step)
     return pair if isinstance(pair, str) else until_stable(world, *pair)
 
@@ -234,16 +248,22 @@ def _check_chunk(fields: Fields, place: Place) -> None:
 
 
 @op(
-    source="KIP-630, FetchSnapshot",
     check=_check_chunk,
     follower=FOLLOWER,
     leader=LEADER,
-    chunk=may(NATURAL, "Most keys in the chunk; all that are left when not given."),
-    crash=may(BOOLEAN, "The replica goes down before the snapshot is in place."),
+    chunk=may(NATURAL),
+    crash=may(BOOLEAN),
     delay_response=_DELAYED,
 )
 def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
-    """The follower fetches a chunk of the leader's snapshot; the last chunk replaces the log."""
+    """The follower fetches a chunk of the leader's snapshot; the last chunk replaces the log.
+
+    Fields:
+        chunk: Most keys in the chunk; all that are left when not given.
+        crash: The replica goes down before the snapshot is in place.
+
+    Source: KIP-630, FetchSnapshot
+    """
     pair = _pair(world, step)
     if isinstance(pair, str):
         return pair
@@ -256,16 +276,17 @@ def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
     return _why_nothing_came(world, fetcher, source, response)
 
 
-@op(
-    source="KIP-280, special case of the log end",
-    follower=FOLLOWER,
-    leader=need(REPLICA, "The replica that leads.", must=be_up),
-    label=need(LABEL, "The label of the record, `label@offset` in a log."),
-)
+@op(follower=FOLLOWER, leader=need(REPLICA, must=be_up), label=need(LABEL))
 def push(world: StoryDriver, step: Step) -> str | None:
     """The follower appends a copy of the record at its own log end offset.
 
     That is the drawing in KIP-280; no broker does it.
+
+    Fields:
+        leader: The replica that leads.
+        label: The label of the record, `label@offset` in a log.
+
+    Source: KIP-280, special case of the log end
     """
     target, source = world.replicas[step["follower"]], world.replicas[step["leader"]]
     batch = _latest_held(world, source, step["label"])

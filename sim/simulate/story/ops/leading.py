@@ -62,37 +62,39 @@ def _check_append(fields: Fields, place: Place) -> None:
 
 
 @op(
-    source="UnifiedLog.appendAsLeader",
     check=_check_append,
-    leader=need(REPLICA, "The replica that leads.", must=be_up),
-    label=may(TEXT, "The label of the record, `label@offset` in a log.", plain=True),
-    key=may(OPTIONAL_TEXT, "The key; null for a record without one.", plain=True),
-    ts=may(TIME, "Create time in ms; the time of the story when not given."),
-    hdr=may(VERSION, "The version header, a 64-bit number; null or nothing for none (KIP-280)."),
-    hdr_bytes=may(BYTES, "The version header as pairs of hexadecimal digits."),
-    pid=may(PRODUCER, "The producer of a transaction."),
-    tombstone=may(
-        BOOLEAN,
-        "Whether it deletes its key, under `tombstone_mark: explicit`.",
-        void=_marks("explicit"),
-    ),
-    flag=may(
-        BOOLEAN,
-        "Whether the attribute, or the header, of a delete is set (KIP-87).",
-        void=_marks("flag", "header", "magic"),
-    ),
-    null_value=may(
-        BOOLEAN,
-        "Whether the value is null; not under `tombstone_mark: explicit`.",
-        void=_marks("null_value", "flag", "header", "magic"),
-    ),
+    leader=need(REPLICA, must=be_up),
+    label=may(TEXT, plain=True),
+    key=may(OPTIONAL_TEXT, plain=True),
+    ts=may(TIME),
+    hdr=may(VERSION),
+    hdr_bytes=may(BYTES),
+    pid=may(PRODUCER),
+    tombstone=may(BOOLEAN, void=_marks("explicit")),
+    flag=may(BOOLEAN, void=_marks("flag", "header", "magic")),
+    null_value=may(BOOLEAN, void=_marks("null_value", "flag", "header", "magic")),
     epoch=may(EPOCH, _EPOCH),
-    marker=may(MARKER, "How the transaction of `pid` ends."),
+    marker=may(MARKER),
 )
 def append(world: StoryDriver, step: Step) -> str | None:
     """The leader writes one record, or the marker of a transaction, at its log end offset.
 
     With `epoch`, the writer is a leader of that epoch that has been replaced.
+
+    Fields:
+        leader: The replica that leads.
+        label: The label of the record, `label@offset` in a log.
+        key: The key; null for a record without one.
+        ts: Create time in ms; the time of the story when not given.
+        hdr: The version header, a 64-bit number; null or nothing for none (KIP-280).
+        hdr_bytes: The version header as pairs of hexadecimal digits.
+        pid: The producer of a transaction.
+        tombstone: Whether it deletes its key, under `tombstone_mark: explicit`.
+        flag: Whether the attribute, or the header, of a delete is set (KIP-87).
+        null_value: Whether the value is null; not under `tombstone_mark: explicit`.
+        marker: How the transaction of `pid` ends.
+
+    Source: UnifiedLog.appendAsLeader
     """
     writer = world.replicas[step["leader"]]
     epoch = step.get("epoch")
@@ -177,16 +179,13 @@ def _value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:
     return None if deleted else label, flagged
 
 
-@op(
-    source="Partition.makeLeader; the Raft paper, section 5.2",
-    leader=_TO_LEAD,
-    epoch=need(EPOCH, _EPOCH),
-    votes=_VOTES,
-)
+@op(leader=_TO_LEAD, epoch=need(EPOCH, _EPOCH), votes=_VOTES)
 def elect(world: StoryDriver, step: Step) -> str | None:
     """The replica becomes leader of the epoch; with `votes`, if it gets a majority.
 
     The epoch starts at the end of its log, and the leader knows no follower's position yet.
+
+    Source: Partition.makeLeader; the Raft paper, section 5.2
     """
     candidate = world.replicas[step["leader"]]
     epoch, voters = step["epoch"], world.story.voters
@@ -217,32 +216,39 @@ def elect(world: StoryDriver, step: Step) -> str | None:
     return f"{candidate.name} leads epoch {epoch} already"
 
 
-@op(
-    source="PartitionLeaderElectionAlgorithms.offlinePartitionLeaderElection",
-    leader=_TO_LEAD,
-    epoch=need(EPOCH, _EPOCH),
-    votes=_VOTES,
-)
+@op(leader=_TO_LEAD, epoch=need(EPOCH, _EPOCH), votes=_VOTES)
 def elect_from_isr(world: StoryDriver, step: Step) -> str | None:
-    """The replica becomes leader as by `elect`, but only if it is in sync."""
+    """The replica becomes leader as by `elect`, but only if it is in sync.
+
+    Source: PartitionLeaderElectionAlgorithms.offlinePartitionLeaderElection
+    """
     if step["leader"] not in world.isr:
         return f"{step['leader']} is not in sync"
     return elect(world, step)
 
 
-@op(
-    source="AlterPartition, decided by the controller",
-    isr=need(REPLICAS, "The replicas in sync."),
-)
+@op(isr=need(REPLICAS))
 def isr(world: StoryDriver, step: Step) -> str | None:
-    """Sets the in-sync set to these replicas."""
+    """Sets the in-sync set to these replicas.
+
+    Fields:
+        isr: The replicas in sync.
+
+    Source: AlterPartition, decided by the controller
+    """
     world.set_isr(step["isr"])
     return "they are in sync already"
 
 
-@op(source="Partition.maybeExpandIsr", replica=need(REPLICA, "The replica that joins.", must=be_up))
+@op(replica=need(REPLICA, must=be_up))
 def expand_isr(world: StoryDriver, step: Step) -> str | None:
-    """The replica joins the in-sync set if the rule `isr_join` allows it."""
+    """The replica joins the in-sync set if the rule `isr_join` allows it.
+
+    Fields:
+        replica: The replica that joins.
+
+    Source: Partition.maybeExpandIsr
+    """
     acting, joining = world.acting_leader(), world.replicas[step["replica"]]
     if acting is None or acting.leadership is None:
         return "no replica leads"

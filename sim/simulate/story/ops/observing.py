@@ -1,10 +1,16 @@
-"""Steps of consumers, each of which begins at offset 0 where it is named first."""
+"""Steps of consumers, and steps that judge invariants at rest or note moments for the expectation.
+
+A consumer begins at offset 0 where it is named first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sim.protocol.events import Consumed, ConsumerReset, Event
+from sim.check.invariants.deletes import TombstoneEventuallyRemoved
+from sim.check.registry import name_of
+from sim.files.document import Place
+from sim.protocol.events import Consumed, ConsumerReset, Event, Quiesced, TombstoneProbed
 from sim.protocol.events.logs import ResetCause
 from sim.protocol.events.sentences import describe
 from sim.protocol.log import Batch
@@ -18,24 +24,25 @@ from sim.protocol.replication.reading import (
     handed_on,
     readable_end,
 )
-from sim.simulate.story.driver import StoryDriver
-from sim.simulate.story.fields import ISOLATION, NAMED, NATURAL, REPLICA, WAY
-from sim.simulate.story.op import Step, be_up, may, need, op
+from sim.simulate.story.driver import StoryDriver, views_of
+from sim.simulate.story.fields import BOOLEAN, ISOLATION, KEY, NAMED, NATURAL, REPLICA, WAY
+from sim.simulate.story.op import Fields, Scope, Step, be_up, may, need, op
+from sim.simulate.story.ops.following import until_stable
 
 _CONSUMER = need(NAMED, "The name of a consumer; each has a position of its own.")
 _READ = need(REPLICA, "The replica that is read from.", must=be_up)
 _ISOLATION = may(ISOLATION, "The isolation level: whether open and aborted data is read.")
 
 
-@op(
-    source="KafkaConsumer.poll",
-    consumer=_CONSUMER,
-    replica=_READ,
-    upto=may(NATURAL, "An offset (exclusive) that is not passed."),
-    isolation=_ISOLATION,
-)
+@op(consumer=_CONSUMER, replica=_READ, upto=may(NATURAL), isolation=_ISOLATION)
 def consume(world: StoryDriver, step: Step) -> str | None:
-    """The consumer reads from its position on, and moves the position to the end."""
+    """The consumer reads from its position on, and moves the position to the end.
+
+    Fields:
+        upto: An offset (exclusive) that is not passed.
+
+    Source: KafkaConsumer.poll
+    """
     replica, position, committed = _begin(world, step)
     start, limit = position.offset, readable_end(replica.log, committed=committed)
     end = max(start, min(step.get("upto", limit), limit))
@@ -48,15 +55,15 @@ def consume(world: StoryDriver, step: Step) -> str | None:
     return _nothing_read(step)
 
 
-@op(
-    source="KafkaBasedLog.readToLogEnd",
-    consumer=_CONSUMER,
-    replica=_READ,
-    until=may(WAY, "The sign by which the reader knows that it is at the end."),
-    isolation=_ISOLATION,
-)
+@op(consumer=_CONSUMER, replica=_READ, until=may(WAY), isolation=_ISOLATION)
 def read_to_end(world: StoryDriver, step: Step) -> str | None:
-    """The consumer asks for the end offset, and reads until it has reached it."""
+    """The consumer asks for the end offset, and reads until it has reached it.
+
+    Fields:
+        until: The sign by which the reader knows that it is at the end.
+
+    Source: KafkaBasedLog.readToLogEnd
+    """
     replica, position, committed = _begin(world, step)
     start = max(position.offset, replica.log.log_start_offset)
     end = readable_end(replica.log, committed=committed)
@@ -108,3 +115,66 @@ def _emit(world: StoryDriver, event: Event) -> None:
 
 def _nothing_read(step: Step) -> str:
     return f"{step['consumer']} has read all there is for it on {step['replica']}"
+
+
+@op(asserts=name_of(TombstoneEventuallyRemoved), observes=True, key=need(KEY))
+def expect_tombstone_gone(world: StoryDriver, step: Step) -> str | None:
+    """Judges whether any live replica still holds a tombstone of the key.
+
+    Fields:
+        key: The key, which some step writes.
+
+    Source: this project
+    """
+    key, history = step["key"], world.checker.history
+    world.emit([TombstoneProbed(world.leader or "", key)])
+    written = any(history.written[uid].tombstone for uid in history.uids_of_key.get(key, ()))
+    return None if written else f"no tombstone of {key} was written"
+
+
+@op(observes=True, nosync=may(BOOLEAN))
+def quiesce(world: StoryDriver, step: Step) -> None:
+    """Syncs every live replica to the leader's end, then judges the invariants at rest.
+
+    Fields:
+        nosync: No replica is synced.
+
+    Source: this project
+    """
+    source = world.acting_leader()
+    synced = source is not None and not step.get("nosync", False)
+    if source is not None and synced:
+        for _ in range(2):
+            for fetcher in world.replicas.values():
+                if fetcher.up and fetcher is not source and source.leadership is not None:
+                    until_stable(world, fetcher, source)
+    world.emit([Quiesced(world.leader, synced and source is not None)])
+
+
+@op(observes=True)
+def check(world: StoryDriver, step: Step) -> None:
+    """Judges the invariants at rest, without syncing a replica.
+
+    Source: this project
+    """
+    del step
+    world.emit([Quiesced(world.leader, synced=False)])
+
+
+def _note_moment(fields: Fields, scope: Scope, place: Place) -> None:
+    name = fields["name"]
+    if name in scope.moments:
+        place.at("name").fail(f"{name!r} was noted before")
+    scope.moments[name] = tuple(scope.known)
+
+
+@op(note=_note_moment, name=need(NAMED))
+def moment(world: StoryDriver, step: Step) -> None:
+    """Notes the state of every replica under a name, for `expect.moments`.
+
+    Fields:
+        name: The name of the moment.
+
+    Source: this project
+    """
+    world.moments[step["name"]] = views_of(world.replicas, world.rules, world.labels)
