@@ -1,13 +1,23 @@
-"""The checker: hands every event to the history, then to the invariants that listen to it."""
+"""The checker: hands every event to the history, then to the invariants that listen to it.
+
+It also asks the durability contract, and finds the family of each violation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
-from sim.check.durability import DurabilityContract
-from sim.check.facts import NOTHING, Asked, unlabelled
-from sim.check.family_by_cause import family_of
+from sim.check.facts import HOLE, NOTHING, Asked, ReplicaView, unlabelled
+from sim.check.families import (
+    DELETED_KEY_RETURNS,
+    LATE_WRITE,
+    LOG_DIVERGENCE,
+    NO_FAMILY,
+    TRANSACTIONS,
+)
+from sim.check.folding import highest_of
 from sim.check.history import LOGS_STAY, ClusterHistory
 from sim.check.invariant import Invariant, Kind
 from sim.check.listening import Handler, handlers_of
@@ -15,6 +25,133 @@ from sim.check.registry import INVARIANTS, discover, guarded_handlers_of, regist
 from sim.check.violation import Evidence, Violation
 from sim.protocol.events import Event, ReplicaCrashed
 from sim.protocol.rules import Rules
+
+OUTSIDE = "outside-durability"
+"""Name of the situation; the reason why such a run has no verdict begins with it."""
+
+
+class DurabilityContract:
+    """The durability contract: the losses of unflushed records that are no protocol's fault.
+
+    Replication promises that a committed record is never lost as long as enough of the replicas
+    that had to have it keep it. Enough is:
+
+    * commit `isr`: one. At every moment some member of the in-sync set is up and has the record:
+      that is the condition under which Kafka's documentation gives its guarantee (Design,
+      Replication: one in-sync replica alive at all times), and a replica that comes back without
+      its tail did not stay alive in that sense. So a loss is outside when it hits the last such
+      member: the whole set loses power at once, or one loses its tail while the others are down
+      (KIP-101, scenario 2) or have left the set (the last replica standing of KIP-966).
+    * commit `majority`: a majority of the voters, up or down, has the record on disk. Raft assumes
+      stable storage (Raft, figure 2: persistent state). Replicas without the record are not elected
+      because some majority has it, so a lost tail matters as soon as fewer have it, and not before.
+
+    Only tails that a crash takes count: a new disk is what `wipe` is about, and a record that a
+    follower never had, a cleaner removed or a truncation cut is the protocol's own doing, hence a
+    violation. From the loss on nothing is promised, so a run is not judged by what comes after.
+
+    An unclean election is no loss by itself. A record that the new leader never had is a violation,
+    as `unclean.leader.election.enable` warns; one that the last known leader lacks was lost in a
+    crash, and either the run has left the contract or an in-sync replica has it. `UncleanElection`
+    in the trace tells such violations apart.
+
+    Attributes:
+        outside: Sentence about how the run left the contract; None if it did not.
+    """
+
+    def __init__(self, history: ClusterHistory) -> None:
+        """Starts with a run within the contract."""
+        self._history = history
+        self.outside: str | None = None
+
+    def on_crash(self, event: ReplicaCrashed) -> None:
+        """Judges a crash before the history has taken it in."""
+        if self.outside is None:
+            crashed = self._history.replicas[event.replica]
+            if event.log_end_offset < crashed.log_end_offset:
+                self.outside = self._broken_by(crashed, event.log_end_offset)
+
+    def _broken_by(self, crashed: ReplicaView, log_end_offset: int) -> str | None:
+        """A sentence about the committed record that a crash takes for good; None without one.
+
+        `crashed` is as before the crash; its log ends at `log_end_offset` (exclusive) after it.
+        """
+        history, isr = self._history, self._history.by_isr
+        members, most = history.who_commits()
+        others = [view for view in members if view is not crashed and (view.up or not isr)]
+        needed = 1 if isr else most
+        for offset in range(log_end_offset, min(crashed.log_end_offset, len(history.committed))):
+            if offset < crashed.log_start_offset or not history.has_committed(crashed, offset):
+                continue
+            keepers = sum([history.accounts_for(view, offset) for view in others])
+            if keepers < needed:
+                record = history.describe(history.committed[offset])
+                who = "in-sync replicas that are up" if isr else "voters"
+                return (
+                    f"{crashed.name} lost committed offset {offset} ({record}) with its unflushed "
+                    f"tail; {keepers} {who} still have it, the contract needs {needed}."
+                )
+        return None
+
+
+def family_of(
+    history: ClusterHistory,
+    invariant: Any,
+    replica: str | None,
+    offset: int | None,
+    key: str | None,
+) -> str:
+    """The family of a violation, by the facts at the moment it is found.
+
+    Args:
+        history: The facts.
+        invariant: The class of the invariant; one of a plugin is in no family.
+        replica: The replica concerned, if there is one.
+        offset: The offset concerned, if there is one; of a violation about a key that of the value.
+        key: The key concerned, if there is one.
+    """
+    family: str = getattr(invariant, "family", NO_FAMILY)
+    view = history.replicas.get(replica or "")
+    if view is None or key is None or not getattr(invariant, "family_by_cause", False):
+        return family
+    if offset is None:
+        held = highest_of(history, view.known_to_be_committed()).get(key, 0)
+        return _family_of_key(history, view, held, history.winners.get(key)) or family
+    for uid in history.uids_of_key.get(key, ()):
+        if history.written[uid].offset == offset and view.uid_at(offset) in (uid, HOLE):
+            return _family_of_key(history, view, uid, _tombstone_over(history, uid)) or family
+    return family
+
+
+def _tombstone_over(history: ClusterHistory, value: int) -> int | None:
+    """The highest committed tombstone that beats a value."""
+    written = history.written
+    found = [
+        uid
+        for uid in history.beating(value)
+        if written[uid].tombstone and history.is_committed(uid)
+    ]
+    return max(found, key=lambda uid: written[uid].version, default=None)
+
+
+def _family_of_key(
+    history: ClusterHistory, view: ReplicaView, held: int, winner: int | None
+) -> str | None:
+    """The family where a log ends with `held` (0: nothing) and not `winner`; None if unknown."""
+    written = history.written
+    if held and not history.in_committed_history(held):
+        return LOG_DIVERGENCE
+    if held and not history.is_committed(held):
+        return TRANSACTIONS
+    if winner is None:
+        return None
+    if written[winner].batch.transactional and history.holds(view, winner) and winner != held:
+        return TRANSACTIONS
+    if not held or not written[winner].tombstone or written[held].tombstone:
+        return None
+    late = written[held].offset > written[winner].offset
+    return LATE_WRITE if late else DELETED_KEY_RETURNS
+
 
 Route = tuple[Handler | None, list[Handler]]
 """Where events of a class go: what changes the history by them, None if nothing does; listeners."""

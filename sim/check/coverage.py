@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.check.checker import Checker
+from sim.check.checker import OUTSIDE, Checker
 from sim.check.counters import RunCounters
-from sim.check.durability import OUTSIDE
 from sim.check.facts import ReplicaView
 from sim.check.folding import lost_keys
 from sim.check.listening import handlers_of

@@ -1,7 +1,7 @@
 """Families of invariants: what goes wrong for the users of a log.
 
 Each invariant names its family. Some say that a replica has the wrong value for a key, which has
-several causes: there the facts of the history decide (`sim.check.family_by_cause`).
+several causes: there the facts of the history decide (`sim.check.checker`).
 
 A deleted key that is back is one of two things, and offsets tell them apart, since they are the
 order of arrival. Let T be the committed tombstone that wins its key, and V the value that survives:

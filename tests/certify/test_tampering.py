@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import sim
-from sim.check.certify import Certificate, Refused, Undecidable, certify, reading
-from sim.check.certify.reading import digest, ranking
+from sim.check.certify import Certificate, Refused, Undecidable, certify, logs
+from sim.check.certify.logs import digest, ranking
 from sim.protocol.compaction import STRATEGIES
 
 ROOT = Path(__file__).parents[2]
@@ -244,7 +244,7 @@ def test_whatever_stands_in_the_place_of_a_value_is_judged_or_refused_at_once() 
 def test_a_line_that_nobody_can_read_is_refused_by_its_number(
     monkeypatch: pytest.MonkeyPatch, second: bytes, said: str
 ) -> None:
-    monkeypatch.setattr(reading, "LINES_LIMIT", 10)
+    monkeypatch.setattr(logs, "LINES_LIMIT", 10)
     with pytest.raises(Refused) as refused:
         certify(b'{"format": "replog-trace/1"}\n' + second)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.check.checker import known_invariants
+from sim.check.checker import family_of, known_invariants
 from sim.check.families import (
     DELETED_KEY_RETURNS,
     FAMILIES,
@@ -13,7 +13,6 @@ from sim.check.families import (
     NO_FAMILY,
     TRANSACTIONS,
 )
-from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.registry import INVARIANTS
 from sim.simulate.run.stories import run_story

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from sim.check.certify.logs import RebuiltCluster, RebuiltReplica
-from sim.check.certify.reading import parse
+from sim.check.certify.logs import RebuiltCluster, RebuiltReplica, parse
 from sim.diagnose.draw.cells import CellKind, Cells
 from sim.diagnose.draw.frames import Lane, Logs
 from sim.protocol.events import Cleaned, Event, Truncated

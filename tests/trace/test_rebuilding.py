@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.check.certify.logs import RebuiltCluster, RebuiltReplica
-from sim.check.certify.reading import parse
+from sim.check.certify.logs import RebuiltCluster, RebuiltReplica, parse
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.events import Event
 from sim.protocol.replication import Replica

@@ -1,7 +1,7 @@
 """A second oracle: judges a run by its trace, `replog-trace/1`, and by nothing else.
 
-It shares no code with the replicas, the checks or the writer of traces. `reading.py` parses traces
-and refuses bad ones, `logs.py` rebuilds logs, `laws.py` judges; README.md has the definitions.
+It shares no code with the replicas, the checks or the writer of traces. `logs.py` parses traces,
+refuses bad ones and rebuilds logs, `laws.py` judges; README.md has the definitions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from sim.check.certify.laws import JUDGED, LAWS, Judge, Where
-from sim.check.certify.reading import Refused, Row, Undecidable, parse
+from sim.check.certify.logs import Refused, Row, Undecidable, parse
 
 __all__ = ["JUDGED", "Certificate", "Refused", "Undecidable", "certify"]
 

@@ -9,8 +9,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
-from sim.check.certify.logs import RebuiltCluster, RebuiltReplica, Slot, fates, fold, offsets
-from sim.check.certify.reading import Refused, Row, Trace
+from sim.check.certify.logs import (
+    RebuiltCluster,
+    RebuiltReplica,
+    Refused,
+    Row,
+    Slot,
+    Trace,
+    fates,
+    fold,
+    offsets,
+)
 
 Where = tuple[str, int | None]
 """A replica, and an offset if there is one."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from sim.protocol.events.cleaning import *
 from sim.protocol.events.cluster import *
-from sim.protocol.events.event import Event
+from sim.protocol.events.cluster import Event
 from sim.protocol.events.logs import *
 
 NAMES: Final[dict[type, str]] = {kind: kind.__name__ for kind in Event.__subclasses__()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from sim.protocol.events.event import Event
+from sim.protocol.events.cluster import Event
 from sim.protocol.log.record import Record
 
 

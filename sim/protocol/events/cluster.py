@@ -1,10 +1,20 @@
-"""Events of replicas and their roles, of faults and of settings."""
+"""The base of all events; events of replicas and their roles, of faults and of settings."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from sim.protocol.events.event import Event
+from msgspec import Struct
+
+
+class Event(Struct, frozen=True, gc=False, array_like=True):
+    """An event that the core reports; the name of its class is its kind.
+
+    Attributes:
+        replica: The replica that it happened at, or whose log it concerns.
+    """
+
+    replica: str
 
 
 class ReplicaAdded(Event, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sim.protocol.events.event import Event
+from sim.protocol.events.cluster import Event
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.log.record import Batch, Record
 

@@ -5,7 +5,7 @@ by fetching past them (KafkaRaftClient.appendAsFollower), and those that any lea
 `lose_batches` only takes the newest batches of a leader, or those that a follower has just
 received; more would break the contract of the protocol. A loss of power takes all batches that the
 rule `flush` leaves unflushed, committed or not; a run that leaves the durability contract by that
-is marked (`sim.check.durability`).
+is marked (`sim.check.checker`).
 
 A disk is replaced (`wipe`) only when no replica depends on it any more, so after its replica left
 the in-sync set; otherwise the replica comes back with its old disk. A roll closes the active

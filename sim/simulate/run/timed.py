@@ -16,10 +16,9 @@ from typing import Final
 
 from sim.bounds import bounded
 from sim.check import Checker
-from sim.check.checker import safety_invariants
+from sim.check.checker import OUTSIDE, safety_invariants
 from sim.check.counters import COUNTERS, RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
-from sim.check.durability import OUTSIDE
 from sim.check.facts import Asked
 from sim.check.violation import Violation, judged, not_as_expected
 from sim.plugins import observing

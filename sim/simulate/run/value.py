@@ -59,7 +59,7 @@ class Run:
         rules: Rules that it is judged by: where rules change on the way, the newest.
         verdict: `violated` with a violation, also where the run was cut off later; else
             `inconclusive` (a bound was hit, or the run left the durability contract, see
-            `sim.check.durability`) or `holds`.
+            `sim.check.checker`) or `holds`.
         reason: Why the run is inconclusive, or cut off after a violation; else None. A run that
             took too long or too much memory (`sim.bounds`) has the events until then, and no
             counter but `events`.
