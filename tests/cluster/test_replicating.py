@@ -22,22 +22,17 @@ def test_a_healthy_run_ends_at_rest_with_equal_log_ends() -> None:
     assert log_ends(story) == {"r1": 40, "r2": 40, "r3": 40}
 
 
-def test_a_waiting_fetch_is_answered_at_once_when_something_is_appended() -> None:
+def test_a_waiting_fetch_is_answered_by_an_append_and_tells_the_high_watermark_the_next_time() -> (
+    None
+):
     one_write = Workload(sends=sends(1, start_ms=1_050))
     timers = Timers(fetch_wait_ms=400, replica_lag_max_ms=2_000)
     story = tell(scenario(workload=one_write, timers=timers, network=Network((2, 2))))
     appended_ms, _ = story.of(Appended)[0]
-
-    assert [at - appended_ms for at, _ in story.of(Copied)] == [2, 2]
-
-
-def test_an_in_sync_follower_learns_the_high_watermark_with_its_next_answer() -> None:
-    one_write = Workload(sends=sends(1, start_ms=1_050))
-    timers = Timers(fetch_wait_ms=400, replica_lag_max_ms=2_000)
-    story = tell(scenario(workload=one_write, timers=timers, network=Network((2, 2))))
     moved = story.of(HighWatermarkMoved)
     committed_ms = next(at for at, e in moved if e.leading)
 
+    assert [at - appended_ms for at, _ in story.of(Copied)] == [2, 2]
     assert [at - committed_ms for at, e in moved if not e.leading] == [402, 402]
 
 

@@ -56,7 +56,7 @@ def test_crashes_during_an_install_are_added_and_nothing_else_differs() -> None:
 
 
 def test_random_installs_are_interrupted_and_a_restart_that_finishes_them_is_safe() -> None:
-    """What does not finish them, `tests/cluster/test_interrupted_installs.py` shows."""
+    """What does not finish them, `tests/cluster/test_interrupted.py` shows."""
     runs = [
         run_scenario(generate(seed, INTERRUPTED).with_rules(FINISHED), keep_events=True)
         for seed in range(12)
