@@ -25,9 +25,40 @@ from sim.diagnose.shrink.stories import (
 from sim.diagnose.shrink.target import judged, target_of
 from sim.protocol.rules import RULES
 from sim.simulate.run.stories import run_story
-from sim.simulate.story.format import STORY_DEFAULTS, Story
-from tests.bench.noise import Noise, setting_at
+from sim.simulate.story.format import STORY_DEFAULTS, Story, story_from
+from sim.simulate.story.op import Step
 
+NOISE = """
+append {leader} {label} {key}
+append {leader} {label} {key} hdr={number}
+append {leader} {label} {key} tombstone=true
+append {leader} {label} {key} ts={number}
+append {leader} {label} {key} pid=901; append {leader} pid=901 marker=commit
+append {leader} {label} {key} pid=902; append {leader} pid=902 marker=abort
+fetch {follower} {leader}
+fetch {follower} {leader} max={number}
+fetch {follower} {leader} drop_response=true
+fetch {follower} {leader} delay_response=true; append {leader} {label} {key}; deliver {follower} {leader}
+sync {follower} {leader}
+sync {follower} {leader}
+follow {follower} {leader}
+fetch_snapshot {follower} {leader} chunk=2
+consume noise {any}
+consume noise {any}
+read_to_end noise_2 {any}
+compact {any}
+compact {any}
+advance {number}
+crash {any}; append {leader} {label} {key}; restart {any}
+sync {follower} {leader}; elect {follower} {epoch}; append {follower} {label} {key}; sync {leader} {follower}; elect {leader} {back}; sync {follower} {leader}
+add_replica {new}; sync {new} {leader}; append {leader} {label} {key}; compact {new}; remove_replica {new}
+snapshot {any} {number}
+flush {any}
+coordinate
+quiesce
+check
+""".strip().splitlines()  # noqa: E501 - steps that belong together
+"""Steps that may be anywhere, or behind a leader, as often as a line is there."""
 EPOCHS_APART = 1000
 """So far apart the epochs of a story are set, so that others fit in between."""
 BURSTS = (32, 16, 8, 4, 2, 1)
@@ -63,10 +94,10 @@ class _Hiding:
         quiet = replace(quiet, expect=story.expect)
         self.target, shown, _ = target_of(quiet, invariant)
         self.rng = rng
-        self.noise = Noise(rng)
         self.story = with_steps(quiet, quiet.steps)
         self.own = [True] * len(quiet.steps)
         self.culprit = shown.violation.at - 1
+        self.drawn = 0
 
     def run(self, noise: int) -> Story:
         count = len(self.story.steps)
@@ -79,8 +110,8 @@ class _Hiding:
                 break
             fits = self._insert(BURSTS[size])
             size = max(0, size - 1) if fits else min(size + 1, len(BURSTS) - 1)
-        end = setting_at(self.story, len(self.story.steps))
-        behind = self.noise.burst(end, noise - len(self.story.steps) + count)
+        end = len(self.story.steps)
+        behind = self._burst(end, max(1, noise - end + count))
         return with_steps(self.story, [*self.story.steps, *behind])
 
     def _accept(self, story: Story, own: Sequence[bool]) -> bool:
@@ -112,21 +143,18 @@ class _Hiding:
 
     def _add_rules(self) -> None:
         names = [name for name in STORY_DEFAULTS.as_dict() if RULES[name].values]
-        for name in self.rng.sample(names, RULES_ADDED * 3):
-            if len(self.story.rules.differing_from(STORY_DEFAULTS)) >= 2 * RULES_ADDED:
-                break
-            if name in self.story.rules.differing_from(STORY_DEFAULTS):
-                continue
-            value = self.rng.choice(RULES[name].values)
-            rules = self.story.rules.with_values({name: value})
-            self._accept(replace(self.story, rules=rules, preset=None), self.own)
+        for name in self.rng.sample(names, RULES_ADDED):
+            if name not in self.story.rules.differing_from(STORY_DEFAULTS):
+                value = self.rng.choice(RULES[name].values)
+                rules = self.story.rules.with_values({name: value})
+                self._accept(replace(self.story, rules=rules, preset=None), self.own)
 
     def _insert(self, length: int) -> bool:
         """Put a burst somewhere before the step that breaks the law."""
         last = [index for index, own in enumerate(self.own) if own][self.culprit]
         index = self.rng.randint(0, last)
         steps = self.story.steps
-        burst = self.noise.burst(setting_at(self.story, index), length)
+        burst = self._burst(index, length)
         own = [*self.own[:index], *[False] * len(burst), *self.own[index:]]
         plain = with_steps(self.story, [*steps[:index], *burst, *steps[index:]])
         if len(plain.steps) != len(own):
@@ -142,6 +170,37 @@ class _Hiding:
             if self._accept(with_steps(self.story, [*plain.steps[:behind], *moved]), own):
                 return True
         return self._accept(plain, own)
+
+    def _burst(self, index: int, length: int) -> Sequence[Step]:
+        """Draws at least `length` steps for the place before the step at `index`."""
+        steps = self.story.steps
+        known = [*self.story.replicas]
+        known += [step["replica"] for step in steps[:index] if step.op == "add_replica"]
+        leaders = [step["leader"] for step in steps[:index] if step.op.startswith("elect")]
+        epoch = max((step.get("epoch") or 0 for step in steps[:index]), default=0)
+        limit = min((step.get("epoch") or 1 << 30 for step in steps[index:]), default=1 << 30)
+        burst: list[str] = []
+        while len(burst) < length:
+            kind = self.rng.choice(NOISE)
+            elects = "{epoch}" in kind
+            if ("{leader}" in kind and not leaders) or (elects and epoch + 2 >= limit):
+                continue
+            self.drawn += 1
+            names = {
+                "any": self.rng.choice(known),
+                "leader": leaders[-1] if leaders else "",
+                "follower": self.rng.choice([one for one in known if one not in leaders[-1:]]),
+                "new": f"y{self.drawn}",
+                "key": self.rng.choice(["N1", "N2", "N3", *names_of(self.story)["key"]]),
+                "label": f"n{self.drawn}",
+                "number": self.rng.randint(1, 8),
+                "epoch": epoch + 1,
+                "back": epoch + 2,
+            }
+            epoch += 2 * elects
+            burst += kind.format(**names).split("; ")
+        data = {"format": "replog-story/1", "replicas": known, "steps": burst}
+        return story_from(data, where="noise").steps
 
 
 def _moved_up(offset: int, came: Sequence[int]) -> int:
