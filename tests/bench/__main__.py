@@ -1,4 +1,4 @@
-"""`make bench`: what runs, commands, passes and sweeps cost; writes `reports/bench.json`."""
+"""`make bench`: what runs and commands cost; writes `reports/bench.json`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.bench.cleaning import cleaner
 from tests.bench.rates import reference_mix
 from tests.bench.starting import start_up
-from tests.bench.sweeps import sweeps
 from tests.bench.trees import trees
 
-PARTS = ("reference_mix", "start_up", "cleaner", "sweeps")
+PARTS = ("reference_mix", "start_up")
 
 
 def main() -> None:
@@ -27,7 +25,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("reports/bench.json"))
     parser.add_argument("--scenarios", type=int, default=300)
-    parser.add_argument("--sweep-runs", type=int, default=10_000)
     parser.add_argument("--beside", type=Path, help="another checkout, measured in turns with it")
     parser.add_argument("--only", choices=PARTS, action="append", help="may be given repeatedly")
     arguments = parser.parse_args()
@@ -37,8 +34,6 @@ def main() -> None:
         parts: dict[str, Callable[[], Any]] = {
             "reference_mix": lambda: reference_mix(found, arguments.scenarios),
             "start_up": lambda: start_up(found, folder),
-            "cleaner": cleaner,
-            "sweeps": lambda: sweeps(arguments.sweep_runs, folder),
         }
         figures: dict[str, Any] = {
             "machine": {"python": platform.python_version(), "cores": os.cpu_count()},
