@@ -27,32 +27,3 @@ def test_a_change_that_ends_in_an_error_is_told_as_text_and_as_data(
     assert lines[told + 1] == "    fix: empty_batch (IndexError: beyond)"
     error = {"kind": "rule", "change": "fix: empty_batch", "error": "IndexError: beyond"}
     assert (document["heals"], document["failed"]) == ([], [error])
-
-
-@pytest.mark.parametrize(
-    ("file", "there"),
-    [
-        (STORY, "violated: follower-position-sound, "),
-        (
-            STORY.with_name("kip280_26_believed_position_hw_truncation_empty_batch.yaml"),
-            "verdict: holds",
-        ),
-    ],
-)
-def test_an_invariant_that_there_is_not_is_named_with_the_one_that_was_meant(
-    file: Path, there: str
-) -> None:
-    misspelt = replog("explain", file, "leader-complteness").complaint
-    unknown = replog("explain", file, "nope").complaint
-
-    what = ": leader-complteness: there is no such invariant (did you mean 'leader-completeness'?)"
-    assert what in misspelt
-    assert f"; {there}" in misspelt
-    assert ": nope: there is no such invariant; " in unknown
-    assert unknown.endswith("; all names: replog list invariants")
-
-
-def test_a_known_invariant_that_holds_is_not_called_unknown() -> None:
-    told = replog("explain", STORY, "txn-isolation").complaint
-
-    assert ": txn-isolation: is not violated here; violated: follower-position-sound" in told

@@ -15,7 +15,6 @@ from tests.plugins.plugged import EXAMPLE, OTHERS, PAIR, replog
 from tests.plugins.test_invariants import made
 from tests.sweeps.fakes import plan
 
-NO_MODULE = ": not the name of a module, such as longest or mine.laws"
 IMPORTS = [
     (None, "cannot be imported: ModuleNotFoundError: No module named 'mine'"),
     ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
@@ -47,28 +46,7 @@ def test_one_that_cannot_be_used_is_one_line(
     assert len(line) < 500
 
 
-@pytest.mark.parametrize(
-    ("path", "how"),
-    [
-        ("mine.py", "--plugin mine"),
-        ("./mine.py", "--plugin mine"),
-        ("sub/mine.py", "--plugin sub.mine"),
-        ("../mine", "--plugin mine, in a command that is started in .."),
-        ("/abs/mine.py", "--plugin mine, in a command that is started in /abs"),
-    ],
-)
-def test_a_path_is_told_how_it_is_to_be_given(tmp_path: Path, path: str, how: str) -> None:
-    ran = replog(tmp_path, "list", "rules", "--plugin", path)
-
-    told = f"replog: plugin {path}: is a path; give the name of the module: {how}\n"
-    assert (ran.status, ran.out, ran.err) == (2, "", told)
-
-
-def test_what_is_no_name_is_refused(tmp_path: Path) -> None:
-    for name in ("", "-c", "mine.laws-"):
-        ran = replog(tmp_path, "list", "rules", f"--plugin={name}")
-        assert (ran.status, ran.err) == (2, f"replog: plugin {name!r}{NO_MODULE}\n")
-
+def test_what_is_no_name_is_refused() -> None:
     class Mine:
         source, latest_wins = "a test", True
 

@@ -4,18 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.plugged import LOG, PAIR, PLAN, folder, replog
+from tests.plugins.plugged import LOG, PAIR, folder, replog
 
 __all__ = ["folder"]
-
-
-def test_every_command_that_may_meet_a_plugins_value_takes_plugins(folder: Path) -> None:
-    commands = ["run", "suite", "matrix", "draw", "clean", "eligible", "sweep", "report"]
-    for command in (*commands, "list"):
-        ran = replog(folder, command, "--plugin", "nowhere")
-
-        assert (ran.status, ran.out) == (2, ""), command
-        assert ran.err.startswith("replog: plugin nowhere: cannot be imported: ModuleNotFound")
 
 
 def test_a_failing_suite_names_the_plugin_in_what_reproduces_it(folder: Path) -> None:
@@ -47,16 +38,6 @@ def test_a_log_file_goes_by_a_plugins_strategy_and_is_reproduced_with_it(folder:
     assert "surviving_offsets is [0], expected [1]" in ran.out
     assert ran.out.endswith("reproduce: replog clean log.json --plugin=longest\n")
     assert replog(folder, "clean", "log.json").status == 2
-
-
-def test_a_plan_that_names_what_is_no_module_is_one_line(folder: Path) -> None:
-    (folder / "plan.yaml").write_text(PLAN.replace("seed: 3", "seed: 3\nplugins: ['../longest']"))
-    swept = replog(folder, "sweep", "plan.yaml", "--out", "out")
-
-    assert swept.status == 2
-    assert swept.err.splitlines()[0].startswith(
-        "replog: plan.yaml:6: plugins: plugin ../longest: is a path; give the name of the module: "
-    )
 
 
 def test_a_plugin_that_is_installed_comes_before_one_in_the_current_folder(

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sim.errors import BadInput
 from sim.protocol.rules import Rules, rules_from
 from sim.protocol.rules.presets import PRESETS
 from sim.protocol.rules.rules import DEFAULTS, RULES
@@ -85,27 +84,3 @@ def test_a_preset_is_a_bundle_of_known_values_with_a_source(name: str) -> None:
     assert preset.name == name
     assert preset.models
     assert preset.source
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"fixx": "none"}, "rules: unknown rule 'fixx' (did you mean 'fix'?); allowed: strategy"),
-        ({"fix": "empty"}, "rules.fix: unknown value 'empty'"),
-        ({"fix": None}, "rules.fix: unknown value None (did you mean 'none'?); allowed: none, leo"),
-        ({"fencing": "perhaps"}, "rules.fencing: unknown value 'perhaps'; allowed: true, false"),
-        ({"min_isr": 0}, "rules.min_isr: 0 is below the smallest allowed, 1"),
-        ({"min_isr": True}, "rules.min_isr: unknown value True"),
-        ({"delete_retention_ms": "-1"}, "rules.delete_retention_ms: -1 is below the smallest"),
-        ({"strategy_header": ""}, "rules.strategy_header: unknown value ''"),
-        ({"preset": "kafka"}, "rules.preset: unknown preset 'kafka'"),
-        ({"preset": ["kafka-4.0"]}, "rules.preset: unknown preset ['kafka-4.0']"),
-    ],
-)
-def test_what_is_unknown_is_answered_with_what_is_allowed(
-    values: dict[str, object], said: str
-) -> None:
-    with pytest.raises(BadInput) as caught:
-        rules_from(values)
-
-    assert said in str(caught.value)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim.errors import BadInput
 from sim.protocol.rules import RULES
 from sim.study.matrix import (
     AS_WRITTEN,
@@ -123,30 +122,6 @@ def test_a_rule_is_varied_over_all_its_values_or_those_given(
     vary: str, values: tuple[object, ...]
 ) -> None:
     assert choice_of(vary, option="--vary").values == values
-
-
-@pytest.mark.parametrize(
-    ("path", "vary", "under", "rules", "complaint"),
-    [
-        (LOST_TAIL, "fixes", "fix", {}, r"--vary fixes: unknown rule \(did you mean 'fix'\?\)"),
-        (LOST_TAIL, "delete_retention_ms", "fix", {}, "--vary delete_retention_ms: say which"),
-        (LOST_TAIL, "fix=nothing", "fix", {}, "--vary fix: unknown value 'nothing'"),
-        (LOST_TAIL, "fix", "fix", {}, "fix: named twice"),
-        (LOST_TAIL, "fix", "strategy", {"strategy": "header"}, "strategy: named twice"),
-        (KIP280 / "log_late_version_azure.json", "fix", "ties", {}, "no story and no timed"),
-        (KIP280 / "nowhere", "fix", "ties", {}, "no such folder"),
-    ],
-)
-def test_what_cannot_be_made_is_said(
-    path: Path, vary: str, under: str, rules: dict[str, str], complaint: str
-) -> None:
-    with pytest.raises(BadInput, match=complaint):
-        make_matrix(
-            [path],
-            choice_of(vary, option="--vary"),
-            under=[choices_of(under, option="--under")],
-            rules=rules,
-        )
 
 
 def test_document_and_page_have_every_outcome() -> None:

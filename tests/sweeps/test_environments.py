@@ -1,10 +1,6 @@
 """Environments: the same draws with and without scripted hunts, counted each for itself."""
 
 from pathlib import Path
-from typing import Any
-
-import pytest
-from pydantic import ValidationError
 
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
@@ -44,20 +40,6 @@ def test_the_hunted_case_is_the_plain_one_with_a_hunt() -> None:
         assert hunted.workload == plain.workload
         assert (hunted.network, hunted.topic) == (plain.network, plain.topic)
     assert 10 < hunts < 30
-
-
-@pytest.mark.parametrize(
-    ("environments", "told"),
-    [
-        ({"a": {"tail_faults": 0.0}}, "tail_faults"),
-        ({"a": {"mix": "storm"}}, "belongs into generate"),
-        ({"a": {}, "b": {"mix_": 1}}, "mix_"),
-        ({"a": {}, "b": {}}, "a and b are the same"),
-    ],
-)
-def test_a_wrong_environment_is_told(environments: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
-        plan(environments=environments)
 
 
 def test_the_weights_of_an_environment_lie_over_those_of_the_plan() -> None:

@@ -70,22 +70,6 @@ def test_every_rule_that_some_rule_set_names_is_a_column_of_all() -> None:
     assert sweep.rule_sets[2].label == "fix=none map_range=full fencing=false"
 
 
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"labels": ["a", "b"]}, "2 given for 3 rule sets"),
-        ({"notes": ["a", "b"]}, "2 given for 3 rule sets"),
-        ({"labels": ["a", "b", "a"]}, "a label is given twice"),
-        ({"labels": ["a", "b", ""]}, "at least 1 character"),
-        ({"rule_sets": [{"fix": "none"}, {"strategy": "header"}]}, "entries 0 and 1"),
-        ({"about": ["log divergences"]}, "no invariant .* and no family"),
-    ],
-)
-def test_a_plan_that_means_nothing_is_refused(wrong: dict[str, object], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
-        plan(**wrong)
-
-
 def test_clients_of_two_versions_need_rules_that_know_the_flag() -> None:
     mixed = {"mix": "reference", "mixed_clients": 0.5}
     known = [{"tombstone_mark": "magic"}, {"tombstone_mark": "flag"}]
@@ -188,51 +172,3 @@ def test_a_plan_is_told_all_its_mistakes_at_once_and_what_each_was_meant_to_be(
         "11: label: {strateg}: no swept rule (did you mean 'strategy'?)",
         "12: environments.hunted.tail_huntz: unknown field (did you mean 'tail_hunts'?)",
     ]
-
-
-NONE = "matrix: {fix: [none]}"
-TWENTY = ", ".join(map(str, range(1, 21)))
-MANY = [
-    f"  {name}: [{TWENTY}]" for name in ("delete_retention_ms", "min_isr", "index_interval_bytes")
-]
-
-
-@pytest.mark.parametrize(
-    ("lines", "line", "told"),
-    [
-        (["about: [readers]"], 0, "rule_sets: missing"),
-        (["rule_sets: [{}]", "tittle: x"], 9, "did you mean 'title'?"),
-        (["rule_sets: [{fix: empty_batches}]"], 8, "did you mean 'empty_batch'?"),
-        (["rule_sets: [{strategi: x}]"], 8, "did you mean 'strategy'?"),
-        (["matrix: {}"], 8, "matrix: no rule in it"),
-        (["matrix: [fix]"], 8, "matrix: expected fields"),
-        (["matrix:", "  fix: none"], 9, "matrix.fix: expected a list"),
-        (["matrix:", "  fix: []"], 9, "matrix.fix: no value"),
-        (["matrix:", "  fix: [none, none]"], 9, 'matrix.fix[1]: "none" is given twice'),
-        (["matrix:", "  fix: [none]", "  fixx: [none]"], 10, "unknown rule (did you mean 'fix'?)"),
-        (["matrix:", "  fix:", "  - none", "  - empty"], 11, "did you mean 'empty_batch'?"),
-        ([NONE, "rule_sets: [{}, {fix: none}]"], 9, "rule_sets[1].fix: a rule of the matrix, too"),
-        ([NONE, "rule_sets: []"], 9, "rule_sets: empty"),
-        ([NONE, "rule_sets: [{strategy: x}]"], 9, "rule_sets[0].strategy: "),
-        ([NONE, "label: '{fi}'"], 9, "{fi}: no swept rule (did you mean 'fix'?); allowed: fix"),
-        ([NONE, "label: '{fix'"], 9, "label: "),
-        ([NONE, "label: a", "labels: [a]"], 9, "labels is given, too"),
-        (["rule_sets: [{fix: none}]", "label: a"], 9, "label: only with matrix"),
-        (
-            ["matrix: {fix: [none, gap_fetch]}", "rule_sets: [{}, {strategy: offset}]"],
-            8,
-            "matrix: entries 0 and 2 (from 0) are the same rules",
-        ),
-        (["matrix:", *MANY], 8, "8,000 rule sets; at most 1,000"),
-        ([NONE, "plugins: [no_such_plugin]"], 9, "plugins: plugin no_such_plugin"),
-    ],
-)
-def test_what_is_wrong_with_a_plan_is_one_line_with_its_place(
-    tmp_path: Path, lines: list[str], line: int, told: str
-) -> None:
-    with pytest.raises(BadInput) as caught:
-        loaded(tmp_path, *lines)
-
-    (complaint,) = str(caught.value).splitlines()
-    assert f"plan.yaml:{line}: " in complaint or not line
-    assert told in complaint
