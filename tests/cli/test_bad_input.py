@@ -12,15 +12,6 @@ from tests.commands import replog
 TIMED = "format: replog-scenario/1\nduration_ms: 500\n"
 
 
-def test_every_mistake_of_a_file_is_a_line(here: Path) -> None:
-    (here / "x.yaml").write_text(TIMED + "colour: red\nseed: -1\n")
-
-    answer = replog("run", "x.yaml")
-
-    assert answer.status == 2
-    assert [line.split()[1] for line in answer.err.splitlines()] == ["x.yaml:3:", "x.yaml:4:"]
-
-
 @pytest.mark.parametrize(
     ("option", "arguments"),
     [("--trace", ["run", "x.yaml"]), ("--junit", ["suite", "x.yaml"])],

@@ -48,13 +48,6 @@ def timed(here: Path) -> Path:
     return Path("timed.yaml")
 
 
-def test_a_seed_replaces_that_of_the_file(timed: Path) -> None:
-    runs = [replog("run", timed, "--seed", seed, "--json").document for seed in (1, 2, 1)]
-
-    assert [run["seed"] for run in runs] == [1, 2, 1]
-    assert runs[0]["digest"] == runs[2]["digest"] != runs[1]["digest"]
-
-
 def test_a_trace_says_first_which_run_it_is_of_and_last_what_the_run_found(timed: Path) -> None:
     rules = ("--rule", "preset=kip-280", "--rule", "fix=empty_batch", "--seed", 7)
     told = replog("run", timed, *rules, "--json", "--trace", "events.ndjson").document
@@ -125,29 +118,3 @@ def test_an_explanation_begins_with_what_decided_and_goes_back_from_the_violatio
     ]
     places = [story.index(words) for words in order]
     assert places == sorted(places)
-
-
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("election-safety", "election-safety: is not violated here; violated: "),
-        ("no-offset-reus", "there is no such invariant (did you mean 'no-offset-reuse'?)"),
-    ],
-)
-def test_what_was_not_violated_is_not_explained(here: Path, name: str, what: str) -> None:
-    answer = replog("run", LOST_TAIL, "--explain", name, "--trace", "events.ndjson")
-
-    assert answer.status == 2
-    assert what in answer.err
-    assert "no-offset-reuse" in answer.err
-    assert (here / "events.ndjson").is_file()
-
-
-def test_a_scenario_that_expects_nothing_expects_every_invariant_to_hold(here: Path) -> None:
-    text = LOST_TAIL.read_text().partition("expect:")[0]
-    (here / "plain.yaml").write_text(text)
-
-    answer = replog("run", "plain.yaml")
-
-    assert answer.status == 1
-    assert "no-offset-reuse was violated, not expected" in answer.out

@@ -2,12 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
 
 import pytest
 
-from sim.simulate.run.timed import run_scenario
-from sim.simulate.scenario.model import Scenario
 from tests.commands import replog
 from tests.suite.red import RED
 
@@ -55,43 +52,6 @@ def statuses(out: str) -> list[str]:
     return [line.rpartition("  ")[0] for line in out.splitlines() if line[:4] in ("ok  ", "FAIL")]
 
 
-def test_files_run_in_order_of_their_paths_and_others_are_counted(fill: Fill) -> None:
-    folder = fill(b=GOOD, a=STORY)
-    (folder / "notes.md").write_text("format: replog-story/1\n")
-    (folder / "deeper").mkdir()
-    (folder / "deeper/c.json").write_text('{"format": "replog-scenario/1", "duration_ms": 300}')
-
-    answer = replog("suite", folder)
-
-    assert (answer.status, answer.err) == (0, "")
-    assert statuses(answer.out) == ["ok   s/a.yaml", "ok   s/b.yaml", "ok   s/deeper/c.json"]
-    assert ending(answer.out) == ["not run: 1 other file (.md)", "3 as expected, 0 not"]
-
-
-def test_an_exception_in_one_run_is_a_failure_and_the_others_run(
-    fill: Fill, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def breaks(scenario: Scenario, **options: Any) -> object:
-        return _divide_by_zero() if scenario.id == "a" else run_scenario(scenario, **options)
-
-    monkeypatch.setattr("sim.simulate.run.timed.run_scenario", breaks)
-    folder = fill(a=GOOD, b=GOOD)
-
-    answer = replog("suite", folder)
-    rows = replog("suite", folder, "--json").document
-
-    assert answer.status == 1
-    assert statuses(answer.out) == ["FAIL s/a.yaml", "ok   s/b.yaml"]
-    assert "  error: ZeroDivisionError: by zero (test_suite.py, line " in answer.out
-    assert "  reproduce: replog run s/a.yaml" in answer.out
-    assert [row["verdict"] for row in rows] == ["error", "holds"]
-    assert rows[0]["reason"].startswith("ZeroDivisionError: by zero")
-
-
-def _divide_by_zero() -> NoReturn:
-    raise ZeroDivisionError("by zero")
-
-
 def test_json_is_a_list_with_the_path_and_what_run_prints(fill: Fill) -> None:
     folder = fill(a=STORY, b=GOOD)
 
@@ -112,15 +72,6 @@ def test_processes_say_the_same_in_the_same_order(fill: Fill) -> None:
         return answer.status, statuses(answer.out), failures(answer.out), ending(answer.out)
 
     assert told("-j", 2) == told()
-
-
-def test_two_files_with_one_id_are_told(fill: Fill) -> None:
-    folder = fill(a=STORY + "id: same\n", b=STORY + "id: same\n", c=STORY)
-
-    answer = replog("suite", folder)
-
-    assert answer.status == 0
-    assert ending(answer.out)[0] == "the same id in 2 files, same: s/a.yaml, s/b.yaml"
 
 
 def test_json_leaves_what_was_not_run_to_stderr(fill: Fill) -> None:
@@ -220,25 +171,3 @@ def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(here: Path)
     assert answer.status == 1
     assert ending(answer.out) == ["0 as expected, 1 not"]
     assert answer.err.startswith("replog: --failures kept: kept: is a file; ")
-
-
-def test_with_strict_what_leaves_a_note_is_a_failure(fill: Fill) -> None:
-    """A second crash does nothing; a replica is behind at rest, which nothing judges."""
-    folder = fill(
-        idle="format: replog-story/1\nreplicas: [r1]\nsteps: [elect r1 1, crash r1, crash r1]\n",
-        seen="format: replog-story/1\nreplicas: [r1, r2]\nisr: [r1]\n"
-        "steps: [elect r1 1, append r1 a A, check]\n",
-        good=STORY,
-    )
-
-    answer = replog("suite", folder, "--strict")
-    rows = replog("suite", folder, "--strict", "--json").document
-
-    assert (replog("suite", folder).status, answer.status) == (0, 1)
-    assert "1 as expected, 2 not" in answer.out
-    assert "step 3 did nothing: r1 is down" in answer.out
-    assert [(row["expectation_met"], len(row["differences"]), row["notes"]) for row in rows] == [
-        (True, 0, []),
-        (False, 1, []),
-        (False, 1, []),
-    ]

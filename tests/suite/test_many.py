@@ -17,6 +17,7 @@ def told(results: list[CaseResult]) -> dict[str, tuple[str, str | None]]:
     ("raised", "verdict", "reason"),
     [
         (SystemExit(7), ERROR, "SystemExit"),
+        (ZeroDivisionError("by zero"), ERROR, "ZeroDivisionError: by zero (test_many.py, line "),
         (MemoryError(), "inconclusive", "memory: none is left"),
         (RecursionError("deep"), ERROR, "RecursionError"),
     ],

@@ -13,10 +13,13 @@ from tests.suite.conftest import Fill
 
 STORY = "format: replog-story/1\nreplicas: [r1]\nsteps: [elect r1 1, append r1 a A{}]\n"
 IDLE = "step 3 did nothing: no time passes"
+"""A step without effect, which is meant or not; a replica behind at rest, which nothing judges."""
 FILES = {
     "idle.yaml": STORY.format(", advance 0"),
     "meant.yaml": STORY.format(", advance 0 does=nothing"),
     "plain.yaml": STORY.format(""),
+    "seen.yaml": "format: replog-story/1\nreplicas: [r1, r2]\nisr: [r1]\n"
+    "steps: [elect r1 1, append r1 a A, check]\n",
 }
 
 
@@ -28,7 +31,7 @@ def test_a_suite_fails_on_a_note_where_somebody_is_strict(
 
     assert suite([folder], strict=strict, failures=folder / "failed") == status
     said = capsys.readouterr()
-    assert ("2 as expected, 1 not" in said.out, f"  {IDLE}\n" in said.out) == (strict, strict)
+    assert ("2 as expected, 2 not" in said.out, f"  {IDLE}\n" in said.out) == (strict, strict)
     assert ("note: step 3 did nothing" in said.out) != strict
     assert "only a failure gets a folder" not in said.err
 
@@ -43,7 +46,7 @@ def test_json_and_junit_say_it_too(
     assert (row["expectation_met"], row["differences"]) == (False, [IDLE])
     results = [one.strictly() for one in run_suite(collect([folder]))]
     write_junit(tmp_path / "j.xml", results, started=datetime.now(UTC))
-    assert (tmp_path / "j.xml").read_text().count("<failure ") == 1
+    assert (tmp_path / "j.xml").read_text().count("<failure ") == 2
 
 
 def test_an_id_that_two_files_have_is_a_note_too(
@@ -52,4 +55,4 @@ def test_an_id_that_two_files_have_is_a_note_too(
     folder = fill(dict.fromkeys(("a.yaml", "b.yaml"), "id: one\n" + FILES["plain.yaml"]))
 
     assert (suite([folder]), suite([folder], strict=True)) == (0, 1)
-    assert "the same id in 2 files, one" in capsys.readouterr().out
+    assert "the same id in 2 files, one: s/a.yaml, s/b.yaml\n" in capsys.readouterr().out
