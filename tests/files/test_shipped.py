@@ -53,20 +53,6 @@ def test_what_is_nowhere_is_left_to_who_reads_it(elsewhere: Path, name: str) -> 
     assert shipped_path(name) == Path(name)
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("kip280_", r"kip280_: \d+ shipped files: kip280/kip280_01_.* and \d+ more"),
-        ("leo_fix3s", "no shipped one .did you mean 'leo_fixes'"),
-    ],
-)
-def test_a_name_of_several_or_nearly_of_one_is_refused(
-    elsewhere: Path, name: str, told: str
-) -> None:
-    with pytest.raises(BadInput, match=told):
-        shipped_path(name)
-
-
 def test_no_two_shipped_scenarios_share_an_id() -> None:
     """Neither the name of the file, by which one asks for it, nor what it says; folders may."""
     files = scenario_files(shipped_folder())

@@ -19,25 +19,13 @@ from sim.protocol.compaction.extending import fix_problem, removal_problem, stra
 from sim.protocol.compaction.fixes import Kept, Tail
 from tests.plugins.plugged import EXAMPLE, PAIR, folder, forgetting_plugins, replog
 from tests.story.running import run_steps
-from tests.test_readme import ROOT
 
 __all__ = ["folder"]
-
-STORY = ROOT / "scenarios/kip280/kip280_20_dirty_map_keeps_both_versions.yaml"
 
 
 def value_of(name: str, plugin: str, means: str, source: str) -> dict[str, str]:
     """A plugin's value as `replog list rules --json` tells it."""
     return {"value": name, "means": means, "source": source, "example": "", "plugin": plugin}
-
-
-def test_the_example_in_the_readme_is_short_and_runs(folder: Path) -> None:
-    assert len(EXAMPLE.splitlines()) < 15
-    ran = replog(
-        folder, "run", STORY, "--plugin", "longest", "--rule", "strategy=longest", "--json"
-    )
-    assert (ran.status in (0, 1), ran.err) == (True, "")
-    assert ran.document["id"]
 
 
 def test_plugins_are_listed_among_the_values_of_their_rules(folder: Path) -> None:

@@ -169,27 +169,6 @@ def test_several_paths_are_one_suite_and_a_file_is_run_once(fill: Fill) -> None:
     assert names(found) == ["s/b/x.yaml", "s/a/y.yaml"]
 
 
-@pytest.mark.parametrize(
-    ("files", "path", "message"),
-    [
-        ({}, "s", "s: no such file or folder; what comes with Replog is run with --shipped"),
-        ({"README.md": ""}, "s", "s: no scenario files; not run: 1 other file (.md); they say "),
-        ({"p.yaml": "format: replog-sweep/1"}, "s", "s: no scenario files; not run: 1 sweep plan;"),
-        ({"a.yaml": GOOD}, "s/b.yaml", "s/b.yaml: no such file or folder"),
-    ],
-)
-def test_nothing_to_run_is_an_error(
-    fill: Fill, files: dict[str, str], path: str, message: str
-) -> None:
-    fill(files)
-
-    with pytest.raises(BadInput) as refused:
-        collect([Path(path)])
-
-    assert str(refused.value).startswith(message)
-    assert "\n" not in str(refused.value)
-
-
 def test_a_file_that_is_named_is_never_left_out(fill: Fill) -> None:
     folder = fill({"plan.yaml": "format: replog-sweep/1\n", "notes.md": "# Notes\n"})
 

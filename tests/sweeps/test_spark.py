@@ -1,7 +1,6 @@
 """Spark as it is started and left: what is refused before, and that nothing stays."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -14,62 +13,15 @@ import pytest
 from sim.cli.arguments import SparkOptions
 from sim.errors import BadInput
 from sim.study.sweep.runner import run_sweep
-from sim.study.sweep.spark import find_java
 from sim.version import Made
 from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import plan, quick
 from tests.sweeps.spark_cluster import PATIENCE_SECONDS, processes, wait_until
 
 
-@pytest.fixture
-def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
-
-
-@pytest.mark.usefixtures("no_session")
-def test_without_java_the_package_to_install_is_named_and_nothing_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-
-    with pytest.raises(BadInput, match="openjdk-17-jre-headless"):
-        run_sweep(plan(), out=tmp_path / "out", engine="spark", open_case=quick)
-
-    assert not (tmp_path / "out").exists()
-    monkeypatch.delenv("JAVA_HOME")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BadInput, match="no Java found"):
-        find_java()
-
-
-@pytest.mark.parametrize(
-    ("option", "words"),
-    [
-        ({"engine": "flink"}, "one of spark, process"),
-        ({"count": 0}, "count 0"),
-        ({"engine": "process", "master": "local"}, "only Spark has masters"),
-    ],
-)
-def test_options_out_of_range_are_refused_before_anything_is_written(
-    option: dict[str, Any], words: str, tmp_path: Path
-) -> None:
-    with pytest.raises(BadInput, match=words):
-        run_sweep(plan(), **{"out": tmp_path / "out", "open_case": quick} | option)
-
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("word", ["executor.memory=1g", "spark.executor.memory", "=1"])
-def test_a_setting_needs_a_name_of_sparks_and_a_value(word: str) -> None:
-    with pytest.raises(BadInput, match=rf"--conf {re.escape(word)}: give NAME=VALUE"):
-        SparkOptions(conf=[word]).settings(default="spark")
-
-
 def test_settings_of_spark_are_for_spark() -> None:
     given = SparkOptions(conf=["spark.a=b=c", "spark.d="])
     assert given.settings(default="spark") == {"spark.a": "b=c", "spark.d": ""}
-    with pytest.raises(BadInput, match="only Spark has settings"):
-        SparkOptions(engine="process", conf=["spark.a=b"]).settings(default="spark")
 
 
 @pytest.mark.spark
