@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from sim.study.suite import CaseResult, collect, run_suite
+from tests.suite.red import RED
+
 GOOD = "format: replog-story/1\nreplicas: [r1]\nsteps:\n  - elect r1 1\n"
-RED = GOOD + "expect:\n  leader: r1\n  replicas: {r1: {leo: 3}}\n"
-"""A story that is not as it expects."""
 
 Fill = Callable[..., Path]
 
@@ -27,3 +28,10 @@ def fill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fill:
         return Path("s")
 
     return make
+
+
+@pytest.fixture
+def results(fill: Fill) -> list[CaseResult]:
+    """A green file, a red one of each kind, and one that is misspelt."""
+    files = {"a.yaml": GOOD, **RED, "z.yaml": "title: x\nformat: replog-sory/1\n"}
+    return list(run_suite(collect([fill(files)])))

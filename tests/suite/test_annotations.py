@@ -6,15 +6,8 @@ import pytest
 
 from sim.study.suite import CaseResult, collect, run_suite
 from sim.study.suite.reports import error_commands
-from tests.suite.conftest import GOOD, Fill
-from tests.suite.red import LOG, RED, STORY, TIMED
-
-
-@pytest.fixture
-def results(fill: Fill) -> list[CaseResult]:
-    """A green file, a red one of each kind, and one that is misspelt."""
-    files = {"a.yaml": GOOD, **RED, "z.yaml": "title: x\nformat: replog-sory/1\n"}
-    return list(run_suite(collect([fill(files)])))
+from tests.suite.conftest import Fill
+from tests.suite.red import LOG, STORY, TIMED
 
 
 def places(lines: Sequence[str]) -> list[str]:

@@ -5,8 +5,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import pytest
-
 from sim.check import Violation
 from sim.study.suite import CaseResult, collect, run_suite
 from sim.study.suite.reports import failure_lines, page, write_junit
@@ -15,13 +13,6 @@ from tests.suite.junit_schema import problems
 from tests.suite.red import RED, STORY
 
 BEGAN = datetime(2026, 7, 1, 14, 0, tzinfo=timezone(timedelta(hours=2)))
-
-
-@pytest.fixture
-def results(fill: Fill) -> list[CaseResult]:
-    """A green file, a red one of each kind, and one that is misspelt."""
-    files = {"a.yaml": GOOD, **RED, "z.yaml": "title: x\nformat: replog-sory/1\n"}
-    return list(run_suite(collect([fill(files)])))
 
 
 def violated(invariant: str, sentence: str) -> Violation:
