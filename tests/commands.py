@@ -1,14 +1,19 @@
-"""The command in this process, for tests that look at what it prints and at how it ends."""
+"""The command in this process, or Python in another one: what it prints and how it ends."""
 
 import io
 import json
+import os
+import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from sim.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
@@ -59,3 +64,16 @@ def replog(*words: object, terminal: bool = False) -> Ended:
             status = ended.code
     assert isinstance(status, int)
     return Ended(status, out.text(), err.text())
+
+
+def python(*words: object, cwd: Path = ROOT, **environment: str) -> Ended:
+    """Runs Python as a process of its own, which finds Replog and its tests."""
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)

@@ -1,9 +1,6 @@
 """Nothing that Replog makes depends on the order of sets: another hash seed changes no byte."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +11,7 @@ from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.derived import environment_digest
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from tests.cluster.worlds import tell
-from tests.commands import replog
+from tests.commands import python, replog
 
 ROOT = Path(__file__).resolve().parent.parent
 STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
@@ -57,19 +54,7 @@ def elsewhere() -> list[dict[str, list[str]]]:
         "import json, tests.test_hash_seeds as here\n"
         "print(json.dumps({what: make() for what, make in here.MADE.items()}))"
     )
-    return [
-        json.loads(
-            subprocess.run(
-                [sys.executable, "-c", program],
-                cwd=ROOT,
-                env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-        )
-        for seed in ("1", "4711")
-    ]
+    return [json.loads(python("-c", program, PYTHONHASHSEED=seed).out) for seed in ("1", "4711")]
 
 
 @pytest.mark.parametrize("what", MADE)

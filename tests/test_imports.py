@@ -1,11 +1,10 @@
 """What starts often imports no more than it needs, so that it starts quickly."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.commands import python
 
 ROOT = Path(__file__).resolve().parent.parent
 STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
@@ -33,16 +32,10 @@ except SystemExit as ended:
 
 def loaded(code: str, *words: object) -> set[str]:
     """The modules of a process that has done this."""
-    ended = subprocess.run(
-        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)", *words],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return set(ended.stderr.split())
+    program = f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)"
+    ended = python("-c", program, *words)
+    assert ended.status == 0, ended.err
+    return set(ended.err.split())
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """One small sweep for all tests of the facade, and a story that violates."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import sim
+from tests.commands import python
 
 ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
@@ -30,16 +29,9 @@ def printed_and_swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, si
     (folder / "scenarios").symlink_to(ROOT / "scenarios")
     script = folder / "script.py"
     script.write_text(SCRIPT)
-    ended = subprocess.run(
-        [sys.executable, script],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={"PYTHONPATH": str(ROOT)},
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout, sim.open_sweep(folder / "my_sweep")
+    ended = python(script, cwd=folder)
+    assert ended.status == 0, ended.err
+    return ended.out, sim.open_sweep(folder / "my_sweep")
 
 
 @pytest.fixture(scope="session")

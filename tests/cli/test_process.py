@@ -4,28 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.commands import python
 from tests.test_imports import COMMAND, HEAVY, loaded
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def environment(**changes: str) -> Mapping[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), **changes}
-
-
-def python(*arguments: object, **changes: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment(**changes),
-        check=False,
-    )
 
 
 def test_a_replay_does_not_load_what_runs_sweeps(swept: Path) -> None:
@@ -63,7 +49,7 @@ def test_an_interrupt_keeps_what_is_finished_and_is_exit_status_130(
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
-        env=environment(),
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         # A test run in the background ignores interrupts, and its children would inherit that.
         preexec_fn=_heed_interrupts,  # noqa: PLW1509 - there are no threads here
     )
@@ -84,6 +70,6 @@ def test_an_interrupt_keeps_what_is_finished_and_is_exit_status_130(
 def test_results_go_to_stdout_and_are_plain_text_in_a_pipe() -> None:
     ended = python("-m", "sim", "list", "rules", FORCE_COLOR="1", COLUMNS="40")
 
-    assert ended.stderr == ""
-    assert "\x1b" not in ended.stdout
-    assert max(map(len, ended.stdout.splitlines())) > 100
+    assert ended.err == ""
+    assert "\x1b" not in ended.out
+    assert max(map(len, ended.out.splitlines())) > 100

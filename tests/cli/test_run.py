@@ -2,8 +2,6 @@
 
 import errno
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 from sim import __version__
 from sim.simulate.run import Run
 from sim.simulate.run.trace_file import trace_lines
-from tests.commands import replog
+from tests.commands import python, replog
 
 ROOT = Path(__file__).resolve().parents[2]
 LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
@@ -96,8 +94,7 @@ def test_a_trace_that_was_interrupted_leaves_nothing_behind(
 
 
 def test_a_trace_may_go_to_standard_output(timed: Path) -> None:
-    command = [sys.executable, "-m", "sim", "run", str(timed), "--trace", "/dev/stdout"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    printed = python("-m", "sim", "run", timed, "--trace", "/dev/stdout", cwd=Path.cwd()).out
 
     first, *_ = printed.splitlines()
     assert json.loads(first)["format"] == "replog-trace/1"

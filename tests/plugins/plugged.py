@@ -1,8 +1,6 @@
 """Plugins of a user in a folder of their own, with a plan, a story and a log file that need one."""
 
 import importlib
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
@@ -15,7 +13,7 @@ from sim import plugins
 from sim.check.registry import forget_invariants, registered_invariants
 from sim.protocol.compaction.extending import REGISTERED, forget
 from tests import commands
-from tests.commands import Ended
+from tests.commands import Ended, python
 from tests.guide.run_page import Written, steps_of
 
 ROOT = Path(__file__).parents[2]
@@ -62,15 +60,7 @@ steps: [elect r1 1, append r1 a A, append r1 b A, compact r1]
 
 def replog_process(folder: Path, *arguments: object) -> Ended:
     """The command, as a process of its own, in a folder that holds the plugins."""
-    done = subprocess.run(
-        [sys.executable, "-m", "sim", *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return Ended(done.returncode, done.stdout, done.stderr)
+    return python("-m", "sim", *arguments, cwd=folder)
 
 
 @contextmanager

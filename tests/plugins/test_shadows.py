@@ -1,14 +1,11 @@
 """What lies in the current folder is not imported in the place of a library, by any process."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.commands import python
 from tests.plugins.plugged import PAIR, with_plugins
-from tests.test_readme import ROOT
 
 LIBRARIES = ("yaml", "pydantic", "msgspec", "rich", "simpy", "pandas", "pyarrow", "matplotlib")
 STANDARD = ("multiprocessing", "pickle", "struct", "signal", "random", "json", "socket", "tempfile")
@@ -35,15 +32,8 @@ def foreign(tmp_path: Path) -> Path:
 
 
 def assert_runs_in(foreign: Path, *command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=foreign,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, list(foreign.glob("*.imported"))) == (0, []), done.stderr
+    done = python(*command, cwd=foreign)
+    assert (done.status, list(foreign.glob("*.imported"))) == (0, []), done.err
 
 
 def test_python_m_sim_imports_none_of_them(foreign: Path) -> None:

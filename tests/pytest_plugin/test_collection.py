@@ -1,13 +1,11 @@
 """Which files pytest takes for scenarios, by what it selects them, and what it says of bad ones."""
 
-import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.commands import python
 from tests.pytest_plugin.conftest import GREEN, Replies
 from tests.suite.red import LOG, RED, STORY
 
@@ -63,15 +61,10 @@ def test_nobody_who_runs_no_scenarios_imports_the_simulator(pytester: pytest.Pyt
     )
     (pytester.path / "scenario.yaml").write_text(STORY)  # beside what is run
 
-    said = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "sim.pytest_plugin", "-q", "test_loaded.py"],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("-m", "pytest", "-p", "sim.pytest_plugin", "-q", "test_loaded.py")
+    said = python(*words, cwd=pytester.path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
 
-    assert said.returncode == 0, said.stdout + said.stderr
+    assert said.status == 0, said.out + said.err
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,13 @@
 
 import html.parser
 import json
-import os
 import re
-import subprocess
-import sys
 from html import unescape
 
 import pytest
 
 from sim.check.coverage import SITUATIONS
+from tests.commands import python
 from tests.report.folders import both_fixes, entry, folder_of, pages_of
 
 Pages = dict[str, str]
@@ -75,12 +73,9 @@ def test_the_same_sweep_gives_the_same_bytes(out: Pages) -> None:
         "print(json.dumps(pages_of(both_fixes())))\n"
     )
 
-    environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": "."}
-    again = subprocess.run(
-        [sys.executable, "-c", program], check=True, env=environment, capture_output=True
-    )
+    again = python("-c", program, PYTHONHASHSEED="1")
 
-    assert json.loads(again.stdout) == out
+    assert json.loads(again.out) == out
 
 
 PAGES = ("report.html", "report.md")
