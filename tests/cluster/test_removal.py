@@ -32,17 +32,13 @@ def lead(node: Node, epoch: int) -> None:
     node.lead(epoch, isr=("r1", "r2", "r3"), replicas=("r1", "r2", "r3"))
 
 
-def hold_round(node: Node, coordination: RemovalCoordination) -> None:
-    assert node.leader is not None
-    coordination.hold_round()
-
-
 def bounds(epoch: int, offset: int) -> RemovalBoundsRequest:
     return RemovalBoundsRequest("r1", epoch, RemovalBounds(offset, offset))
 
 
-def report(replica: str, epoch: int) -> RemovalBoundsResponse:
-    return RemovalBoundsResponse(replica, epoch, RemovalReport(1, 9, 9))
+def report(to: Node, epoch: int, *replicas: str) -> None:
+    for name in replicas:
+        to.receive(RemovalBoundsResponse(name, epoch, RemovalReport(1, 9, 9)))
 
 
 def test_the_bounds_of_an_older_leader_are_ignored() -> None:
@@ -59,11 +55,10 @@ def test_the_bounds_of_an_older_leader_are_ignored() -> None:
 def test_a_report_to_an_older_leader_is_ignored(epoch: int, bound: int) -> None:
     leader, _, _ = nodes()
     coordination = RemovalCoordination(leader)
-    hold_round(leader, coordination)
+    coordination.hold_round()
     leader.replica.cleanly_compacted_offset = 7
-    for name in ("r2", "r3"):
-        leader.receive(report(name, epoch))
-    hold_round(leader, coordination)
+    report(leader, epoch, "r2", "r3")
+    coordination.hold_round()
 
     assert leader.replica.removal_bound == bound
 
@@ -71,17 +66,15 @@ def test_a_report_to_an_older_leader_is_ignored(epoch: int, bound: int) -> None:
 def test_a_new_leader_starts_without_reports_and_from_its_own_bound() -> None:
     first, second, _ = nodes()
     earlier, later = RemovalCoordination(first), RemovalCoordination(second)
-    hold_round(first, earlier)
-    for name in ("r2", "r3"):
-        first.receive(report(name, 3))
+    earlier.hold_round()
+    report(first, 3, "r2", "r3")
     first.replica.cleanly_compacted_offset = second.replica.cleanly_compacted_offset = 9
     second.replica.removal_bound = 2
     first.sees(4)
     lead(second, 4)
-    hold_round(second, later)
+    later.hold_round()
 
     assert second.replica.removal_bound == 2
-    for name in ("r1", "r3"):
-        second.receive(report(name, 4))
-    hold_round(second, later)
+    report(second, 4, "r1", "r3")
+    later.hold_round()
     assert second.replica.removal_bound == 9

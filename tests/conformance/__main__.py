@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,14 +23,13 @@ from tests.conformance.jvm import KAFKA_VERSION, kafka_jars
 from tests.conformance.kafka import KafkaCleaner
 from tests.conformance.page import ConformanceResult, summary, write_page
 from tests.conformance.partitions import compare_partitions
-from tests.conformance.random_runs import compare_random, other_comparisons
+from tests.conformance.random_runs import Progress, compare_random, other_comparisons
 from tests.conformance.recordings import Collection, compare_seen, write_file, write_recordings
 from tests.conformance.running import Say, exit_status
 from tests.conformance.stories import CLUSTERS, run_on_cluster
 
 PAGE = Path("reports/conformance.md")
 BROKER_PRESET = "kafka-4.0"
-LINE_EVERY_SECONDS = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +56,7 @@ def _run(chosen: argparse.Namespace, given: list[str], say: Say) -> int:
             [chosen.seed],
             kafka=kafka.answer,
             preset=kafka.preset,
-            progress=_Lines(say, chosen.count),
+            progress=_progress(say, chosen.count),
             agreed=kept.add,
         )
         seen = compare_seen(chosen.kafka, kafka.answer, record=chosen.record is not None)
@@ -104,22 +102,14 @@ def _print(result: ConformanceResult, page: Path) -> None:
     output.print(f"report: {page}")
 
 
-class _Lines:
-    """Prints progress every ten seconds, when an activity begins, and at the end."""
+def _progress(say: Say, total: int) -> Progress:
+    """Prints every hundredth log, and what is not plain comparing."""
 
-    def __init__(self, say: Say, total: int) -> None:
-        self._say = say
-        self._total = total
-        self._doing = ""
-        self._next = time.monotonic() + LINE_EVERY_SECONDS
+    def show(done: int, doing: str) -> None:
+        if done % 100 == 0 or doing != "comparing":
+            say(f"{done:,} of {total:,} random logs: {doing}")
 
-    def __call__(self, done: int, doing: str) -> None:
-        now = time.monotonic()
-        news = self._doing not in {doing, ""}
-        self._doing = doing
-        if news or done == self._total or now >= self._next:
-            self._next = now + LINE_EVERY_SECONDS
-            self._say(f"{done:,} of {self._total:,} random logs: {doing}")
+    return show
 
 
 def _parser() -> argparse.ArgumentParser:
