@@ -24,7 +24,6 @@ def suite(
     paths: Annotated[list[Path], Argument(metavar="paths...")],
     *,
     shipped: bool = False,
-    chosen_by: Annotated[str | None, Argument(metavar="EXPR", flags=("-k",))] = None,
     strict: bool = False,
     jobs: Annotated[int, Argument(IntRange(0, JOBS.most), "N", flags=("-j", "--jobs"))] = 1,
     skip: Annotated[list[str] | None, Argument(metavar="PATTERN")] = None,
@@ -47,8 +46,6 @@ def suite(
     Args:
         paths: Scenario files, folders of them.
         shipped: The scenarios that come with Replog.
-        chosen_by: Only files whose path, id or tags contain a word, as in 'kip280 and not timed';
-            the kind, story, timed or log, and the folder of a file are tags.
         strict: Notes are failures: a step without effect, a violation that is not judged, an id
             that several files have.
         jobs: Number of processes; 0 for one per core.
@@ -57,16 +54,14 @@ def suite(
     """
     from sim.files.atomic import check_writable
     from sim.study.suite import exit_code
-    from sim.study.suite.cases import select
 
     found = _found(paths, shipped, skip or ())
     if junit is not None:
         check_writable(junit, what=f"--junit {junit}", read=found.files)
-    chosen = found if chosen_by is None else select(found, chosen_by)
     began = datetime.now(UTC)
-    results, interrupted = _run(chosen, jobs, strict=strict, show_rows=not as_json)
+    results, interrupted = _run(found, jobs, strict=strict, show_rows=not as_json)
     same_ids = [*map(one_line, _same_ids(results))]
-    notes = [*same_ids, *_not_run(found, chosen, len(results))]
+    notes = [*same_ids, *_not_run(found, len(results))]
     saved = {} if failures is None else _save(results, failures)
     _report(results, notes, saved, began=began, junit=junit, as_json=as_json)
     if interrupted:
@@ -166,14 +161,11 @@ def _same_ids(results: Iterable[CaseResult]) -> Iterator[str]:
             yield f"the same id in {len(paths)} files, {name}: {', '.join(paths)}"
 
 
-def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
+def _not_run(found: Collected, done: int) -> Iterator[str]:
     """A line about the files that were not run, if there are any."""
+    count = len(found.files) - done
     parts = [found.not_run] if found.others else []
-    for count, why in (
-        (len(found.files) - len(chosen.files), "not selected"),
-        (len(chosen.files) - done, "not reached"),
-    ):
-        parts += [f"{count} scenario file{'s' if count > 1 else ''} {why}"] if count else []
+    parts += [f"{count} scenario file{'s' if count > 1 else ''} not reached"] if count else []
     if parts:
         yield f"not run: {', '.join(parts)}"
 

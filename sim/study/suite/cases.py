@@ -1,15 +1,12 @@
 """The files of a suite as cases: selected, read, then run; a failure to do so is a result, too.
 
-Files are selected by `-k EXPRESSION`, as in pytest. A process that ends in the middle of a file,
-killed or by an exit, affects only that file.
+A process that ends in the middle of a file, killed or by an exit, affects only that file.
 """
 
 from __future__ import annotations
 
-import ast
-import re
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -17,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.bounds import Bounds, bound_each_run, bounded, bounds_in_force
 from sim.errors import BadInput
-from sim.files.document import OPERATORS, Document, is_tag, tags_at
+from sim.files.document import is_tag, tags_at
 from sim.files.foreign import one_line
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.reading import read_document
@@ -29,7 +26,6 @@ from sim.study.suite.scenario_files import (
     Collected,
     content_at,
     format_of,
-    from_here,
     refusal,
 )
 
@@ -39,61 +35,6 @@ if TYPE_CHECKING:
 
 KINDS = {STORY_FORMAT: "story", SCENARIO_FORMAT: "timed", LOG_FORMAT: "log"}
 """The tag of each format."""
-_WORD = re.compile(r"[\w:+\-.\[\]\\/]+")
-_ALL_OF_IT = re.compile(r"[\w:+\-.\[\]\\/()\s]*")
-_ALLOWED = "words, and, or, not, parentheses"
-_PARTS = (
-    *(ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not),
-    *(ast.Name, ast.Load),
-)
-"""What a parsed expression may consist of."""
-
-Names = Iterable[str]
-Chooses = Callable[[Names], bool]
-"""Decides by its names whether a file is selected."""
-
-
-def chooser(expression: str) -> Chooses:
-    """The selection by an expression such as `kip280 and not (timed or slow)`.
-
-    A word selects files with the word in one of their names, in upper or lower case, as `-k` of
-    pytest does, whose parser is private; precedence and parentheses are those of Python.
-
-    Raises:
-        BadInput: It cannot be read.
-    """
-    words: list[str] = []
-
-    def numbered(token: re.Match[str]) -> str:
-        if token[0] in OPERATORS:
-            return token[0]
-        words.append(token[0].lower())
-        return f"_{len(words)}"
-
-    expression = expression.strip()
-    try:
-        if not _ALL_OF_IT.fullmatch(expression):
-            raise SyntaxError
-        tree = ast.parse(_WORD.sub(numbered, expression), mode="eval")
-        if not all(isinstance(part, _PARTS) for part in ast.walk(tree)):
-            raise SyntaxError
-        meaning = compile(tree, "-k", "eval")
-    except (SyntaxError, RecursionError, MemoryError):
-        raise BadInput(f"-k {expression}: cannot be read; allowed: {_ALLOWED}") from None
-
-    def is_meant(names: Names) -> bool:
-        known = [name.lower() for name in names]
-        found = {f"_{n}": any(word in name for name in known) for n, word in enumerate(words, 1)}
-        return bool(eval(meaning, {"__builtins__": {}}, found))  # noqa: S307 - only `_PARTS`
-
-    return is_meant
-
-
-def names_of(path: Path) -> tuple[str, ...]:
-    """The names of a scenario file: its path, its id, and its tags."""
-    document = read_document(path)
-    given = document.data.get("id") if isinstance(document.data, dict) else None
-    return (str(from_here(path)), str(given or path.stem), *_tags_in(document, path))
 
 
 def tags_of(path: Path) -> tuple[str, ...]:
@@ -102,35 +43,12 @@ def tags_of(path: Path) -> tuple[str, ...]:
     Raises:
         BadInput: It cannot be read, or has a tag that is not allowed.
     """
-    return _tags_in(read_document(path), path)
-
-
-def _tags_in(document: Document, path: Path) -> tuple[str, ...]:
+    document = read_document(path)
     top: Mapping[str, Any] = document.data if isinstance(document.data, dict) else {}
     own = tags_at(top.get("tags"), document.top.at("tags"))
     folder = path.absolute().parent.name
     derived = [KINDS.get(str(top.get("format")), ""), folder]
     return tuple(dict.fromkeys([*filter(is_tag, derived), *own]))
-
-
-def select(found: Collected, expression: str) -> Collected:
-    """The files that an expression selects; a file that cannot be read has only its path.
-
-    Raises:
-        BadInput: The expression cannot be read, or selects none of them.
-    """
-    is_meant = chooser(expression)
-    chosen = [path for path in found.files if is_meant(_names_as_known(path))]
-    if not chosen:
-        raise BadInput(f"-k {expression}: means none of {len(found.files)} scenario files")
-    return found._replace(files=tuple(chosen))
-
-
-def _names_as_known(path: Path) -> Names:
-    try:
-        return names_of(path)
-    except BadInput:
-        return (str(from_here(path)),)
 
 
 STRIP_COLUMNS = 96

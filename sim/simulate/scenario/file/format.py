@@ -295,7 +295,7 @@ class ScenarioFile(Part):
     source: Title = ""
     """Document, ticket or discussion it comes from."""
     tags: Tags = ()
-    """Words to select it by, as in `replog suite -k`."""
+    """Words to select it by: markers of pytest."""
     seed: Seed = 0
     """Seed of latencies, losses and timeouts, and of a random workload."""
     duration_ms: Period = 10_000
