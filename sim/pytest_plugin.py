@@ -27,8 +27,7 @@ import pytest
 
 if TYPE_CHECKING:
     from sim.errors import BadInput
-    from sim.study.suite.cases import SuiteCase
-    from sim.study.suite.result import CaseResult
+    from sim.study.suite.cases import CaseResult, SuiteCase
 
 PATHS, PLUGINS, STRICT = "replog_paths", "replog_plugins", "replog_strict"
 FAILURES = "--replog-failures"

@@ -272,7 +272,7 @@ class Run:
         Raises:
             BadInput: This invariant is not violated.
         """
-        from sim.diagnose.failures.failure import not_as_expected
+        from sim.diagnose.failures import not_as_expected
 
         about_one = invariant is not None or self.recorded.violations
         found = self.violation(invariant) if about_one else None

@@ -43,8 +43,7 @@ def failure_of(
     Raises:
         BadInput: Nothing is violated, and all is as the scenario expects.
     """
-    from sim.diagnose.failures import RunFailure
-    from sim.diagnose.failures.failure import SCENARIO
+    from sim.diagnose.failures import SCENARIO, RunFailure
     from sim.study.suite.scenario_files import from_here
 
     if not (run.violations or run.differences or run.verdict == "inconclusive"):
@@ -69,7 +68,7 @@ def _shrunk(run: Run, found: Violation | None) -> dict[str, str]:
     if found is None:
         return {}
     from sim.api.scenarios import load
-    from sim.diagnose.failures.failure import SHRUNK, SHRUNK_PICTURE
+    from sim.diagnose.failures import SHRUNK, SHRUNK_PICTURE
     from sim.diagnose.shrink.smallest import smallest_example
 
     source = run.content.source

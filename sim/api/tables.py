@@ -222,7 +222,7 @@ def _slots(history: ClusterHistory, view: ReplicaView) -> Iterator[tuple[int, st
 
 def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -> pd.DataFrame:
     """Makes the table of `Run.heals`."""
-    from sim.diagnose.what_if.heals import heals
+    from sim.diagnose.what_if import heals
 
     found = heals(scenario.content, invariant, within_s=within_s)
     passed = [(one.change, one.kind, " ".join(one.still), "") for one in found.found]
@@ -248,7 +248,7 @@ def no_return_table(
         raise BadInput(
             f"{scenario.id}: a story has no chance in it, so no point of no return; ask .heals()"
         )
-    from sim.diagnose.what_if.no_return import point_of_no_return
+    from sim.diagnose.what_if import point_of_no_return
 
     content: Any = scenario.content
     found = point_of_no_return(content, recorded.events, violation, tries=tries, within_s=within_s)

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from sim.api.runs import Run
     from sim.check import Violation
     from sim.diagnose.shrink.smallest import ShrinkCase, SmallestExample
-    from sim.diagnose.what_if.heals import Healings, NearMiss
-    from sim.diagnose.what_if.no_return import NoReturn, Point
+    from sim.diagnose.what_if import Healings, NearMiss, NoReturn, Point
 
 WITHIN_S = 60.0
 """Default of `--within`, in seconds; most runs need a few."""
@@ -89,7 +88,7 @@ def explain(
         tell(found.id)
         print_explanation(explanation, found.seen, found)
     if what_if:
-        from sim.diagnose.what_if.heals import heals
+        from sim.diagnose.what_if import heals
 
         sealed = _no_return(run, violation, within / 2, tries, show=not as_json)
         healings = heals(scenario.content, violation.invariant, within_s=within / 2)
@@ -119,7 +118,7 @@ def _no_return(
     run: Run, violation: Violation, within_s: float, tries: int, *, show: bool
 ) -> NoReturn | None:
     """The point of no return of a timed run, printed while it is found; None for a story."""
-    from sim.diagnose.what_if.no_return import point_of_no_return
+    from sim.diagnose.what_if import point_of_no_return
 
     if run.scenario.kind == "story":
         if show:

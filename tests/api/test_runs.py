@@ -259,7 +259,7 @@ def test_a_change_with_which_a_run_ends_in_an_error_is_a_row_that_heals_nothing(
     def failing(value: object, invariant: str) -> list[str]:
         raise IndexError("beyond the log")
 
-    monkeypatch.setattr("sim.diagnose.what_if.heals.violated_by", failing)
+    monkeypatch.setattr("sim.diagnose.what_if.violated_by", failing)
     heals = sim.run(STORY).heals("no-offset-reuse")
 
     assert set(heals.error) == {"IndexError: beyond the log"}

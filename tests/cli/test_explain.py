@@ -19,7 +19,7 @@ def test_a_change_that_ends_in_an_error_is_told_as_text_and_as_data(
             raise IndexError("beyond\nthe log")
         return [invariant]
 
-    monkeypatch.setattr("sim.diagnose.what_if.heals.violated_by", failing)
+    monkeypatch.setattr("sim.diagnose.what_if.violated_by", failing)
     lines = replog("explain", STORY, "--what-if").out.splitlines()
     document = replog("explain", STORY, "--what-if", "--json").document
 

@@ -19,9 +19,8 @@ from rich.cells import cell_len
 
 from sim.diagnose.draw import DrawnCase, figure_html, png, strip, svg
 from sim.diagnose.draw.figure import figure, window
-from sim.diagnose.draw.looks import LOOKS
 from sim.diagnose.draw.scene import Scene
-from sim.diagnose.draw.shapes import Path, Picture, Rect, Text
+from sim.diagnose.draw.shapes import LOOKS, Path, Picture, Rect, Text
 from sim.protocol.events import Appended
 from tests.draw.stories import LOST_MARKER, LOST_TAIL, big_run, case, holding, red
 from tests.story.running import run_steps

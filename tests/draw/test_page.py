@@ -11,9 +11,9 @@ import pytest
 
 import sim.diagnose.draw.page as page_module
 from sim.diagnose.draw import DrawnCase, html, png
-from sim.diagnose.draw.looks import LOOKS, NOTES
 from sim.diagnose.draw.page import LINE_MAX
 from sim.diagnose.draw.scene import Scene
+from sim.diagnose.draw.shapes import LOOKS, NOTES
 from sim.diagnose.draw.space_time import sentence_of
 from sim.errors import BadInput
 from sim.files.shipped import install

@@ -9,7 +9,7 @@ import pytest
 
 import sim
 from sim.api.saving import failure_of
-from sim.diagnose.failures.folder import FILES
+from sim.diagnose.failures import FILES
 from sim.simulate.run.timed import run_scenario
 from tests.commands import replog
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_written_whole_leaves_nothing(
     def no_space(*_: object, **_more: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sim.diagnose.failures.failure.trace_lines", no_space)
+    monkeypatch.setattr("sim.diagnose.failures.trace_lines", no_space)
     with pytest.raises(sim.BadInput, match="No space left on device"):
         sim.run(STORY).save(tmp_path / "failures")
     assert list((tmp_path / "failures").iterdir()) == []

@@ -17,8 +17,7 @@ import pytest
 
 from sim.check import Violation
 from sim.diagnose.draw import DrawnCase, html, png, svg
-from sim.diagnose.failures import RunFailure
-from sim.diagnose.failures.folder import readme
+from sim.diagnose.failures import RunFailure, readme
 from sim.diagnose.shrink.writing import story_text
 from sim.errors import BadInput
 from sim.files import markdown

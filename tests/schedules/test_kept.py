@@ -8,9 +8,8 @@ import pytest
 from sim.errors import BadInput
 from sim.study.explore import levels
 from sim.study.explore.levels import KeptLevels
-from sim.study.explore.search import Result, Search, Searched
+from sim.study.explore.search import Result, Search, Searched, schedule_of
 from sim.study.explore.tables import Seen
-from sim.study.explore.witness import schedule_of
 from tests.schedules.test_engines import BOTH, ONE
 
 

@@ -12,7 +12,7 @@ from sim.diagnose.shrink.smallest import NO_STORY, ShrinkCase, smallest_example
 from sim.diagnose.shrink.stories import key_of
 from sim.diagnose.shrink.target import illegal_steps, target_of
 from sim.diagnose.shrink.writing import file_of, story_text
-from sim.diagnose.what_if.heals import near_miss_of, violated_by, with_rule
+from sim.diagnose.what_if import near_miss_of, violated_by, with_rule
 from sim.files.yaml_text import parse_yaml
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.study.suite import cases, collect, run_suite
-from sim.study.suite.result import BAD_INPUT, ERROR, CaseResult
+from sim.study.suite.cases import BAD_INPUT, ERROR, CaseResult
 from tests.suite.conftest import GOOD, Fill
 
 

@@ -7,21 +7,18 @@ import pytest
 from scipy import stats
 
 from sim.check import Violation
-from sim.diagnose.what_if import heals as asked
-from sim.diagnose.what_if.heals import (
+from sim.diagnose.what_if import (
     IN_STORIES_ALONE,
     Failed,
-    heals,
-    rule_changes,
-    violated_by,
-    with_rule,
-)
-from sim.diagnose.what_if.no_return import (
     NoReturn,
     clopper_pearson,
     future_of,
+    heals,
     point_of_no_return,
+    rule_changes,
     seed_of,
+    violated_by,
+    with_rule,
 )
 from sim.errors import BadInput
 from sim.protocol.events import Event
@@ -108,7 +105,7 @@ def test_a_change_that_ends_in_an_error_is_a_row_that_says_so(
         return violated_by(value, invariant)
 
     before = heals(TOO_EARLY, "no-resurrection")
-    monkeypatch.setattr(asked, "violated_by", failing)
+    monkeypatch.setattr("sim.diagnose.what_if.violated_by", failing)
     told = heals(TOO_EARLY, "no-resurrection")
 
     rules, steps = ([one for one in told.failed if one.kind == kind] for kind in ("rule", "step"))

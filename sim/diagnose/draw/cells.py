@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from sim.check.facts import Written
 from sim.check.history import ClusterHistory
-from sim.diagnose.draw.looks import KEY_COLOURS
+from sim.diagnose.draw.shapes import KEY_COLOURS
 from sim.files.foreign import one_line
 from sim.protocol import events as on
 from sim.protocol.events import Event

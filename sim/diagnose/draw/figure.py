@@ -11,7 +11,6 @@ from typing import NamedTuple, TypedDict, Unpack
 
 from sim.diagnose.draw.cells import Cell, printable
 from sim.diagnose.draw.frames import Frame, Lane
-from sim.diagnose.draw.looks import letter_width
 from sim.diagnose.draw.scene import DrawnCase, Room, Scene, has_a_place
 from sim.diagnose.draw.shapes import (
     Path,
@@ -23,6 +22,7 @@ from sim.diagnose.draw.shapes import (
     fitting,
     joined,
     legend,
+    letter_width,
     sign,
     snippet_of,
     svg_of,

@@ -16,9 +16,8 @@ from sim.check import Violation
 from sim.diagnose.draw.cells import NOT_COMMITTED, NOT_THERE, NOTHING, Cell, Spot, printable
 from sim.diagnose.draw.figure import left_out_in_words, place_of, window
 from sim.diagnose.draw.frames import Frame, replicas_of
-from sim.diagnose.draw.looks import LOOKS, NOTES, both, css, meant, variables
 from sim.diagnose.draw.scene import DrawnCase, Scene, has_a_place, position_of
-from sim.diagnose.draw.shapes import inline_of, sample
+from sim.diagnose.draw.shapes import LOOKS, NOTES, both, css, inline_of, meant, sample, variables
 from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
 from sim.diagnose.explain import ExplanationText
 from sim.files.foreign import json_text, shown

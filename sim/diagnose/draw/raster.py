@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.patches import BoxStyle, FancyBboxPatch, Patch, Polygon
 
-from sim.diagnose.draw.looks import LOOKS, Colour
-from sim.diagnose.draw.shapes import Path, Picture, Rect, Text
+from sim.diagnose.draw.shapes import LOOKS, Colour, Path, Picture, Rect, Text
 from sim.files.foreign import escaped, one_line
 
 SCALE = 2

@@ -17,7 +17,7 @@ from sim.diagnose.shrink.engine import ShownTarget, ShrinkBudget
 from sim.diagnose.shrink.from_run import story_from_run, why_no_story
 from sim.diagnose.shrink.target import Target, target_of
 from sim.diagnose.shrink.writing import file_of, story_text
-from sim.diagnose.what_if.heals import NearMiss, near_miss_of
+from sim.diagnose.what_if import NearMiss, near_miss_of
 from sim.files.foreign import file_name
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.format import Story

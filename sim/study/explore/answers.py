@@ -7,26 +7,28 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sim.bounds import Bounds, bounded
 from sim.check.certify import certify
 from sim.diagnose.shrink.writing import file_of
-from sim.diagnose.what_if.heals import near_miss_of, violated_by
+from sim.diagnose.what_if import near_miss_of, violated_by
 from sim.protocol.rules import Rules
 from sim.simulate.run import Run
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.model import Scenario
+from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.format import Story, StoryExpect
+from sim.simulate.story.op import Step
+from sim.simulate.story.steps import line_of
 from sim.study.explore.judging import JUDGING_STEPS, QUIESCE, searchable
 from sim.study.explore.levels import Break, Breaks, Engine, Reached, in_this_process
 from sim.study.explore.plan import SearchPlan
 from sim.study.explore.search import Level, Searched
-from sim.study.explore.witness import story_of
-from sim.study.explore.world import Move, World
+from sim.study.explore.world import Move, World, step_of
 from sim.study.workers import pool_of
 
 Task = tuple[str, str]
@@ -278,6 +280,47 @@ def _story_of(
             break
         moves, story = moves[:-1], shorter
     return story
+
+
+def story_of(
+    world: World,
+    rules: Rules,
+    moves: Sequence[Move],
+    *,
+    ends_with: str,
+    name: str,
+    source: str = "replog explore",
+) -> Story:
+    """The story of a schedule; records are called a, b, c, … in order.
+
+    Args:
+        world: The world.
+        rules: The rules.
+        moves: The schedule.
+        ends_with: Step after the moves that judges the invariant; empty for none.
+        name: Id of the story.
+        source: Source of the story.
+    """
+    names = world.names
+    isr = tuple(names[one] for one in sorted(world.isr))
+    story = Story(name, "", source, rules, replicas=names, isr=isr, voters=names)
+    driver = StoryDriver(story, invariants=())
+    labels, epochs = _labels(), count(1)
+    steps: list[Step] = []
+    for move in moves:
+        label = next(labels) if move.op == "append" else ""
+        step = step_of(move, world, driver, epochs.__next__, label)
+        if step is not None:
+            steps.append(replace(step, number=len(steps) + 1, line=line_of(step.op, step.fields)))
+            driver.take(steps[-1])
+    if ends_with:
+        steps.append(Step(len(steps) + 1, ends_with, {}, ends_with))
+    return replace(story, steps=tuple(steps))
+
+
+def _labels() -> Iterator[str]:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return (letter * times for times in count(1) for letter in letters)
 
 
 def _breaks(story: Story, invariant: str) -> bool:

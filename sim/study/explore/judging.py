@@ -35,7 +35,6 @@ from sim.protocol.rules import Rules
 from sim.study.explore.world import History
 
 if TYPE_CHECKING:
-    from sim.study.explore.views import WatchedView
     from sim.study.explore.world import World
 
 BY_EVENTS: Final = (
@@ -165,7 +164,7 @@ class MemberJudge:
                 self._handlers.setdefault(kind, []).append(handler)
 
     def follow(
-        self, events: Sequence[Event], before: Mapping[str, WatchedView]
+        self, events: Sequence[Event], before: Mapping[str, ReplicaView]
     ) -> tuple[dict[str, tuple[int, ...]], int]:
         """Judges events; returns the lineage of each of their replicas and the broken mask.
 

@@ -21,8 +21,7 @@ import numpy as np
 
 from sim.bounds import BoundReached, uninterrupted
 from sim.errors import BadInput
-from sim.study.explore.search import FirstBreak, Level, Parents, Search, Searched
-from sim.study.explore.witness import schedule_of
+from sim.study.explore.search import FirstBreak, Level, Parents, Search, Searched, schedule_of
 from sim.study.explore.world import Move
 from sim.version import made_by
 

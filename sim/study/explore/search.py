@@ -6,7 +6,7 @@ ten million states two have the same one with a chance of 1 in 10**24.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -464,3 +464,40 @@ def as_bytes(hashes: Hashes) -> list[bytes]:
     """Each hash as 16 bytes."""
     words = hashes.astype(">u8").tobytes()
     return [words[at : at + 16] for at in range(0, len(words), 16)]
+
+
+def schedule_of(search: Search, found: FirstBreak) -> list[Move]:
+    """The moves from the start to what was found, by the names that replicas have at the start."""
+    depth, row, taken = found.depth, found.row, []
+    if found.move != NO_MOVE:
+        depth, taken = depth - 1, [(found.move, 0)]
+    while depth > 0:
+        parents = search.parents[depth - 1]
+        taken.append((int(parents.moves[row]), int(parents.orders[row])))
+        row, depth = int(parents.rows[row]), depth - 1
+    return named_moves(search, taken[::-1])
+
+
+def named_moves(search: Search, taken: Sequence[tuple[int, int]]) -> list[Move]:
+    """Moves by the names that replicas have at the start.
+
+    Args:
+        search: The search with these moves.
+        taken: Number of each move, and of the order that renames replicas after it.
+    """
+    named = search.start_names()
+    moves = []
+    for number, order in taken:
+        move = search.moves[number]
+        moves.append(move._replace(who=tuple(named[one] for one in move.who)))
+        for renaming in (search.order_of(move), order):
+            named = _renamed(named, search.orders[renaming])
+    return moves
+
+
+def _renamed(named: list[int], order: tuple[int, ...]) -> list[int]:
+    """The names at the start by new number, from those by old number."""
+    found = list(named)
+    for old, new in enumerate(order):
+        found[new] = named[old]
+    return found
