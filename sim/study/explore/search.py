@@ -18,7 +18,7 @@ from sim.study.explore import judging
 from sim.study.explore.expander import Expander, Rows, StateFacts
 from sim.study.explore.judging import BIT
 from sim.study.explore.space import Space
-from sim.study.explore.tables import ODD, Hashes, Mask, Numbers, Seen
+from sim.study.explore.tables import ODD, Hashes, Known, Mask, Numbers
 from sim.study.explore.world import Move, World
 
 NO_MOVE = -1
@@ -125,7 +125,7 @@ class Search:
         self._order_numbers = self._by_code()
         self.beginning, hashes, orders = self._canonical(rows)
         self.rows = self.beginning.copy()
-        self._seen = Seen()
+        self._seen = Known()
         self._seen.add(hashes)
         self._start_order = int(orders[0])
         self._left = [sum(BIT[name] for name in judging.JUDGED) for _ in spaces]
@@ -194,7 +194,7 @@ class Search:
         self._judge(0)
         quiet, part = self._expanded(0, rows, 0)
         self._judge_rest(0, rows, 0, quiet)
-        self._seen = Seen()
+        self._seen = Known()
         nothing = rows[:0], np.zeros((0, 2), np.uint64), NO_PARENTS
         new = self._new(part) if part else nothing
         return sum(len(after) for after, *_ in part), self.result.found, new

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from hashlib import blake2b
-from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,6 @@ ODD = np.array([pow(0x9E3779B97F4A7C15, one + 1, 1 << 64) for one in range(64)],
 They are powers: no sum of some of them is the sum of others, as 1 + 7 is 3 + 5. Else two states
 would have one hash in which the first and the last of four replicas are alike, and the two others.
 """
-
-IN_MEMORY = 1 << 22
-"""Number of hashes of states in memory: 400 MB with the room to grow."""
 
 
 class GrowingColumn:
@@ -158,11 +154,6 @@ class Known:
         there &= self._second.take(at) == second
         return there
 
-    def hashes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Both words of all that are known, in no order."""
-        used = np.flatnonzero(self._first)
-        return self._first[used], self._second[used]
-
     def _grow(self) -> None:
         used = np.flatnonzero(self._first)
         in_order = np.empty_like(used)
@@ -171,56 +162,6 @@ class Known:
         self._make(2 * len(self._first))
         self.size = 0
         self.add(known)
-
-
-class Seen:
-    """The hashes of all states so far: the latest in memory, others in sorted unnamed files.
-
-    Attributes:
-        most: Number of hashes in memory before they are written to a file.
-    """
-
-    most = IN_MEMORY
-
-    def __init__(self) -> None:
-        """Starts without any known hash."""
-        self._recent = Known()
-        self._files: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]] = []
-
-    def add(self, hashes: Hashes) -> Mask:
-        """Which hashes were not met, the first of those that are alike; they are from now on."""
-        new = np.ones(len(hashes), np.bool_)
-        for first, second in self._files:
-            new &= ~_are_in(first, second, hashes)
-        left = np.flatnonzero(new)
-        new[left] = self._recent.add(hashes[left])
-        if self._recent.size >= self.most:
-            first, second = self._recent.hashes()
-            in_order = np.argsort(first)
-            self._files.append((_on_disk(first[in_order]), _on_disk(second[in_order])))
-            self._recent = Known()
-        return new
-
-
-def _on_disk(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The array in a temporary file, of which memory holds the recently used pages."""
-    with TemporaryFile() as file:
-        mapped = np.memmap(file, np.uint64, "w+", shape=words.shape)
-    mapped[:] = words
-    return mapped
-
-
-def _are_in(first: NDArray[np.uint64], second: NDArray[np.uint64], hashes: Hashes) -> Mask:
-    """Which hashes are in a file, whose first words are in order."""
-    at = np.searchsorted(first, hashes[:, 0])
-    found = np.zeros(len(hashes), np.bool_)
-    left = np.flatnonzero(at < len(first))
-    while len(left):
-        left = left[first[at[left]] == hashes[left, 0]]
-        found[left] = second[at[left]] == hashes[left, 1]
-        at[left] += 1
-        left = left[~found[left] & (at[left] < len(first))]
-    return found
 
 
 class Memo:
