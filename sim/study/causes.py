@@ -6,7 +6,7 @@ The track record has the stories and timed scenarios by the causes that they sho
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sim.bounds import Inconclusive
-from sim.diagnose.explain.mechanisms import MECHANISMS, deciding_rules
+from sim.diagnose.explain.mechanisms import deciding_rules
 from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.signature import Signature, first_signatures, signature_of
 from sim.errors import BadInput
@@ -66,15 +66,15 @@ class _Entry(NamedTuple):
         signature: The invariant with its cause.
         rules: The rules of the run, by name.
         deciding: Names of the rules that make the cause possible.
-        rank: Order among files with one cause: those that the vocabulary of causes names come
-            first, then those that violate nothing before, then by size, then by path.
+        rank: Order among files with one cause: those that violate nothing before come first, then
+            by size, then by path.
         shown: The file.
     """
 
     signature: Signature
     rules: Mapping[str, object]
     deciding: tuple[str, ...]
-    rank: tuple[bool, bool, int, str]
+    rank: tuple[bool, int, str]
     shown: KnownCase
 
 
@@ -100,8 +100,7 @@ class TrackRecord:
 
         It has the same values of the rules that make the cause possible. Of several, one that
         violates the same invariant is preferred, then one with the fewest other rules, then one
-        that the vocabulary of causes names, then one that violates nothing before, then the
-        smallest.
+        that violates nothing before, then the smallest.
 
         Args:
             found: The violation of the run with its cause.
@@ -133,12 +132,6 @@ def _read(folder: Path | None, named: Path, file_format: str) -> list[_Entry]:
     return found
 
 
-def _is_named(path: Path, mechanism: Iterable[str]) -> bool:
-    """True for a file that the vocabulary of causes names for one of these facts."""
-    known = [MECHANISMS[name] for name in mechanism if name in MECHANISMS]
-    return any(path.name.startswith(f"{one}_") for each in known for one in each.sources)
-
-
 def _entries(content: Story | Scenario, path: Path) -> Iterator[_Entry]:
     if not content.expect.violated:
         return
@@ -147,7 +140,7 @@ def _entries(content: Story | Scenario, path: Path) -> Iterator[_Entry]:
     values, shown = run.rules.as_dict(), KnownCase(path, content.title, steps)
     size = steps or len(run.events)
     for place, found in first_signatures(Past(run.events, run.rules), run.violations).items():
-        rank = (not _is_named(path, found.mechanism), place > 0, size, path.as_posix())
+        rank = (place > 0, size, path.as_posix())
         deciding = deciding_rules(found.mechanism)
         yield _Entry(found, values, deciding, rank, shown)
 
