@@ -1,10 +1,8 @@
 """A plugin of pytest that collects stories, timed scenarios and log files, one item each.
 
-Only YAML and JSON files with a `format` of Replog are collected. Where the ini option
-`replog_paths` names folders, only files below these are, and every YAML or JSON file there needs a
-known format, as in `replog suite`. A file with a mistake is an item that fails in one line; the
-others are still run. `-k` selects such a file by its path only. Folders of failures and of sweeps,
-which Replog wrote, are skipped unless they are named.
+Only YAML and JSON files with a `format` of Replog are collected. A file with a mistake is an item
+that fails in one line; the others are still run. `-k` selects such a file by its path only. Folders
+of failures and of sweeps, which Replog wrote, are skipped unless they are named.
 
 The kind of a file (`story`, `timed`, `log`), its folder and its `tags` are markers, so that
 `-m "kip280 and not timed"` selects; `-k` finds the id and these, too. With `-o junit_family=xunit1`
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from sim.errors import BadInput
     from sim.study.suite.cases import CaseResult, SuiteCase
 
-PATHS, PLUGINS, STRICT = "replog_paths", "replog_plugins", "replog_strict"
+PLUGINS, STRICT = "replog_plugins", "replog_strict"
 FAILURES = "--replog-failures"
 NOTE = "replog_note"
 """The property of a test with a note on its scenario, which is no failure."""
@@ -41,13 +39,6 @@ _SAYS = re.compile(rb"""format["']?\s*:\s*["']?replog-""")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the options of the plugin to pytest."""
-    parser.addini(
-        PATHS,
-        "Folders whose YAML and JSON files are scenarios of Replog, every one; without it, "
-        "any file that says format: replog-… is one.",
-        type="paths",
-        default=[],
-    )
     parser.getgroup("replog").addoption(
         FAILURES,
         type=Path,
@@ -69,14 +60,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Imports the plugins that are named, and checks that the folders exist.
+    """Imports the plugins that are named.
 
     Raises:
-        UsageError: A folder does not exist, or a plugin cannot be used.
+        UsageError: A plugin cannot be used.
     """
-    for folder in config.getini(PATHS):
-        if not folder.exists():
-            raise pytest.UsageError(f"{PATHS}: {folder}: no such file or folder")
     if config.getini(PLUGINS):
         from sim.errors import BadInput
         from sim.plugins import load_plugins
@@ -89,14 +77,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CollectedFile | None:
     """The collector for a file that may be a scenario; None for other files."""
-    if file_path.suffix.lower() not in _SUFFIXES:
+    if file_path.suffix.lower() not in _SUFFIXES or not _says_a_format(file_path):
         return None
-    folders = parent.config.getini(PATHS)
-    if folders:
-        taken = any(file_path.is_relative_to(folder) for folder in folders)
-    else:
-        taken = _says_a_format(file_path)
-    return CollectedFile.from_parent(parent, path=file_path) if taken else None
+    return CollectedFile.from_parent(parent, path=file_path)
 
 
 def _says_a_format(path: Path) -> bool:
@@ -130,12 +113,11 @@ class CollectedFile(pytest.File):
         from sim.study.suite.cases import load_case, tags_of
         from sim.study.suite.scenario_files import format_of, set_aside
 
-        has_to_be = bool(self.config.getini(PATHS))
         if self._is_evidence():
             return
         try:
             _load_installed_plugins()
-            if not has_to_be and not str(format_of(self.path)).startswith("replog-"):
+            if not str(format_of(self.path)).startswith("replog-"):
                 return  # the words are somewhere else in the file
             if set_aside(self.path) is not None:
                 return

@@ -136,38 +136,6 @@ def test_a_bad_file_elsewhere_does_not_decide_and_no_file_counts_twice(
     said.assert_outcomes(passed=1, deselected=1)
 
 
-def test_in_a_folder_of_replog_every_file_has_to_say_a_format(
-    pytester: pytest.Pytester, says: Replies
-) -> None:
-    pytester.makeini("[pytest]\nreplog_paths = ours\n")
-    files = {
-        "ours/x.yaml": GREEN,
-        "ours/y.yaml": "frmat: replog-story/1\n",
-        "ours/plan.yaml": "format: replog-sweep/1\n",
-        "theirs/z.yaml": STORY,
-    }
-
-    said = says(files)
-
-    said.assert_outcomes(passed=1, failed=1)
-    assert any(
-        line.startswith("ours/y.yaml:1: format: missing; allowed: replog-story/1")
-        for line in said.outlines
-    )
-
-
-def test_a_folder_of_replog_that_is_not_there_is_an_error(
-    pytester: pytest.Pytester, says: Replies
-) -> None:
-    pytester.makeini("[pytest]\nreplog_paths = scenaros\n")
-
-    said = says({"x.yaml": GREEN})
-
-    assert said.ret == pytest.ExitCode.USAGE_ERROR
-    assert said.errlines[0].startswith("ERROR: replog_paths: ")
-    assert said.errlines[0].endswith("scenaros: no such file or folder")
-
-
 @pytest.mark.parametrize(
     ("module", "wrong"),
     [

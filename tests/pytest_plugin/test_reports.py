@@ -47,11 +47,9 @@ def test_a_failure_gets_a_folder_where_one_is_asked_for(
     assert f"failure: failed/{saved.name}" in said.outlines
 
 
-@pytest.mark.parametrize("ini", ["", "[pytest]\nreplog_paths = s\n"])
 def test_folders_of_failures_are_no_tests_unless_they_are_named(
-    pytester: pytest.Pytester, says: Replies, ini: str
+    pytester: pytest.Pytester, says: Replies
 ) -> None:
-    pytester.makeini(ini)
     files = {"s/x.yaml": STORY, "s/log.json": LOG}
 
     for _ in range(2):
