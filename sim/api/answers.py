@@ -95,11 +95,10 @@ class Comparison(dict[str, R]):
         rows = []
         for label, run in self.items():
             found = run.recorded.violations
-            first = (found[0].invariant, found[0].at) if found else (None, None)
-            rows.append((label, run.verdict, len(found), *first, len(run.recorded.events)))
-        kinds = {"rules": "category", "verdict": "category", "violations": ""}
-        kinds |= {"first_invariant": "category", f"first_{unit}": "Int64", "events": ""}
-        return frame(rows, kinds)
+            said = (found[0].invariant, found[0].at) if found else (None, None)
+            rows.append((label, run.verdict, len(found), *said, len(run.recorded.events)))
+        first = ("first_invariant", f"first_{unit}")
+        return frame(rows, ["rules", "verdict", "violations", *first, "events"])
 
     def __repr__(self) -> str:
         """Returns one line for people."""

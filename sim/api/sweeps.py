@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 VERDICTS = ("holds", "violated", "inconclusive", "error")
-_NAMES = ("first_invariant", "invariant", "replica", "cause")
-_TEXTS = ("reason", "reached", "digest", "weather", "error", "key", "sentence")
 
 
 class Sweep:
@@ -128,12 +126,8 @@ class Sweep:
                 for rule in self.axes
             },
         }
-        kinds: dict[str, Any] = dict.fromkeys(_NAMES, "category") | dict.fromkeys(_TEXTS, "string")
-        for name in found.columns:
-            if name in categories:
-                found[name] = found[name].astype(pd.CategoricalDtype(list(categories[name])))
-            elif name in kinds:
-                found[name] = found[name].astype(kinds[name])
+        for name in found.columns.intersection(list(categories)):
+            found[name] = found[name].astype(pd.CategoricalDtype(list(categories[name])))
         return found
 
     def run(self, run_id: int) -> Run:
@@ -212,9 +206,7 @@ class Sweep:
                     "story": None if cause.story is None else cause.story.path.name,
                 }
             )
-        counts = dict.fromkeys((*labels, "runs"), "int64")
-        last = {"invariant": "string", "example": "int64", "story": "string"}
-        return frame(rows, {"cause": "string", **counts, **last})
+        return frame(rows, ["cause", *labels, "runs", "invariant", "example", "story"])
 
     def report(self) -> Path:
         """Writes `report.html`, `report.md` and `report.json` into the folder; returns the page."""
@@ -383,14 +375,14 @@ class Explored:
     def table(self) -> pd.DataFrame:
         """Table of answers: the rules, those they are compared with, the extent, what breaks."""
         columns = ("rules", "against", "states", "transitions", "depth", "exhausted", "breaks")
-        return frame(self._rows(), dict.fromkeys(columns, ""))
+        return frame(self._rows(), columns)
 
     @property
     def levels(self) -> pd.DataFrame:
         """Table of the depths: `rules`, `against`, `depth`, `states`, `transitions`."""
         rows = [(one.label, one.against, *level) for one in self.answers for level in one.levels]
         names = ("rules", "against", "depth", "states", "transitions")
-        return frame(rows, dict.fromkeys(names, ""))
+        return frame(rows, names)
 
     def witness(self, invariant: str, rules: str | None = None, against: str = "") -> Scenario:
         """A shortest schedule after which an invariant is broken, as a scenario.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from sim.api.scenarios import Scenario
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from sim.protocol.events import Event
 
 
-KINDS: Final = ("record", "tombstone", "marker", "empty batch", "hole")
 _KEYS_SHOWN = 8
 """Number of keys of one event that are listed."""
 _PEERS = ("leader", "follower", "consumer", "client", "reader")
@@ -37,39 +36,28 @@ _OFFSETS = (
     "log_end_offset",
 )
 
-EVENTS: Final = {
-    **dict.fromkeys(("event", "replica"), "category"),
-    "peer": "string",
-    **dict.fromkeys(("epoch", "offset"), "Int64"),
-    **dict.fromkeys(("keys", "sentence"), "string"),
-}
-"""Types of pandas of `Run.events`, behind the time: `category` in order of appearance."""
-VIOLATIONS: Final = {
-    **dict.fromkeys(("invariant", "family", "replica"), "category"),
-    "offset": "Int64",
-    **dict.fromkeys(("key", "sentence"), "string"),
-    "since": "int64",
-}
-"""Types of pandas of `Run.violations`, behind the time."""
-_NUMBERS = (
-    *("log_start_offset", "first_dirty_offset", "high_watermark", "log_end_offset"),
-    *("records", "tombstones"),
+EVENTS: Final = "event replica peer epoch offset keys sentence"
+"""Columns of `Run.events`, behind the time."""
+VIOLATIONS: Final = "invariant family replica offset key sentence since"
+"""Columns of `Run.violations`, behind the time."""
+REPLICAS: Final = (
+    "replica up leads log_start_offset first_dirty_offset high_watermark log_end_offset "
+    "records tombstones"
 )
-REPLICAS: Final = {
-    "replica": "category",
-    **dict.fromkeys(("up", "leads"), "bool"),
-    **dict.fromkeys(_NUMBERS, "int64"),
+"""Columns of `Run.replicas`."""
+RECORDS: Final = "replica offset kind key value epoch timestamp_ms committed wins"
+"""Columns of `Run.records`."""
+_TEXTS = (
+    *("against", "breaks", "cause", "change", "error", "event", "family", "first_invariant"),
+    *("invariant", "invariants", "key", "keys", "kind", "peer", "replica", "rules", "sentence"),
+    *("still", "story", "value", "verdict"),
+)
+TYPES: Final = {
+    **dict.fromkeys(_TEXTS, "string"),
+    **dict.fromkeys(("committed", "exhausted", "leads", "sealed", "up", "wins"), "bool"),
+    **dict.fromkeys(("high", "low", "share"), "float64"),
 }
-"""Types of pandas of `Run.replicas`."""
-RECORDS: Final = {
-    "replica": "category",
-    "offset": "int64",
-    "kind": "category",
-    **dict.fromkeys(("key", "value"), "string"),
-    **dict.fromkeys(("epoch", "timestamp_ms"), "Int64"),
-    **dict.fromkeys(("committed", "wins"), "bool"),
-}
-"""Types of pandas of `Run.records`."""
+"""Types of pandas by the name of a column; all other columns have whole numbers."""
 
 
 def check_pandas() -> None:
@@ -77,13 +65,12 @@ def check_pandas() -> None:
     check_extra("tables need", "report", "pandas")
 
 
-def frame(rows: Sequence[Any], kinds: Mapping[str, Any]) -> pd.DataFrame:
-    """A table of rows, with its columns by name and their types.
+def frame(rows: Sequence[Any], columns: Iterable[str]) -> pd.DataFrame:
+    """A table of rows, with the types in `TYPES`.
 
     Args:
         rows: Tuples in the order of the columns, or mappings.
-        kinds: Types of pandas by column: `category` has its values in order of appearance, an empty
-            one is left to pandas.
+        columns: Names of the columns.
 
     Raises:
         BadInput: pandas is not installed.
@@ -91,19 +78,14 @@ def frame(rows: Sequence[Any], kinds: Mapping[str, Any]) -> pd.DataFrame:
     check_pandas()
     import pandas as pd
 
-    table = pd.DataFrame(rows, columns=list(kinds), dtype=object)
-    for name, kind in kinds.items():
-        if kind == "category":
-            table[name] = pd.Categorical(table[name], categories=table[name].dropna().unique())
-        else:
-            table[name] = table[name].astype(kind) if kind else table[name].infer_objects()
-    return table
+    types = {name: TYPES.get(name, "Int64") for name in columns}
+    return pd.DataFrame(rows, columns=list(types), dtype=object).astype(types)
 
 
 def events_table(recorded: Run, time: str) -> pd.DataFrame:
     """Makes the table `Run.events`; `time` is the name of its first column, at_ms or step."""
     rows = [(when, *_row_of_event(event)) for when, event in recorded.events]
-    table = frame(rows, {time: "int64", **EVENTS})
+    table = frame(rows, [time, *EVENTS.split()])
     table.index.name = "position"
     return table
 
@@ -149,7 +131,7 @@ def violations_table(recorded: Run, time: str) -> pd.DataFrame:
         )
         for one in recorded.violations
     ]
-    return frame(rows, {time: "int64", **VIOLATIONS})
+    return frame(rows, [time, *VIOLATIONS.split()])
 
 
 def replicas_table(recorded: Run) -> pd.DataFrame:
@@ -172,16 +154,14 @@ def replicas_table(recorded: Run) -> pd.DataFrame:
                 tombstones,
             )
         )
-    return frame(rows, REPLICAS)
+    return frame(rows, REPLICAS.split())
 
 
 def records_table(recorded: Run) -> pd.DataFrame:
     """Makes the table `Run.records`."""
     history = recorded.history
     rows = [row for view in history.replicas.values() for row in _rows_of_log(history, view)]
-    table = frame(rows, RECORDS)
-    table["kind"] = table["kind"].cat.set_categories(list(KINDS))
-    return table
+    return frame(rows, RECORDS.split())
 
 
 def _rows_of_log(history: ClusterHistory, view: ReplicaView) -> Iterator[tuple[Any, ...]]:
@@ -227,8 +207,7 @@ def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -
     found = heals(scenario.content, invariant, within_s=within_s)
     passed = [(one.change, one.kind, " ".join(one.still), "") for one in found.found]
     failed = [(one.change, one.kind, None, one.error) for one in found.failed]
-    kinds = {"change": "string", "kind": "category", "still": "string", "error": "string"}
-    return frame([*passed, *failed], kinds)
+    return frame([*passed, *failed], ["change", "kind", "still", "error"])
 
 
 def no_return_table(
@@ -258,8 +237,8 @@ def no_return_table(
         sealed = point.at_ms >= found.first.at_ms
         counts = (point.at_ms, point.violated, point.tries)
         rows.append((*counts, share, *point.interval, sealed, point.sentence))
-    names = ("at_ms", "violated", "tries", "share", "low", "high", "sealed")
-    return frame(rows, dict.fromkeys(names, "") | {"sentence": "string"})
+    names = ("at_ms", "violated", "tries", "share", "low", "high", "sealed", "sentence")
+    return frame(rows, names)
 
 
 def causes_table(run: Run) -> pd.DataFrame:
@@ -273,4 +252,4 @@ def causes_table(run: Run) -> pd.DataFrame:
         cause = signature_of(past, found).cause
         named.setdefault(cause, []).append(found.invariant)
     rows = [(cause, " ".join(dict.fromkeys(names)), len(names)) for cause, names in named.items()]
-    return frame(rows, {"cause": "string", "invariants": "string", "violations": "int64"})
+    return frame(rows, ["cause", "invariants", "violations"])

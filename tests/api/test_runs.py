@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import yaml
 
@@ -96,14 +95,12 @@ def test_the_tables_of_a_run_have_the_documented_columns_and_types() -> None:
 
     for table in ("events", "violations", "replicas", "records"):
         first = ["step"] if table in ("events", "violations") else []
-        names = [*first, *getattr(tables, table.upper())]
+        names = [*first, *getattr(tables, table.upper()).split()]
         assert list(getattr(run, table).columns) == names
         documented = getattr(sim.Run, table).__doc__
         assert all(f"`{name}`" in documented for name in names)
-    assert str(run.events.step.dtype) == "int64"
     assert str(run.events.offset.dtype) == "Int64"
-    assert isinstance(run.events.event.dtype, pd.CategoricalDtype)
-    assert isinstance(run.violations.invariant.dtype, pd.CategoricalDtype)
+    assert str(run.events.event.dtype) == "string"
     assert "at_ms" in sim.run(7).events
 
 
@@ -111,9 +108,7 @@ def test_a_table_without_rows_has_the_same_types() -> None:
     holds, violated = sim.run(STORY, fix="empty_batch").violations, sim.run(STORY).violations
 
     assert len(holds) == 0
-    assert holds.drop(columns=["invariant", "family", "replica"]).dtypes.equals(
-        violated.drop(columns=["invariant", "family", "replica"]).dtypes
-    )
+    assert holds.dtypes.equals(violated.dtypes)
 
 
 @pytest.mark.parametrize("fix", ["none", "leo_retention", "empty_batch"])

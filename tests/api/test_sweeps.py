@@ -28,7 +28,7 @@ def test_the_table_of_runs_has_the_columns_of_the_rows_and_axes_are_categories(
     assert len(runs) == 12
     assert list(runs.fix.cat.categories) == ["none", "leo_retention", "empty_batch"]
     assert list(runs.environment.cat.categories) == ["plain", "hunted"]
-    for name in ("rule_set", "verdict", "first_invariant"):
+    for name in ("rule_set", "verdict"):
         assert isinstance(runs[name].dtype, pd.CategoricalDtype)
     assert str(runs.first_violation_ms.dtype) == "Int64"
     assert str(runs.events.dtype) == "int64"
@@ -60,7 +60,7 @@ def test_the_table_of_violations_has_the_axes_of_the_run_beside_it(swept: sim.Sw
     assert list(found) == ["run_id", *own, "case_id", "environment", "rule_set", "fix"]
     assert (found.since_ms <= found.at_ms).all()
     assert found.sentence.str.len().min() > 0
-    assert isinstance(found.invariant.dtype, pd.CategoricalDtype)
+    assert isinstance(found.family.dtype, pd.CategoricalDtype)
     assert found.groupby("fix", observed=True).run_id.nunique().sum() == len(swept.failures())
 
 
@@ -214,7 +214,7 @@ def test_causes_count_every_failure_once_and_name_a_run_and_a_story(
 
     assert causes.runs.sum() == len(failures)
     assert causes[["none", "leo_retention", "empty_batch"]].sum(axis=1).equals(causes.runs)
-    assert str(causes.runs.dtype) == "int64"
+    assert str(causes.runs.dtype) == "Int64"
     for row in causes.itertuples():
         found = failures.where(cause=row.cause)
         assert row.example in found.table.run_id.tolist()
