@@ -236,21 +236,19 @@ def scenarios(folder: Path) -> Rows:
 def list_(
     what: Annotated[str, Argument(metavar="TABLE")],
     *,
-    folder: Annotated[Path | None, Argument(metavar="DIR", flags=("--in",))] = None,
     as_json: Json = False,
 ) -> int:
     """List rules, invariants, steps, faults, scenarios and more, each with its source.
 
     Args:
         what: rules, presets, invariants, reached, mixes, ops (steps of stories), faults, columns
-            (of a sweep's tables), limits or scenarios.
-        folder: Where to look for scenarios (default: ./scenarios, else the shipped ones).
+            (of a sweep's tables), limits or scenarios (of ./scenarios, else the shipped ones).
     """
     if what == "scenarios":
         from sim.files.shipped import PREFIX, shipped_folder
 
         here = Path(PREFIX)
-        rows = scenarios(folder or (here if here.is_dir() else shipped_folder()))
+        rows = scenarios(here if here.is_dir() else shipped_folder())
     elif what in TABLES:
         rows = TABLES[what]()
     else:

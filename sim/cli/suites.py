@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from sim.study.suite import CaseResult, Collected
 
 
+FOLDERS_MAX = 50
+"""Largest number of folders of failures: each may take seconds to shrink."""
+
+
 def suite(
     paths: Annotated[list[Path], Argument(metavar="paths...")],
     *,
@@ -173,7 +177,6 @@ def _not_run(found: Collected, done: int) -> Iterator[str]:
 def _save(results: Sequence[CaseResult], folder: Path) -> Mapping[Path, Path]:
     """Writes a folder for each failure; returns the folder of each file."""
     from sim.api.failures import save_result
-    from sim.cli.sweeps import FOLDERS_MAX
 
     saved: dict[Path, Path] = {}
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -275,17 +274,9 @@ def report(
     return 0
 
 
-FOLDERS_MAX = 50
-"""Largest number of folders of failures; the last line reports where there are more."""
-
-
 def save_causes(sweep: Path, folder: Path, *, file: TextIO) -> None:
     """Writes and prints a folder for each cause of failures, of the run with the fewest events."""
     from sim.api.sweeps import open_sweep
 
-    failures = open_sweep(sweep).failures().one_per_cause()
-    saved = [run.save(folder) for run in islice(failures, FOLDERS_MAX)]
-    for one in saved:
-        tell(f"failure: {one}", file)
-    if len(saved) == FOLDERS_MAX:
-        print(f"no more than {FOLDERS_MAX} failures get a folder", file=file)
+    for run in open_sweep(sweep).failures().one_per_cause():
+        tell(f"failure: {run.save(folder)}", file)

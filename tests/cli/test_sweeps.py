@@ -93,19 +93,6 @@ def test_a_plan_alone_is_enough_to_run_one_of_its_runs(swept: Path, here: Path) 
     assert replog("run", "alone", 1, "--json").document["digest_reproduced"] is None
 
 
-def test_a_replay_says_that_the_sweep_is_not_finished(swept: Path, here: Path) -> None:
-    shutil.copytree(swept, here / "cut off")
-    content = json.loads((swept / "plan.json").read_text())
-    more = {"count": content["count"] + 1, "runs": content["runs"] + len(content["rule_sets"])}
-    (here / "cut off/plan.json").write_text(json.dumps(content | more))
-
-    answer = replog("run", "cut off", 1)
-
-    assert answer.status == 0
-    assert answer.err == "replog: cut off: the sweep is not finished; --resume finishes it\n"
-    assert replog("run", swept, 1).err == ""
-
-
 def test_a_replay_can_save_the_events(swept: Path, here: Path) -> None:
     told = replog("run", swept, 1, "--json", "--trace", "events.ndjson").document
 
@@ -132,16 +119,15 @@ def test_a_replay_can_explain_the_first_violation(
     assert "leads epoch 1 from 0" in answer.out
 
 
-def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
+def test_a_row_that_says_otherwise_is_an_error(
     swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sim.study.sweep.table.find_run", lambda *_: {"digest": "another"})
 
     answer = replog("run", swept, 0)
 
-    assert answer.status == 1
-    assert "digest DIFFERS from the row" in answer.out
-    assert answer.out.splitlines()[-1] == f"reproduce: replog run {swept} 0"
+    assert (answer.status, answer.out) == (2, "")
+    assert "(the digests differ): sweep again with this version" in answer.err
 
 
 def test_a_report_prints_the_grid_the_verdict_and_where_the_page_is(
