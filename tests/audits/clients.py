@@ -3,8 +3,8 @@
 * A consumer asks from where it was, or from where an answer since has led it: behind the batches
   that it was given, in the epoch of the last one, or where its log was cut, in the epoch that ends
   there; it names the replica and the epoch that answered (SubscriptionState.FetchPosition).
-* A fetch at an offset that the log does not reach is answered at once: it does not wait for records
-  (DelayedFetch, OFFSET_OUT_OF_RANGE).
+* A fetch waits only where there is nothing to tell: at an offset of the log, in an epoch that holds
+  there, and without batches to read (DelayedFetch, OFFSET_OUT_OF_RANGE, KIP-320).
 * A new instance of a producer ends a transaction of the one before where there is one
   (TransactionCoordinator.handleInitProducerId).
 """
@@ -14,7 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from sim.protocol.replication import messages as of
+from sim.protocol.replication.replica import Replica
 from sim.simulate.cluster.cluster import Cluster
+from tests.audits.second_reading_passes import stable_end
 from tests.audits.sending import Answers, Failed
 
 Place = tuple[int, int, tuple[str, int] | None]
@@ -46,13 +48,22 @@ class Clients(Answers):
 
     def handled(self, name: str, message: Any) -> None:
         """Judges a fetch of a consumer that waits now."""
-        node, log = self.nodes[name], self.nodes[name].replica.log
-        if (
-            isinstance(message, of.ConsumerFetchRequest)
-            and node.consumers.waiting.get(message.client_id) is message
-            and not log.log_start_offset <= message.offset <= log.log_end_offset
-        ):
-            self.wrong(name, f"{message.client_id} at {message.offset}", "waits", "is answered")
+        if isinstance(message, of.ConsumerFetchRequest):
+            node, offset = self.nodes[name], message.offset
+            waits = node.consumers.waiting.get(message.client_id) is message
+            if waits and self._has_an_answer(node.replica, message):
+                self.wrong(name, f"{message.client_id} at {offset}", "waits", "is answered")
+
+    def _has_an_answer(self, replica: Replica, asked: of.ConsumerFetchRequest) -> bool:
+        log, batches = replica.log, [*replica.log.batches()]
+        later = [one.base_offset for one in batches if one.epoch > asked.last_epoch]
+        checked = asked.last_epoch >= 0 and asked.checked_with != (replica.name, replica.epoch)
+        end = stable_end(replica, self.rules) if asked.read_committed else log.high_watermark
+        return (
+            not log.log_start_offset <= asked.offset <= log.log_end_offset
+            or (checked and min(later, default=log.log_end_offset) < asked.offset)
+            or any(asked.offset <= one.last_offset < end for one in batches)
+        )
 
     def _ends(self, name: str, marker: of.WriteTxnMarkersRequest) -> None:
         producer, place = marker.producer_id, (marker.producer_id, marker.producer_epoch)

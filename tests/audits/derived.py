@@ -12,8 +12,8 @@ What follows from event to event is judged by `tests.audits.state_producers`, `.
 * The log start is within the log, and some segment reaches down to it (LogLoader.load), but where
   a crash lost the first one. No high watermark is below it (UnifiedLog.updateHighWatermark).
 * Nothing above the log end is acknowledged, or begun to be cleaned; batches lie in order in the
-  segments (LogSegment), whose sizes are theirs. A segment with transactions is marked, since
-  cleaners look for them in no other.
+  segments (LogSegment), whose sizes are theirs, and so are the entries of their time indexes. A
+  segment with transactions is marked, since cleaners look for them in no other.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from tests.audits.following import Following
 LOOKED_AFTER: Final = frozenset(
     {
         on.Truncated,
+        on.ReplicaCrashed,
         on.ReplicaRestarted,
         on.ReplicaWiped,
         on.LogEmptied,
@@ -79,7 +80,7 @@ class DerivedState(Following):
                     self._lost_segments.discard(event.replica)
                     self._old_epochs.discard(event.replica)
         for name in compared:
-            if name in self._nodes and name is not None and self._nodes[name].replica.up:
+            if name in self._nodes and name is not None:
                 self._compare(self._nodes[name])
 
     def _compare(self, node: Node) -> None:
@@ -134,7 +135,9 @@ class DerivedState(Following):
                     base = batch.base_offset
                     self.differs(name, "batch", base, f"from {at} on and below {end}")
                 at = batch.last_offset + 1
-            base = segment.base_offset
+            base, entry = segment.base_offset, segment.time_entry
+            if entry is not None and not base <= entry < end:
+                self.differs(name, f"time index of segment {base}", entry, f"below {end}")
             if size != segment.size_bytes:
                 self.differs(name, f"size of segment {base}", segment.size_bytes, size)
             if not segment.transactional and any(each.transactional for each in segment.batches):

@@ -11,6 +11,7 @@ CleanedTransactionMetadata; MemoryRecords.filterTo.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -66,6 +67,7 @@ class Order:
         markers_by_key: Whether a user's key can evict a marker.
         last_abort_only: Whether of all ABORT markers the last one stays alone.
         unmapped_version: A record whose key is not in the map goes below it; None = none goes.
+        per_call: Whether what is left of one source segment is written in one call.
         stubs: Key -> a removed tombstone that still takes part.
     """
 
@@ -96,6 +98,7 @@ class Order:
     markers_by_key: bool = False
     last_abort_only: bool = False
     unmapped_version: tuple[int, ...] | None = None
+    per_call: bool = False
     stubs: Mapping[str, Record] = field(default_factory=dict)
 
 
@@ -118,6 +121,18 @@ class Group:
         """Base offset, batches, entries of aborted transactions, time of the last change in ms."""
         first, last = self.sources[0], self.sources[-1]
         return (first.base_offset, self.batches, self.aborted, last.last_modified_ms)
+
+    def first_ms(self, *, per_call: bool) -> int:
+        """The time of the first batch in ms, or the largest of all that was written in one call.
+
+        What is left of one source is written in one call (LogSegment.append); -1 without batches.
+        """
+        if not per_call or not self.batches:
+            return self.batches[0].timestamp_ms if self.batches else -1
+        bases = [each.base_offset for each in self.sources]
+        end = bases[bisect_right(bases, self.batches[0].base_offset) :][:1]
+        call = [one for one in self.batches if not end or one.base_offset < end[0]]
+        return max(one.timestamp_ms for one in call)
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ stay in the index. The event and the log afterwards are compared with all of tha
 * A pass begins at the cleaner's checkpoint, but not below the log start, and ends at the base of a
   closed segment below the last stable offset and `min.compaction.lag.ms`; it runs when the log is
   dirty enough (LogCleanerManager.cleanableOffsets, LogToClean), by the clock of the replica.
+* One that fails has removed what is gone, and nothing else.
 * One that a crash interrupts leaves each group of segments as it was, or merged, the first ones
   first (LocalLog.replaceSegments); the replica goes down at once.
 * Nothing but a pass changes a closed segment, so those that it does not cover stay.
@@ -126,6 +127,8 @@ class SecondReading(Following):
     def _judge(self, event: on.Cleaned, *, failed: bool) -> None:
         node, before = self._cluster.nodes[event.replica], self._before.get(event.replica)
         log = node.replica.log
+        if before is not None and failed:
+            self._judge_removals(event, before.segments, log.segments)
         if failed or before is None or overlap(before.segments):
             self.skipped += 1
             return
@@ -159,6 +162,22 @@ class SecondReading(Following):
         bound = dirty_bound(node, segments, event.first_dirty_offset)
         if not is_dirty_enough(node, segments, event.first_dirty_offset, bound):
             self._tell(event.replica, "cleans", f"below {bound}", "the log is not dirty enough")
+
+    def _judge_removals(
+        self, event: on.Cleaned, before: Sequence[Segment], after: Sequence[Segment]
+    ) -> None:
+        """Compares the removals of a pass that failed with the records that are gone."""
+        left = offsets_of(after)
+        gone = [offset for offset in offsets_of(before) if offset not in left]
+        removed = sorted(each.offset for each in event.removals)
+        if removed != gone:
+            self._tell(event.replica, "removals of a pass that failed", removed, gone)
+
+
+def offsets_of(segments: Iterable[Segment]) -> dict[int, None]:
+    """The offsets of all records of some segments, in order."""
+    batches = [batch for each in segments for batch in each.batches]
+    return {one.offset: None for batch in batches for one in batch.records}
 
 
 def overlap(segments: Sequence[Segment]) -> bool:
@@ -312,6 +331,7 @@ def _order(
         markers_by_key=cleaner.marker_lookup == "by_key",
         last_abort_only=cleaner.marker_lookup == "last_abort",
         unmapped_version=unmapped,
+        per_call=cleaner.index_entries == "per_append",
         stubs=before.stubs if cleaner.late_versions == "stub" else {},
     )
 
@@ -380,6 +400,10 @@ def differences(
     compared: dict[str, tuple[object, object]] = {
         "clock": (event.now_ms, order.now_ms),
         "segments": first_difference([as_read(each) for each in after[: len(layout)]], layout),
+        "first timestamps": (
+            [each.first_timestamp_ms for each in after[:in_place]],
+            [each.first_ms(per_call=order.per_call) for each in expected.groups[:in_place]],
+        ),
         "segments that are not covered": ([*map(id, rest)], [*map(id, not_covered)]),
         "removals": first_difference(
             event.removals, [each for each in expected.removals if each.offset < below]

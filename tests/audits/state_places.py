@@ -11,6 +11,8 @@
   and the bounds of coordinated removal.
 * What a replica knows of removed tombstones grows with those that it removes, and where rules hand
   it on, with what its leader announces; the floor of versions never falls, but with the disk.
+* A log is given up for a snapshot that it is not ahead of, and for the leader's log start only if
+  it ends below that (KafkaMetadataLog.truncateToLatestSnapshot, fetchOffsetAndTruncate).
 * A replica is in the highest epoch that it has received in a message, or that it campaigns in; it
   falls back with its disk alone, or where rules keep epochs in memory (QuorumState).
 * A follower has fetched from the leader of an epoch when that has answered it since the follower
@@ -168,6 +170,8 @@ class PlacesFollowed(Following):
         """Starts before the replicas connect."""
         super().__init__(cluster, report)
         self._places: dict[str, Places] = {}
+        installs = cluster.context.scenario.rules.snapshots.snapshot_install
+        self._keeps_what_is_ahead = installs != "whatever_arrives"
 
     def over(self, name: str, receive: Callable[[Any], None]) -> Callable[[Any], None]:
         """Notes the epochs and answers in the messages for a replica, and hands them on."""
@@ -241,6 +245,7 @@ class PlacesFollowed(Following):
             name = event.replica
             if name in self._cluster.nodes and name is not None:
                 own = self._places.setdefault(name, Places())
+                self._look_at_replaced(own, event)
                 own.take(event)
                 if isinstance(event, on.Cleaned) and (
                     # An interrupted pass, or one that fails, moves nothing; at rest nothing is
@@ -253,6 +258,22 @@ class PlacesFollowed(Following):
         for name, seen in happened.items():
             node, own = self._cluster.nodes[name], self._places[name]
             self._compare(node, own, seen)
+
+    def _look_at_replaced(self, own: Places, event: on.Event) -> None:
+        """Judges whether a log may be given up for what is installed, or begins anew there."""
+        if isinstance(event, on.LogStartedAfresh):
+            if event.log_end_offset >= event.log_start_offset:
+                end, start = event.log_end_offset, event.log_start_offset
+                self.differs(event.replica, "gives up its log", end, f"it reaches {start}")
+        elif isinstance(event, on.SnapshotInstalled | on.SnapshotFetchDropped):
+            epoch = own.epochs[-1][0] if own.epochs else -1
+            last, id_ = (own.end, epoch), (event.end_offset, event.epoch)
+            ahead = last == id_ or (own.end > event.end_offset and epoch >= event.epoch)
+            installs = isinstance(event, on.SnapshotInstalled)
+            if (installs and ahead and self._keeps_what_is_ahead) or (
+                not installs and not ahead and "ahead" in event.reason
+            ):
+                self.differs(event.replica, f"{type(event).__name__} {id_}", last, "otherwise")
 
     def _compare(self, node: Node, own: Places, events: list[on.Event]) -> None:
         replica, kinds = node.replica, {type(event) for event in events}

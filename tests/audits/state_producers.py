@@ -337,8 +337,8 @@ class ProducersFollowed(Following):
         first = log.segments[0].base_offset
         own.listed = [entry for entry in own.listed if entry.last_offset >= first]
         own.replicated = max(own.replicated, log.high_watermark)
-        ended = {pair for pair in log.producers.ended if pair[1] >= own.replicated}
-        undecided = {pair for pair in own.undecided if pair[1] >= own.replicated}
+        ended = sorted(pair for pair in log.producers.ended if pair[1] >= own.replicated)
+        undecided = sorted(pair for pair in own.undecided if pair[1] >= own.replicated)
         compared: dict[str, tuple[object, object]] = {
             "producers": (kept_in(log), own.known),
             "offsets of snapshots": (sorted(kept), sorted(taken)),

@@ -10,12 +10,16 @@ from msgspec.structs import replace
 
 from sim.protocol import events as on
 from sim.protocol.log.epochs import EpochEntry
+from sim.protocol.replication.follower import receive_fetch
 from sim.protocol.replication.messages import (
     RECORDS,
+    Answer,
     BeginQuorumEpochRequest,
     FetchResponse,
+    SnapshotId,
 )
-from sim.protocol.replication.replica import truncate, wipe
+from sim.protocol.replication.replica import Snapshot, truncate, wipe
+from sim.protocol.replication.snapshots.fetch import install
 from sim.protocol.rules import Rules
 from tests.audits.state_places import PlacesFollowed
 from tests.audits.worlds import AT_REST, World, spoil
@@ -88,6 +92,30 @@ def test_a_cut_takes_epochs_and_lowers_the_checkpoint() -> None:
     world.replica.first_dirty_offset = 1
     world.log.epochs.assign(1, 0)
     assert world.happened(*events) == ["epochs after Truncated", "checkpoint after Truncated"]
+
+
+@pytest.mark.parametrize("end", range(2, 5))
+@pytest.mark.parametrize("epoch", range(2))
+def test_a_snapshot_replaces_a_log_that_is_not_ahead_of_it(end: int, epoch: int) -> None:
+    world, id_ = Followed(), SnapshotId(end, epoch)
+    events = install(world.replica, Snapshot(id_, (), 0), rules=world.node.rules)
+    assert world.happened(*events) == []
+
+    other: on.Event = on.SnapshotInstalled("r1", *id_, (), 3, 3, leading=False)
+    if isinstance(events[0], on.SnapshotInstalled):
+        other = on.SnapshotFetchDropped("r1", *id_, "the log is ahead of it")
+    assert Followed().happened(other)[0].endswith(f" {(end, epoch)}")
+
+
+@pytest.mark.parametrize("start", range(5))
+@pytest.mark.parametrize("end", range(3, 5))
+def test_a_log_begins_anew_if_it_ends_below_the_leaders(start: int, end: int) -> None:
+    world = Followed()
+    answer = FetchResponse(
+        Answer.OUT_OF_RANGE, "r2", 1, 3, log_start_offset=start, log_end_offset=end
+    )
+    assert world.happened(*receive_fetch(world.replica, answer, world.node.rules, 0).events) == []
+    assert world.happened(on.LogStartedAfresh("r1", 3, 3, 3))[0] == "gives up its log"
 
 
 def test_a_pass_that_is_interrupted_or_fails_moves_nothing() -> None:
