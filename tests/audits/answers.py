@@ -22,7 +22,6 @@ from typing import Any
 from sim.protocol.events import (
     Appended,
     Event,
-    FaultInjected,
     HighWatermarkMoved,
     RemovalBoundMoved,
 )
@@ -39,7 +38,6 @@ class Said(Answers):
     def __init__(self, cluster: Cluster, failed: Failed) -> None:
         """Starts before anything is asked."""
         super().__init__(cluster, failed)
-        self._old_epochs = False
         self._asked: dict[tuple[str, int], Any] = {}
         self._in_sync: dict[str, int] = {}
         self._seen = 0
@@ -74,10 +72,9 @@ class Said(Answers):
             self._reported.add((name, message.epoch, message.replica))
 
     def after(self, event: Event) -> None:
-        """Notes where a high watermark was before it moved, and that epochs may be told wrongly."""
-        if isinstance(event, FaultInjected):
-            self._old_epochs = self._old_epochs or "file of epochs" in event.detail
-        elif isinstance(event, RemovalBoundMoved):
+        """Notes where a high watermark was before it moved; judges bounds and timestamps."""
+        super().after(event)
+        if isinstance(event, RemovalBoundMoved):
             leader = self.nodes[event.replica].leader
             if leader is not None and not self._hears_bounds:
                 self._raised(event.replica, leader.epoch)
@@ -118,7 +115,7 @@ class Said(Answers):
         elif answer.answer is of.Answer.SNAPSHOT:
             newest = max(replica.snapshots, default=None)
             self.wrong(name, "snapshot that it offers", answer.snapshot, newest)
-        elif answer.diverging is not None and not self._old_epochs:
+        elif answer.diverging is not None and not self.old_epochs:
             at, parting = answer.diverging.end_offset, answer.diverging.epoch
             wrong = [
                 one.base_offset
@@ -172,7 +169,7 @@ class Said(Answers):
         """
         asked = self._asked.get((asker, answer.correlation_id))
         replica, log, name = node.replica, node.replica.log, node.name
-        if not isinstance(asked, of.ConsumerFetchRequest) or self._old_epochs:
+        if not isinstance(asked, of.ConsumerFetchRequest) or self.old_epochs:
             return
         if answer.start < log.log_start_offset or answer.start > log.log_end_offset:
             self.wrong(name, f"{asker} is to read at", answer.start, "an offset of the log")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sim.protocol.events import Event, FaultInjected
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
@@ -29,12 +28,6 @@ class Deserved(Answers):
         super().__init__(cluster, failed)
         self._asked: dict[tuple[str, str], of.FetchRequest] = {}
         self._begun: dict[tuple[str, int, str], int] = {}
-        self._old_epochs = False
-
-    def after(self, event: Event) -> None:
-        """Notes that a replica may know older epochs than its log has."""
-        if isinstance(event, FaultInjected):
-            self._old_epochs = self._old_epochs or "file of epochs" in event.detail
 
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
         """Notes the newest fetch of a follower."""
@@ -69,7 +62,7 @@ class Deserved(Answers):
         lacks = self.context.retention is None and self._lacks_the_beginning(node, asked)
         self.wrong(name, f"{what}, which needs a snapshot", lacks, False)
         self.wrong(name, f"{what}, which has missed a removal", self._missed(node, asked), False)
-        if rules.truncation != "epoch_diverging" or self._old_epochs or asked.last_epoch < 0:
+        if rules.truncation != "epoch_diverging" or self.old_epochs or asked.last_epoch < 0:
             return
         if asked.last_epoch < replica.log.epochs.latest:
             newer = [

@@ -29,7 +29,6 @@ class Gates(Answers):
         """Starts with nothing committed."""
         super().__init__(cluster, failed)
         self._cluster = cluster
-        self._committed = 0
         self._disks: dict[str, int] = {}
         self._settings: dict[str, dict[str, str]] = {}
         self._kept = cluster.context.scenario.snapshots
@@ -37,10 +36,8 @@ class Gates(Answers):
 
     def after(self, event: on.Event) -> None:
         """Judges what is gone."""
-        if isinstance(event, on.HighWatermarkMoved):
-            if event.leading:
-                self._committed = max(self._committed, event.high_watermark)
-        elif isinstance(event, on.PrefixDeleted):
+        super().after(event)
+        if isinstance(event, on.PrefixDeleted):
             self._prefix(event)
             self._retained(event)
         elif isinstance(event, on.SnapshotDeleted):
@@ -133,8 +130,8 @@ class Gates(Answers):
             if not isinstance(member, QuorumMembership) or name not in member.voters:
                 continue
             left = [one for one in members if one.name in member.voters]
-            have = [one.name for one in left if one.replica.log.log_end_offset >= self._committed]
+            have = [one.name for one in left if one.replica.log.log_end_offset >= self.committed]
             if len(have) <= len(left) // 2:
-                what = f"{name} leaves with {self._committed} committed"
+                what = f"{name} leaves with {self.committed} committed"
                 self.wrong(name, what, f"only {have} have it", "a majority of the others")
             return

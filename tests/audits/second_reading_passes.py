@@ -70,12 +70,7 @@ class Unreadable(Exception):
 
 
 class SecondReading(Following):
-    """Compares each pass of each replica with the second reading.
-
-    Attributes:
-        judged: Number of passes that were compared.
-        skipped: Number of passes that were not.
-    """
+    """Compares each pass of each replica with the second reading."""
 
     name = NAME
 
@@ -84,7 +79,6 @@ class SecondReading(Following):
         super().__init__(cluster, report)
         self._before: dict[str, Before] = {}
         self._half_done: str | None = None
-        self.judged = self.skipped = 0
 
     def after(self, _at_ms: int, events: Iterable[on.Event]) -> None:
         """Compares the passes among some events."""
@@ -127,10 +121,12 @@ class SecondReading(Following):
     def _judge(self, event: on.Cleaned, *, failed: bool) -> None:
         node, before = self._cluster.nodes[event.replica], self._before.get(event.replica)
         log = node.replica.log
-        if before is not None and failed:
+        if before is None:
+            return
+        if failed:
             self._judge_removals(event, before.segments, log.segments)
-        if failed or before is None or overlap(before.segments):
-            self.skipped += 1
+            return
+        if overlap(before.segments):
             return
         rolled = [
             each for each in log.segments if each.base_offset > before.segments[-1].base_offset
@@ -146,11 +142,9 @@ class SecondReading(Following):
                 if not found.differs:
                     break
         except Unreadable:
-            chosen = None
-        if chosen is None:
-            self.skipped += 1
             return
-        self.judged += 1
+        if chosen is None:
+            return
         for what, kept, expected in chosen.differs:
             self._tell(
                 event.replica, f"{what} of the pass from {event.first_dirty_offset}", kept, expected

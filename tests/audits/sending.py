@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from sim.protocol.events import Event
+from sim.protocol.events import Event, FaultInjected, HighWatermarkMoved
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import Overdue
 
@@ -23,6 +23,8 @@ class Answers:
         nodes: The replicas by name.
         context: The services of the cluster.
         rules: The rules of the run.
+        committed: The highest high watermark of a leader so far (exclusive).
+        old_epochs: Whether a fault left some replica an older file of epochs than its log.
         failed: Called with what is wrong.
     """
 
@@ -32,6 +34,8 @@ class Answers:
         self.context = cluster.context
         self.rules = cluster.context.rules
         self.failed = failed
+        self.committed = 0
+        self.old_epochs = False
 
     def sent(self, source: str, target: str, message: Any) -> None:
         """Judges a message from one address to another."""
@@ -43,7 +47,11 @@ class Answers:
         """Looks at a replica that has handled a message."""
 
     def after(self, event: Event) -> None:
-        """Looks at replicas after an event."""
+        """Notes what is committed, and whether replicas may know older epochs than their logs."""
+        if isinstance(event, HighWatermarkMoved) and event.leading:
+            self.committed = max(self.committed, event.high_watermark)
+        elif isinstance(event, FaultInjected):
+            self.old_epochs = self.old_epochs or "file of epochs" in event.detail
 
     def wrong(self, replica: str, what: str, found: object, expected: object) -> None:
         """Reports an answer that differs from the truth."""

@@ -15,7 +15,6 @@ from typing import Any
 
 from sim.protocol.events import (
     Event,
-    HighWatermarkMoved,
     ReplicaCrashed,
     ReplicaRestarted,
     ReplicaWiped,
@@ -36,7 +35,6 @@ class Votes(Answers):
         timers = cluster.context.scenario.timers
         self._loyal_ms = timers.fetch_wait_ms + timers.election_timeout_ms[0]
         self._turn_ms = timers.election_timeout_ms[1]
-        self._committed = 0
         self._acknowledged: dict[str, int] = {}
         self._owed: dict[str, int] = {}
         self._asked: dict[str, of.VoteRequest] = {}
@@ -45,12 +43,10 @@ class Votes(Answers):
         self._restarted_ms: dict[str, int] = {}
 
     def after(self, event: Event) -> None:
-        """Notes what is committed, and what was on a disk that is gone."""
-        if isinstance(event, HighWatermarkMoved):
-            if event.leading:
-                self._committed = max(self._committed, event.high_watermark)
-        elif isinstance(event, ReplicaWiped):
-            name, had = event.replica, self._committed
+        """Notes what was on a disk that is gone."""
+        super().after(event)
+        if isinstance(event, ReplicaWiped):
+            name, had = event.replica, self.committed
             if event.reason == REBUILT:
                 had = self._acknowledged.get(event.replica, 0)
             self._owed[name] = max(1, had)
