@@ -269,10 +269,11 @@ class PlacesFollowed(Following):
             epoch = own.epochs[-1][0] if own.epochs else -1
             last, id_ = (own.end, epoch), (event.end_offset, event.epoch)
             ahead = last == id_ or (own.end > event.end_offset and epoch >= event.epoch)
-            installs = isinstance(event, on.SnapshotInstalled)
-            if (installs and ahead and self._keeps_what_is_ahead) or (
-                not installs and not ahead and "ahead" in event.reason
-            ):
+            if isinstance(event, on.SnapshotInstalled):
+                wrong = ahead and self._keeps_what_is_ahead
+            else:
+                wrong = not ahead and "ahead" in event.reason
+            if wrong:
                 self.differs(event.replica, f"{type(event).__name__} {id_}", last, "otherwise")
 
     def _compare(self, node: Node, own: Places, events: list[on.Event]) -> None:

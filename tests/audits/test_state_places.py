@@ -19,7 +19,7 @@ from sim.protocol.replication.messages import (
     SnapshotId,
 )
 from sim.protocol.replication.replica import Snapshot, truncate, wipe
-from sim.protocol.replication.snapshots.fetch import install
+from sim.protocol.replication.snapshots import install
 from sim.protocol.rules import Rules
 from tests.audits.state_places import PlacesFollowed
 from tests.audits.worlds import AT_REST, World, spoil
