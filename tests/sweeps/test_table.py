@@ -1,7 +1,7 @@
-"""A folder is what the sweep wrote: what is damaged, doubled, missing or foreign is named."""
+"""A folder is what the sweep wrote: it grows; what is damaged, missing or foreign is named."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,12 +10,14 @@ import pytest
 from sim.errors import BadInput
 from sim.study.causes import causes_of
 from sim.study.report import read_folder
+from sim.study.sweep.plan import Sweep
 from sim.study.sweep.runner import run_sweep
 from sim.study.sweep.table import find_run, state_of
+from sim.study.sweep.work import RunCase
 from sim.version import Made
-from tests.sweeps.fakes import plan, quick, simulating_here
+from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
 from tests.sweeps.tables import load_sweep, load_violations
-from tests.sweeps.test_engines import assert_same
+from tests.sweeps.test_engines import assert_same, table
 
 CASES = 12
 BLOCKS = 4
@@ -29,8 +31,16 @@ def swept(out: Path, *, of: object = None, **more: object) -> Path:
     return out
 
 
+@pytest.fixture(autouse=True, scope="module")
+def uncollected() -> Iterator[None]:
+    """Garbage is collected when Python likes: nothing is measured here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sim.study.sweep.work.gc.collect", lambda *_: 0)
+        yield
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory: pytest.TempPathFactory, uncollected: None) -> Path:
     """A finished sweep, only to be read."""
     return swept(tmp_path_factory.mktemp("whole") / "out")
 
@@ -189,3 +199,35 @@ def test_foreign_folders_and_files_are_left_alone(tmp_path: Path) -> None:
         swept(tmp_path / "notes.txt")
     with pytest.raises(BadInput, match=r"no plan\.json there"):
         state_of(tmp_path)
+
+
+def test_more_cases_are_the_sweep_that_had_them_from_the_start(tmp_path: Path) -> None:
+    two = plan(**TWO_ENVIRONMENTS)
+    out = swept(tmp_path / "a", of=two, count=10)
+    before = {path: path.read_bytes() for path in blocks(out)}
+
+    swept(out, of=two, count=21, resume=True)
+
+    assert_same(out, swept(tmp_path / "b", of=two, count=21))
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_who_resumes_goes_on_with_the_count_and_the_seed_of_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        swept(tmp_path / "a", count=20, seed=9, partitions=10, open_case=_interrupting)
+
+    resumed = swept(tmp_path / "a", count=None, resume=True)
+
+    assert_same(resumed, swept(tmp_path / "b", count=20, seed=9))
+
+
+def test_a_plan_that_was_given_another_count_since_goes_before_the_folder(tmp_path: Path) -> None:
+    swept(tmp_path / "a", of=plan(count=3), count=None)
+
+    assert len(table(swept(tmp_path / "a", of=plan(count=5), count=None, resume=True))) == 15
+
+
+def _interrupting(sweep: Sweep, case_id: int) -> RunCase:
+    if case_id == 15:
+        raise KeyboardInterrupt
+    return quick(sweep, case_id)
