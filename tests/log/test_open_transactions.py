@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.log import AbortedTransaction, Batch, Control, LastRecord, Log
+from sim.protocol.log import Control, LastRecord, Log
 from tests.log.producing import data, filled, marker, noted, sent
 
 
@@ -15,49 +15,6 @@ def test_a_transaction_is_open_from_its_first_batch_to_its_marker() -> None:
     states.note(marker(6))
     assert not states.has_open(7)
     assert not states.has_open(8)
-
-
-@pytest.mark.parametrize(
-    ("below", "unstable"), [(0, 0), (2, 0), (3, 3), (6, 3), (7, None)], ids=lambda value: value
-)
-def test_a_decided_transaction_is_unstable_until_its_marker_is_below_the_high_watermark(
-    below: int, unstable: int | None
-) -> None:
-    states = noted(data(0), marker(2, control=Control.COMMIT), data(3), marker(6))
-
-    assert states.first_unstable_offset(below) == unstable
-
-
-def test_the_oldest_transaction_that_is_open_or_undecided_for_readers_counts() -> None:
-    states = noted(data(0, 7), data(1, 8), data(2, 9), marker(3, 7), marker(4, 9))
-
-    assert states.first_unstable_offset(3) == 0
-    assert states.first_unstable_offset(4) == 1
-    states.note(marker(5, 8))
-    assert states.first_unstable_offset(5) == 1
-    assert states.first_unstable_offset(6) is None
-
-
-def test_an_abort_that_closes_a_transaction_enters_the_index() -> None:
-    states = noted(data(4), data(5))
-
-    assert states.note(marker(6)) == AbortedTransaction(7, 4, 6, 7)
-    assert states.note(marker(7)) is None
-    states.note(data(8))
-    assert states.note(marker(9, control=Control.COMMIT)) is None
-
-
-@pytest.mark.parametrize(
-    ("others", "stable"),
-    [([], 6), ([data(1, 8)], 1), ([data(1, 8), marker(2, 8)], 6), ([data(2, 8), data(3, 9)], 2)],
-)
-def test_its_last_stable_offset_is_where_the_oldest_other_open_transaction_begins(
-    others: list[Batch], stable: int
-) -> None:
-    """Without one it is the offset after the marker."""
-    states = noted(data(0), *others)
-
-    assert states.note(marker(5)) == AbortedTransaction(7, 0, 5, stable)
 
 
 # Reading a log again.
