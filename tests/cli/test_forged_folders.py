@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.commands import replog
@@ -22,13 +20,6 @@ READ = [
     ("explain", "DIR", 1),
 ]
 """Every command that takes a folder."""
-READERS = {
-    "plan.json": READ,
-    "the plan in plan.json": [*READ[:3], *READ[4:7]],
-    "runs": [*READ[:4]],
-}
-"""Who looks at what."""
-
 Forge = Callable[[Path], object]
 
 
@@ -49,24 +40,14 @@ def edited(*steps: str | int, to: Any) -> Forge:
     return forge
 
 
-FORGED: dict[str, dict[str, Forge]] = {
-    "plan.json": {
-        "cut off": cut_off,
-        "another format": edited("format", to="replog-sweep-output/9"),
-        "a count in words": edited("count", to="many"),
-        "no plan": edited("plan", to=[]),
-    },
-    "the plan in plan.json": {
-        "a rule that there is not": edited("plan", "rules", to={"no_such_rule": 1}),
-    },
-    "runs": {
-        "cut off": cut_off,
-        "columns of others": lambda path: pq.write_table(pa.table({"a": [1]}), path),
-        "every run twice": lambda path: pq.write_table(
-            pa.concat_tables([pq.read_table(path)] * 2), path
-        ),
-    },
+FORGED: dict[str, Forge] = {
+    "cut off": cut_off,
+    "another format": edited("format", to="replog-sweep-output/9"),
+    "a count in words": edited("count", to="many"),
+    "no plan": edited("plan", to=[]),
+    "a rule that there is not": edited("plan", "rules", to={"no_such_rule": 1}),
 }
+"""Ways to damage plan.json; damaged tables of runs are in tests/sweeps/test_table.py."""
 
 
 def listed(here: Path) -> dict[Path, int | None]:
@@ -78,24 +59,19 @@ def listed(here: Path) -> dict[Path, int | None]:
     }
 
 
-@pytest.mark.parametrize("part", FORGED)
-def test_no_command_takes_a_folder_with_a_part_that_is_none(
-    swept: Path, here: Path, part: str
+@pytest.mark.parametrize("what", FORGED)
+def test_no_command_takes_a_folder_with_a_plan_that_is_none(
+    swept: Path, here: Path, what: str
 ) -> None:
     folder = Path(shutil.copytree(swept, here / "DIR"))
-    pattern = part.rsplit(maxsplit=1)[-1]
-    (file,) = folder.glob("runs/*.parquet" if pattern == "runs" else pattern)
-    whole = file.read_bytes()
-    for what, forge in FORGED[part].items():
-        file.write_bytes(whole)
-        forge(file)
-        before = listed(here)
-        for command in READERS[part]:
-            answer = replog(*command)
-            assert answer.status == 2, (what, command)
-            assert len(answer.complaint) < 1_500
-            assert f"DIR/{pattern}" in answer.complaint or answer.complaint.startswith("DIR:")
-        assert listed(here) == before, what
+    FORGED[what](folder / "plan.json")
+    before = listed(here)
+    for command in READ:
+        answer = replog(*command)
+        assert answer.status == 2, command
+        assert len(answer.complaint) < 1_500
+        assert "DIR/plan.json" in answer.complaint or answer.complaint.startswith("DIR:")
+    assert listed(here) == before
 
 
 def test_a_file_in_the_place_of_a_folder_is_one_line(here: Path) -> None:
