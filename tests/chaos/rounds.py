@@ -16,43 +16,37 @@ FINISHED, BAD_INPUT, INTERRUPTED, KILLED = 0, 2, 130, -signal.SIGKILL
 PAUSE_SECONDS = 2.0
 
 
+Strike = Callable[[Running, Site, Random], object]
+"""Does it; False = there was nothing to do it to, yet."""
+
+
 class Fault(NamedTuple):
     """Something that happens once.
 
     Attributes:
         name: For people.
-        strike: Do it; whether there was something to do it to, yet.
+        strike: Do it.
         ends: Exit statuses that the sweep may have after it, beside `FINISHED`.
         engines: Where it can happen.
     """
 
     name: str
-    strike: Callable[[Running, Site, Random], bool]
-    ends: frozenset[int]
+    strike: Strike
+    ends: frozenset[int] = frozenset()
     engines: tuple[str, ...] = ENGINES
 
 
-def _machine(sweep: Running, site: Site, chance: Random) -> bool:
-    sweep.kill_all()
-    return True
-
-
-def _pause(sweep: Running, site: Site, chance: Random) -> bool:
+def _pause(sweep: Running, _site: Site, _chance: Random) -> None:
     sweep.send(signal.SIGSTOP)
     time.sleep(PAUSE_SECONDS)
     sweep.send(signal.SIGCONT)
-    return True
 
 
-def _signalled(number: signal.Signals) -> Callable[[Running, Site, Random], bool]:
-    def strike(sweep: Running, site: Site, chance: Random) -> bool:
-        sweep.send(number)
-        return True
-
-    return strike
+def _signalled(number: signal.Signals) -> Strike:
+    return lambda sweep, _site, _chance: sweep.send(number)
 
 
-def _one_of(*words: str) -> Callable[[Running, Site, Random], bool]:
+def _one_of(*words: str) -> Strike:
     """One of the processes of the sweep, or of the cluster, with such a word in its command."""
 
     def strike(sweep: Running, site: Site, chance: Random) -> bool:
@@ -66,31 +60,23 @@ def _one_of(*words: str) -> Callable[[Running, Site, Random], bool]:
     return strike
 
 
-def _spark_worker(sweep: Running, site: Site, chance: Random) -> bool:
+def _spark_worker(_sweep: Running, site: Site, chance: Random) -> None:
     assert site.cluster is not None
     site.cluster.kill_worker(chance.randrange(2))
-    return True
 
 
+PYTHON = _one_of("multiprocessing.spawn", "pyspark.daemon", "pyspark/daemon")
+JAVA = _one_of("org.apache.spark.deploy.SparkSubmit")
 FAULTS = (
     Fault("driver killed", _signalled(signal.SIGKILL), frozenset({KILLED})),
     Fault("driver terminated", _signalled(signal.SIGTERM), frozenset({INTERRUPTED})),
     Fault("Ctrl-C", _signalled(signal.SIGINT), frozenset({INTERRUPTED})),
-    Fault("machine lost", _machine, frozenset({KILLED})),
-    Fault("driver paused", _pause, frozenset()),
-    Fault(
-        "Python worker killed",
-        _one_of("multiprocessing.spawn", "pyspark.daemon", "pyspark/daemon"),
-        frozenset({BAD_INPUT}),
-    ),
-    Fault(
-        "Java machine killed",
-        _one_of("org.apache.spark.deploy.SparkSubmit"),
-        frozenset({BAD_INPUT}),
-        ("spark", "cluster"),
-    ),
-    Fault("executor killed", _one_of("CoarseGrainedExecutor"), frozenset(), ("cluster",)),
-    Fault("Spark worker killed", _spark_worker, frozenset(), ("cluster",)),
+    Fault("machine lost", lambda sweep, _, __: sweep.kill_all(), frozenset({KILLED})),
+    Fault("driver paused", _pause),
+    Fault("Python worker killed", PYTHON, frozenset({BAD_INPUT})),
+    Fault("Java machine killed", JAVA, frozenset({BAD_INPUT}), ("spark", "cluster")),
+    Fault("executor killed", _one_of("CoarseGrainedExecutor"), engines=("cluster",)),
+    Fault("Spark worker killed", _spark_worker, engines=("cluster",)),
 )
 
 
@@ -134,7 +120,7 @@ class Rounds:
             time.sleep(0.01)
         time.sleep(chance.uniform(0, self._seconds))
         while sweep.process.poll() is None:
-            if fault.strike(sweep, self._site, chance):
+            if fault.strike(sweep, self._site, chance) is not False:
                 return True
             time.sleep(0.05)  # what it strikes has not started yet
         return False
