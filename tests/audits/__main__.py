@@ -1,6 +1,6 @@
 """Audits random runs for a while: `python -m tests.audits --minutes 10 --seed 20261129`.
 
-Without a seed the date is taken. `--plan far` takes runs of one plan, `--count` so many of them.
+Without a seed the date is taken. `--count` is the most runs.
 Prints each alarm, and at the end how many runs met each situation; status 1 after an alarm.
 """
 
@@ -14,7 +14,7 @@ from time import monotonic
 
 from tests.audits.random_runs import Audited, audit, slice_of
 from tests.audits.situations import SITUATIONS
-from tests.zoo.draws import Draw, draws
+from tests.zoo.draws import Draw
 
 
 def _write(line: str) -> None:
@@ -29,13 +29,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=today)
     parser.add_argument("--count", type=int, default=None, help="most runs; default: no limit")
-    parser.add_argument("--plan", default=None, help="the first runs of one plan, without a seed")
     parser.add_argument("--run", default=None, help="one run, as an alarm names it")
     options = parser.parse_args()
     if options.run is not None:
         chosen = iter([Draw.named(options.run)])
-    elif options.plan is not None:
-        chosen = draws(options.count or 10**6, [options.plan])
     else:
         _write(f"seed {options.seed}")
         chosen = islice(slice_of(options.seed), options.count)

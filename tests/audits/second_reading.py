@@ -67,7 +67,7 @@ class Order:
         markers_by_key: Whether a user's key can evict a marker.
         last_abort_only: Whether of all ABORT markers the last one stays alone.
         unmapped_version: A record whose key is not in the map goes below it; None = none goes.
-        per_call: Whether what is left of one source segment is written in one call.
+        indexes_calls: Whether what is left of one source segment is written in one call.
         stubs: Key -> a removed tombstone that still takes part.
     """
 
@@ -98,7 +98,7 @@ class Order:
     markers_by_key: bool = False
     last_abort_only: bool = False
     unmapped_version: tuple[int, ...] | None = None
-    per_call: bool = False
+    indexes_calls: bool = False
     stubs: Mapping[str, Record] = field(default_factory=dict)
 
 

@@ -325,7 +325,7 @@ def _order(
         markers_by_key=cleaner.marker_lookup == "by_key",
         last_abort_only=cleaner.marker_lookup == "last_abort",
         unmapped_version=unmapped,
-        per_call=cleaner.index_entries == "per_append",
+        indexes_calls=cleaner.index_entries == "per_append",
         stubs=before.stubs if cleaner.late_versions == "stub" else {},
     )
 
@@ -396,7 +396,7 @@ def differences(
         "segments": first_difference([as_read(each) for each in after[: len(layout)]], layout),
         "first timestamps": (
             [each.first_timestamp_ms for each in after[:in_place]],
-            [each.first_ms(per_call=order.per_call) for each in expected.groups[:in_place]],
+            [each.first_ms(per_call=order.indexes_calls) for each in expected.groups[:in_place]],
         ),
         "segments that are not covered": ([*map(id, rest)], [*map(id, not_covered)]),
         "removals": first_difference(

@@ -18,6 +18,7 @@ from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 from tests.audits.observer import Observer
 from tests.audits.sending import Audited
+from tests.audits.worlds import spoil
 from tests.cluster.worlds import scenario
 
 BY_CONTROLLER = Rules.of(commit="isr", min_isr=2)
@@ -292,33 +293,23 @@ def test_a_loaded_state_is_taken_and_a_high_watermark_is_within_the_log(
     assert world.told == told + ["decision high watermark"] * (mark != 0)
 
 
-def forgets_its_vote(node: Node) -> None:
-    node.replica.vote = None
-
-
-def keeps_an_old_index(node: Node) -> None:
-    node.replica.log.active.index.restart(5)
-
-
-def goes_on_with_a_failed_pass(node: Node) -> None:
-    node.replica.uncleanable = True
-
-
 @pytest.mark.parametrize(
-    ("effect", "told"),
+    ("place", "value", "told"),
     [
-        (nothing, []),
-        (forgets_its_vote, ["disk vote"]),
-        (goes_on_with_a_failed_pass, ["disk failed pass"]),
-        (keeps_an_old_index, ["disk index of segment 0"]),
+        ("vote", (1, "r1"), []),
+        ("vote", None, ["disk vote"]),
+        ("uncleanable", True, ["disk failed pass"]),
+        ("log.active.index.restarts", [5], ["disk index of segment 0"]),
     ],
 )
-def test_a_restart_finds_what_is_on_disk_and_nothing_else(effect: Effect, told: list[str]) -> None:
+def test_a_restart_finds_what_is_on_disk_and_nothing_else(
+    place: str, value: object, told: list[str]
+) -> None:
     world = World(BY_MAJORITY)
     node = world.follower
     node.replica.vote = (1, "r1")
     node.crash()
-    effect(node)
+    spoil(node.replica, place, value)
 
     assert world.happens(on.ReplicaRestarted(node.name, 0, 0)) == told
 
@@ -355,36 +346,22 @@ def test_the_controller_takes_an_in_sync_set_from_its_own_leader_alone() -> None
     ]
 
 
-def without_its_epoch(node: Node) -> None:
-    node.replica.log.reset_to(node.replica.log.log_end_offset)
-
-
-def beside_an_older_one(node: Node) -> None:
-    replica, newest = node.replica, node.replica.latest_snapshot()
-    assert newest is not None
-    replica.snapshots = {of.SnapshotId(1, 0): newest, **replica.snapshots}
-
-
-def with_the_old_high_watermark(node: Node) -> None:
-    node.replica.log.high_watermark -= 1
-
-
 @pytest.mark.parametrize(
-    ("effect", "told"),
+    ("place", "value", "told"),
     [
-        (nothing, []),
-        (without_its_epoch, ["decision epoch after an install"]),
-        (beside_an_older_one, ["decision snapshots after an install"]),
-        (with_the_old_high_watermark, ["decision high watermark after an install"]),
+        ("disk", 1, []),
+        ("log.epochs.entries", [], ["decision epoch after an install"]),
+        ("snapshots", {}, ["decision snapshots after an install"]),
+        ("log.high_watermark", 0, ["decision high watermark after an install"]),
     ],
 )
-def test_an_installed_snapshot_is_all_there_is(effect: Effect, told: list[str]) -> None:
+def test_an_installed_snapshot_is_all_there_is(place: str, value: object, told: list[str]) -> None:
     world = World(BY_MAJORITY)
     replica = world.follower.replica
     id_ = of.SnapshotId(replica.log.log_end_offset + 3, replica.epoch)
     (installed,) = install(replica, Snapshot(id_, ()), rules=BY_MAJORITY)
 
-    effect(world.follower)
+    spoil(replica, place, value)
 
     assert world.happens(installed) == told
 

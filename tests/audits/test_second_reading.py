@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from sim.protocol.events import Cleaned, LogStartMoved, Removal
+from sim.protocol.events import Cleaned, CleaningFailed, LogStartMoved, Removal
 from sim.protocol.log import AbortedTransaction, Segment
 from sim.protocol.replication import Replica
 from sim.protocol.replication.cleaning import Cleaner
@@ -15,7 +15,7 @@ from sim.simulate.cluster.node import Node
 from sim.simulate.scenario.model import Topic
 from tests.audits.second_reading import Order, Reading
 from tests.audits.second_reading_passes import SecondReading, differences, is_dirty_enough
-from tests.audits.worlds import World
+from tests.audits.worlds import World, spoil
 from tests.compaction.logs import batch, marker, record
 
 RULES = Rules.of(delete_retention_ms=10)
@@ -107,20 +107,14 @@ def a_record_more(event: Cleaned, segments: list[Segment]) -> Cleaned:
     return replace(event, size_bytes=(event.size_bytes[0], event.size_bytes[1] + 70))
 
 
-def another_horizon(event: Cleaned, segments: list[Segment]) -> Cleaned:
-    made = segments[0].batches[0]
-    segments[0].batches[0] = replace(made, delete_horizon_ms=16)
-    return event
+def kept(place: str, value: object) -> Callable[[Cleaned, list[Segment]], Cleaned]:
+    """Changes an attribute of the first segment."""
 
+    def change(event: Cleaned, segments: list[Segment]) -> Cleaned:
+        spoil(segments[0], place, value)
+        return event
 
-def an_entry_more(event: Cleaned, segments: list[Segment]) -> Cleaned:
-    segments[0].aborted.append(AbortedTransaction(7, 2, 3, 4))
-    return event
-
-
-def a_later_time(event: Cleaned, segments: list[Segment]) -> Cleaned:
-    segments[0].last_modified_ms += 1
-    return event
+    return change
 
 
 def a_copied_segment(event: Cleaned, segments: list[Segment]) -> Cleaned:
@@ -134,9 +128,9 @@ def said(**fields: Any) -> Callable[[Cleaned, list[Segment]], Cleaned]:
 
 SPOILED: Sequence[tuple[Callable[[Cleaned, list[Segment]], Cleaned], str]] = (
     (a_record_more, "segments"),
-    (another_horizon, "segments"),
-    (an_entry_more, "segments"),
-    (a_later_time, "segments"),
+    (kept("aborted", []), "segments"),
+    (kept("last_modified_ms", 9), "segments"),
+    (kept("first_timestamp_ms", 9), "first timestamps"),
     (a_copied_segment, "segments that are not covered"),
     (said(now_ms=6), "clock"),
     (said(upper_bound=7), "end"),
@@ -152,11 +146,36 @@ SPOILED: Sequence[tuple[Callable[[Cleaned, list[Segment]], Cleaned], str]] = (
 )
 
 
-@pytest.mark.parametrize(("spoil", "differs"), SPOILED)
+@pytest.mark.parametrize(("spoil", "differs"), SPOILED, ids=range(len(SPOILED)))
 def test_what_differs_of_a_pass_is_reported(
     spoil: Callable[[Cleaned, list[Segment]], Cleaned], differs: str
 ) -> None:
     assert passed(spoil=spoil)[0] == [differs]
+
+
+def test_a_pass_that_fails_has_removed_what_is_gone() -> None:
+    evicted = [batch(record(2, "a")), batch(record(3, "c"), pid=7)]
+    disordered = [
+        *(batch(record(5, "a"), pid=8), marker(6, 8, commit=False)),
+        *(batch(record(7, "a"), pid=7), marker(8, 7, commit=False), batch(record(9, "a"))),
+    ]
+    made = (0, [batch(record(0, "a"), record(1, "b"))]), (2, evicted), (5, disordered), (10, [])
+    world = World(SecondReading)
+    world.context.retention = True
+    log = world.log
+    log.segments[:] = [Segment.of(base, batches, last_modified_ms=0) for base, batches in made]
+    log.segments[1].aborted = [AbortedTransaction(7, 3, 4, 5)]
+    log.segments[2].aborted = [AbortedTransaction(8, 5, 6, 7), AbortedTransaction(7, 7, 8, 9)]
+    log.log_end_offset = log.high_watermark = 10
+    object.__setattr__(log.config, "segment_bytes", sum(s.size_bytes for s in log.segments[1:]))
+    world.happened()
+    events = Cleaner(RULES).run(world.replica, upper_bound=10, now_ms=5).events
+
+    assert [type(event) for event in events] == [Cleaned, CleaningFailed]
+    assert world.happened(*events) == []
+    world.happened()
+    log.segments[0] = Segment(0)
+    assert world.happened(*events) == ["removals of a pass that failed"]
 
 
 @pytest.mark.parametrize(

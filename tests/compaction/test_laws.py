@@ -26,6 +26,10 @@ def test_a_pass_does_what_a_slow_reading_of_the_rules_says(case: Case) -> None:
         (each.base_offset, each.batches, each.aborted, each.last_modified_ms)
         for each in result.segments
     ] == [group.segment for group in expected.groups]
+    per_call = case.plan.policy.indexes_calls
+    assert [each.first_timestamp_ms for each in result.segments] == [
+        group.first_ms(per_call=per_call) for group in expected.groups
+    ]
     assert result.replaced == expected.replaced
     assert result.next_dirty_offset == expected.next_dirty_offset
     assert result.horizons == expected.horizons
@@ -39,7 +43,7 @@ def order_of(made: CleaningPass) -> Order:
     """The same pass in the words of the slow reading."""
     policy, given_map = made.policy, made.given_map
     named = {
-        *("full_map", "stamp_beyond_map", "markers_like_tombstones"),
+        *("full_map", "stamp_beyond_map", "markers_like_tombstones", "indexes_calls"),
         *("markers_by_key", "last_abort_only", "unmapped_version", "is_tombstone"),
     }
     own = {"version", "fix", "removal", "last_records", "given_map"}
