@@ -51,9 +51,8 @@ def register() -> None:
     """Have every run of this process audited."""
     for law in LAWS:
         register_invariant(law)
-    register_observer(Observer)
-    for following in FOLLOWING:
-        register_observer(following)
+    for observer in (Observer, *FOLLOWING):
+        register_observer(observer)
 
 
 @contextmanager

@@ -400,30 +400,6 @@ def test_who_is_caught_up_stays_in_sync(waited_ms: int, told: list[str]) -> None
     assert [one for one in world.says(leader.name, CONTROLLER, request) if "r2" in one] == told
 
 
-def test_who_was_caught_up_at_its_last_fetch_is_so_since_then() -> None:
-    world = World(BY_CONTROLLER)
-    leader, log = world.leader, world.leader.replica.log
-    end, began_ms = log.log_end_offset, world.cluster.context.now_ms
-    caught_up(world, leader, 0)
-    log.log_end_offset += 1
-    world.wait(1_000)
-    caught_up(world, leader, end)
-
-    clocks = world.observer.decisions.caught_up
-    assert clocks.since_ms(leader.name, "r2") == began_ms
-
-
-def test_a_fetch_that_its_leader_drops_says_nothing() -> None:
-    world = World(BY_CONTROLLER)
-    leader, clocks = world.leader, world.observer.decisions.caught_up
-    before_ms = clocks.since_ms(leader.name, "r2")
-    world.wait(1_000)
-    end = leader.replica.log.log_end_offset
-    world.hears(leader, of.FetchRequest("r2", 1, end, 1, version=9, correlation_id=1))
-
-    assert clocks.since_ms(leader.name, "r2") == before_ms
-
-
 @pytest.mark.parametrize(("joined_ms", "told"), [(0, ["r2 stays"]), (60_000, [])])
 def test_who_lags_leaves(joined_ms: int, told: list[str]) -> None:
     world = World(BY_CONTROLLER)

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.check import Checker
 from tests.audits.registering import LAWS, audited
 from tests.audits.sends import Sends
-from tests.check.text import Case, cases_of
+from tests.check.text import Case, cases_of, place
 
 FOLDER = Path(__file__).parent
 SENDS = cases_of("pairs/sends.txt", FOLDER)
@@ -23,37 +22,18 @@ def _audited() -> Iterator[None]:
         yield
 
 
-def name_of(case: Case) -> str:
-    return case.head.split()[0].rstrip(":")
-
-
-def places_of(case: Case) -> list[str]:
-    return case.head.partition(": ")[0].split()[1:]
-
-
-def place(replica: str | None, offset: int | None, key: str | None = None) -> str:
-    return (replica or "") + ("" if offset is None else f"@{offset}") + (f":{key}" if key else "")
-
-
 @pytest.mark.parametrize("case", OF_LAWS, ids=[f"{n}-{one.head}" for n, one in enumerate(OF_LAWS)])
 def test_a_violation_is_found_where_it_is_and_its_near_miss_is_not(case: Case) -> None:
-    broken, near_miss = (found(case, side) for side in "-+")
+    broken, near_miss = (case.checked(case.name, side=side) for side in "-+")
 
-    assert [place(one.replica, one.offset, one.key) for one in broken.violations] == places_of(case)
+    assert [place(one.replica, one.offset, one.key) for one in broken.violations] == case.places
     assert all("{" not in one.sentence for one in broken.violations)
     assert near_miss.violations == []
 
 
-def found(case: Case, side: str) -> Checker:
-    checker = Checker(case.rules, [name_of(case)], **case.checker)
-    for at, event in case.happened(side):
-        checker.on(at, event)
-    return checker
-
-
 @pytest.mark.parametrize("case", SENDS, ids=[one.head for one in SENDS])
 def test_what_producers_send_is_judged_by_the_scenario(case: Case) -> None:
-    assert reported(case, "-") == [(name_of(case), one) for one in places_of(case)]
+    assert reported(case, "-") == [(case.name, one) for one in case.places]
     assert reported(case, "+") == []
 
 
@@ -73,7 +53,7 @@ def reported(case: Case, side: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_an_audit_has_a_violation_and_two_near_misses_at_least(law: type) -> None:
-    cases = [case for case in OF_LAWS if name_of(case) == law.name]  # type: ignore[attr-defined]
+    cases = [case for case in OF_LAWS if case.name == law.name]  # type: ignore[attr-defined]
 
-    assert any(map(places_of, cases))
-    assert sum(bool(case.sides["+"] or not places_of(case)) for case in cases) >= 2
+    assert any(case.places for case in cases)
+    assert sum(bool(case.sides["+"] or not case.places) for case in cases) >= 2

@@ -159,7 +159,12 @@ def test_a_pass_that_fails_has_removed_what_is_gone() -> None:
         *(batch(record(5, "a"), pid=8), marker(6, 8, commit=False)),
         *(batch(record(7, "a"), pid=7), marker(8, 7, commit=False), batch(record(9, "a"))),
     ]
-    made = (0, [batch(record(0, "a"), record(1, "b"))]), (2, evicted), (5, disordered), (10, [])
+    made = (
+        (0, [batch(record(0, "a"), record(1, "b", "v" * 999))]),
+        (2, evicted),
+        (5, disordered),
+        (10, []),
+    )
     world = World(SecondReading)
     world.context.retention = True
     log = world.log

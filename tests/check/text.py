@@ -78,6 +78,16 @@ class Case:
     )
     batches: dict[str, Batch] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """The first word of its head: what is judged."""
+        return self.head.split()[0].rstrip(":")
+
+    @property
+    def places(self) -> list[str]:
+        """The places of its violations."""
+        return self.head.partition(": ")[0].split()[1:]
+
     def happened(self, side: str = "-") -> list[tuple[int, Event]]:
         """(time, event) of a side; where no time is told it is the number of the event."""
         told = enumerate(self.sides[side], start=1)
@@ -134,6 +144,11 @@ def _take(case: Case, lines: list[str]) -> None:
             told = _events(case.batches, word, rest)
             for side in sides:
                 case.sides[side] += [(at.get(side), event) for event in told]
+
+
+def place(replica: str | None, offset: int | None, key: str | None = None) -> str:
+    """The place of a violation, as the head of a case names it."""
+    return (replica or "") + ("" if offset is None else f"@{offset}") + (f":{key}" if key else "")
 
 
 def shown(value: Any) -> str:
