@@ -141,24 +141,19 @@ class RunFailure:
 
 def expectation(expect: Any) -> str:
     """Words the expectation of a story or a timed scenario in one line."""
-    return "; ".join(_expected(expect))
-
-
-def _expected(expect: Any) -> Iterator[str]:
-    yield f"violated: {', '.join(expect.violated)}" if expect.violated else "holds"
+    said = [f"violated: {', '.join(expect.violated)}" if expect.violated else "holds"]
     for name, what in (("reached", "reached"), ("unreached", "not reached")):
         if found := getattr(expect, name, ()):
-            yield f"{what}: {', '.join(found)}"
+            said.append(f"{what}: {', '.join(found)}")
     if getattr(expect, "leader", None) is not None:
-        yield f"leader: {expect.leader}"
-    yield from _claimed("", getattr(expect, "replicas", {}))
-    for moment, claims in getattr(expect, "moments", {}).items():
-        yield from _claimed(f"{moment}: ", claims)
-
-
-def _claimed(at: str, claims: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    for replica, parts in claims.items():
-        yield f"{at}{replica}: {', '.join(f'{part} {value}' for part, value in parts.items())}"
+        said.append(f"leader: {expect.leader}")
+    moments = [("", getattr(expect, "replicas", {}))]
+    moments += [(f"{moment}: ", of) for moment, of in getattr(expect, "moments", {}).items()]
+    for at, claims in moments:
+        for replica, parts in claims.items():
+            claimed = ", ".join(f"{part} {value}" for part, value in parts.items())
+            said.append(f"{at}{replica}: {claimed}")
+    return "; ".join(said)
 
 
 def not_as_expected(run: Run) -> list[str]:

@@ -475,11 +475,8 @@ class _Futures:
         while len(known) < self.tries and (all(known) or not until_one_holds):
             if time.monotonic() > self.until:
                 raise _OutOfTimeError
-            known.append(self._violates(at_ms + 1, len(known)))
+            seed = seed_of(self.scenario, at_ms + 1, len(known))
+            future = future_of(self.scenario, at_ms + 1, seed)
+            run = judge_scenario(future, (self.invariant,), fork=Fork(at_ms + 1, seed))
+            known.append(bool(run.violations))
         return known
-
-    def _violates(self, from_ms: int, number: int) -> bool:
-        seed = seed_of(self.scenario, from_ms, number)
-        future = future_of(self.scenario, from_ms, seed)
-        run = judge_scenario(future, (self.invariant,), fork=Fork(from_ms, seed))
-        return bool(run.violations)

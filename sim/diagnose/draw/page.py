@@ -133,18 +133,14 @@ class Film:
         self._scene = Scene(case, like)
         self._explained = explained(case)
         self._shows = [position_of(case.events, each) for each in case.violations]
-        wanted = self._wanted()
+        wanted: Sequence[int] = range(len(case.events))
+        if case.violation is not None:  # the events that led to a violation
+            cones = [each.cone for each in self._explained.values()]
+            wanted = sorted({*chain(*cones), *self._shows, self._scene.position})
         chosen = window(len(wanted), place_of(self._scene.position, wanted), EVENTS_MAX)
         self.positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
         self.left_out = left_out_in_words(chosen.start, len(wanted) - chosen.stop)
         self._rows = ["committed", *replicas_of(case.events)]
-
-    def _wanted(self) -> Sequence[int]:
-        """Positions of the events to show, the last ones of too many."""
-        if self.case.violation is None:
-            return range(len(self.case.events))
-        cones = [each.cone for each in self._explained.values()]
-        return sorted({*chain(*cones), *self._shows, self._scene.position})
 
     @property
     def diagram(self) -> str:

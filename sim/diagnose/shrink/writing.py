@@ -40,7 +40,6 @@ def story_text(
         remark: Comment after the last step.
     """
     rules, scope = story.rules.differing_from(STORY_DEFAULTS), Scope(list(story.replicas))
-    steps = [_meant(step, story.rules) for step in story.steps]
     texts = {"title": story.title, "source": story.source}
     names = {"isr": story.isr, "voters": story.voters}
     keeps_lag = waits_for_joining(story.rules) and story.replica_lag_max_ms != REPLICA_LAG_MAX_MS
@@ -54,7 +53,7 @@ def story_text(
         *(f"{part}: {flow(own)}" for part, own in names.items() if own != story.replicas),
         *([f"timers: {flow({LAG: story.replica_lag_max_ms})}"] if keeps_lag else []),
         "steps:",
-        *(f"  - {_step(step, scope)}" for step in steps),
+        *(f"  - {_step(step, story.rules, scope)}" for step in story.steps),
     ]
     lines[-1] += last
     lines += ["expect:", f"  violated: {flow(list(violated))}"]
@@ -81,22 +80,20 @@ def file_of(value: Story | Scenario, invariant: str, remark: str = "") -> str:
     return story_text(value, violated=[], checked=[invariant])
 
 
-def _meant(step: Step, rules: Rules) -> Step:
-    """Removes the fields of a step that have no meaning under the rules; no file may have them."""
+def _step(step: Step, rules: Rules, scope: Scope) -> str:
+    """Writes a step as a line if that is read as the same step, else as a mapping.
+
+    Fields that have no meaning under the rules are left out; no file may have them.
+    """
     vain = OPS[step.op].in_vain(step.fields, rules)
     fields = {name: value for name, value in step.fields.items() if name not in vain}
-    return replace(step, fields=fields) if vain else step
-
-
-def _step(step: Step, scope: Scope) -> str:
-    """Writes a step as a line if that is read as the same step, else as a mapping."""
-    line = line_of(step.op, step.fields)
+    line = line_of(step.op, fields)
     with suppress(BadInput):
         read = step_at(line, step.number, scope, Document("", None).top)
-        if (read.op, read.fields) == (step.op, step.fields):
+        if (read.op, read.fields) == (step.op, fields):
             risky = ": " in line or " #" in line or line.endswith(":") or not is_plain(line)
             return quoted(line) if risky else line
-    return flow({"op": step.op, **{name: _plain(value) for name, value in step.fields.items()}})
+    return flow({"op": step.op, **{name: _plain(value) for name, value in fields.items()}})
 
 
 def _plain(value: Any) -> Any:

@@ -331,11 +331,7 @@ def set_aside(path: Path, *, named: bool = False) -> str | None:
         return NOT_RUN[found].name
     if _name(str(found)) in WRITTEN and not named:
         return OUTPUT
-    if found is None and not named and _is_schema(path):
+    schema = str(_top_of(read_document(path)).get("$schema")) if found is None else ""
+    if not named and schema.startswith(_SCHEMA_OF_JSON_SCHEMA):
         return SCHEMA
     raise BadInput(*refusal(path, (*IN_A_SUITE, *NOT_RUN)))
-
-
-def _is_schema(path: Path) -> bool:
-    named = _top_of(read_document(path)).get("$schema")
-    return str(named).startswith(_SCHEMA_OF_JSON_SCHEMA)
