@@ -51,8 +51,9 @@ def register() -> None:
     """Have every run of this process audited."""
     for law in LAWS:
         register_invariant(law)
-    for observer in (Observer, *FOLLOWING):
-        register_observer(observer)
+    register_observer(Observer)
+    for following in FOLLOWING:
+        register_observer(following)
 
 
 @contextmanager

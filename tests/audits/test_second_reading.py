@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sim.protocol.events import Cleaned, CleaningFailed, LogStartMoved, Removal
 from sim.protocol.log import AbortedTransaction, Segment
+from sim.protocol.log.record import Batch
 from sim.protocol.replication import Replica
 from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.rules import Rules
@@ -159,7 +160,7 @@ def test_a_pass_that_fails_has_removed_what_is_gone() -> None:
         *(batch(record(5, "a"), pid=8), marker(6, 8, commit=False)),
         *(batch(record(7, "a"), pid=7), marker(8, 7, commit=False), batch(record(9, "a"))),
     ]
-    made = (
+    made: tuple[tuple[int, list[Batch]], ...] = (
         (0, [batch(record(0, "a"), record(1, "b", "v" * 999))]),
         (2, evicted),
         (5, disordered),
