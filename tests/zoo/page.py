@@ -10,7 +10,6 @@ from tests.zoo.planted import (
     CLASSES,
     DEFECTS,
     NEWEST,
-    OF_CHECKS,
     UNDETECTED,
     Planted,
     Undetected,
@@ -35,10 +34,10 @@ MADE = (
 )
 NEW = (
     "The newest series was written from the list of modules, without knowledge of what detects"
-    " anything. Before anybody looked at what became of it, 51 of its 80 were detected, 22 of them"
-    " by random runs. Audits and the plan `far` have grown since, and its random runs were tried"
-    " again; the laws that detect others were written afterwards, and tried alone: the next unseen"
-    " series is the measure of both."
+    " anything. Its share at first sight is the measure of audits and plans; the share of now is of"
+    " audits that were extended after it was judged.\n\n"
+    "* At first sight: random runs showed 17 of 40 (42%), runs or tests 24 of 40 (60%).\n"
+    "* Now: random runs show {shown}, runs, the suite or tests {detected}."
 )
 MISSED = (
     "No random run showed these, though one might: the situation that shows it did not occur, or no"
@@ -69,7 +68,13 @@ def page(results: Results) -> str:
 def _page(tried: Sequence[_Tried]) -> Iterator[str]:
     yield from ("# What planted defects show", "", ABOUT, "")
     yield MADE.format(versions=_versions(tried))
-    yield from ("", "## By group", "", NEW, "")
+    newest = [one.result for one in tried if one.defect.series == NEWEST]
+    yield from ("", "## By group", "")
+    yield NEW.format(
+        shown=_share(sum(bool(one.run) for one in newest), len(newest)),
+        detected=_share(sum(one.detected for one in newest), len(newest)),
+    )
+    yield ""
     yield from _groups(tried)
     missed = [one.defect for one in tried if one.result.tries and not one.result.run]
     yield from ("", "## What random runs miss", "", MISSED, "")
@@ -112,7 +117,7 @@ def _groups(tried: Sequence[_Tried]) -> Iterator[str]:
     for one in tried:
         series = "earlier series"
         if one.defect.series == NEWEST:
-            series = "newest series" + ", checks" * (one.defect.group == OF_CHECKS)
+            series = "newest series"
         names = [_words(one.defect.group), f"**{series}**", "**all**"]
         for name in names:
             rows.setdefault(name, []).append(one)

@@ -5,7 +5,7 @@ defects that it would have shown. So each of these is planted by itself. Every o
 overlooked by a reader: a bound off by one, a case forgotten, state that a restart leaves behind, an
 epoch that is not checked, another clock, a checkpoint that is written too early.
 
-The files are `defects/GROUP.patch`; `GROUP.2.patch` and `GROUP.3.patch` have later series, each
+The files are `defects/GROUP.patch`; later series are in `GROUP.2.patch` and so on, each
 written without knowing what detects anything. A defect is its name and what goes wrong, in words
 behind `#`; perhaps behind `##` why no random run can show it; the file below `sim/` that it is made
 in; and lines of that file as a patch has them, which occur there once. Those of `kafka_logs` are
@@ -35,12 +35,10 @@ from typing import NamedTuple
 
 SIM = Path(__file__).parents[2] / "sim"
 FOLDER = Path(__file__).with_name("defects")
-NEWEST = 3
+NEWEST = 4
 """The last series of defects."""
 OF_LOGS = "kafka_logs"
 """The group that is compared with Kafka's own cleaner."""
-OF_CHECKS = "checks"
-"""The group of defects in the checks: what those overlook, no run can show."""
 
 CLASSES = {
     "never touched": "what is wrong never mattered to any decision, in random runs or the suite",
