@@ -6,14 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tests.zoo.planted import (
-    CLASSES,
-    DEFECTS,
-    NEWEST,
-    UNDETECTED,
-    Planted,
-    Undetected,
-)
+from tests.zoo.planted import CLASSES, DEFECTS, NEWEST, UNDETECTED, Planted, Undetected
 from tests.zoo.results import Result, Results
 
 ABOUT = (
