@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final
 
 from msgspec.structs import replace
@@ -122,17 +123,18 @@ class Group:
         first, last = self.sources[0], self.sources[-1]
         return (first.base_offset, self.batches, self.aborted, last.last_modified_ms)
 
-    def first_ms(self, *, per_call: bool) -> int:
-        """The time of the first batch in ms, or the largest of all that was written in one call.
+    def first_ms(self, *, per_call: bool) -> list[int]:
+        """The times in ms that the first append may have: of its first batch, or of the latest.
 
-        What is left of one source is written in one call (LogSegment.append); -1 without batches.
+        How much of one source is written in one call is up to a buffer (LogSegment.append); -1
+        without batches.
         """
         if not per_call or not self.batches:
-            return self.batches[0].timestamp_ms if self.batches else -1
+            return [self.batches[0].timestamp_ms if self.batches else -1]
         bases = [each.base_offset for each in self.sources]
         end = bases[bisect_right(bases, self.batches[0].base_offset) :][:1]
-        call = [one for one in self.batches if not end or one.base_offset < end[0]]
-        return max(one.timestamp_ms for one in call)
+        call = [one.timestamp_ms for one in self.batches if not end or one.base_offset < end[0]]
+        return [*accumulate(call, max)]
 
 
 @dataclass(slots=True)

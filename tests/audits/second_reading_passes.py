@@ -394,7 +394,7 @@ def differences(
     compared: dict[str, tuple[object, object]] = {
         "clock": (event.now_ms, order.now_ms),
         "segments": first_difference([as_read(each) for each in after[: len(layout)]], layout),
-        "first timestamps": (
+        "first timestamps": first_not_among(
             [each.first_timestamp_ms for each in after[:in_place]],
             [each.first_ms(per_call=order.indexes_calls) for each in expected.groups[:in_place]],
         ),
@@ -462,6 +462,12 @@ def first_difference(found: Sequence[Any], expected: Sequence[Any]) -> tuple[obj
         if pair[0] != pair[1]:
             return pair
     return "", ""
+
+
+def first_not_among(found: Sequence[int], allowed: Sequence[list[int]]) -> tuple[object, object]:
+    """The first value that is none of those allowed, with these; two empty texts without one."""
+    pairs = zip(found, allowed, strict=True)
+    return next((pair for pair in pairs if pair[0] not in pair[1]), ("", ""))
 
 
 def bytes_of(segments: Sequence[Segment]) -> int:

@@ -265,8 +265,8 @@ class PlacesFollowed(Following):
             if event.log_end_offset >= event.log_start_offset:
                 end, start = event.log_end_offset, event.log_start_offset
                 self.differs(event.replica, "gives up its log", end, f"it reaches {start}")
-        elif isinstance(event, on.SnapshotInstalled | on.SnapshotFetchDropped):
-            epoch = own.epochs[-1][0] if own.epochs else -1
+        elif isinstance(event, on.SnapshotInstalled | on.SnapshotFetchDropped) and own.epochs:
+            epoch = own.epochs[-1][0]
             last, id_ = (own.end, epoch), (event.end_offset, event.epoch)
             ahead = last == id_ or (own.end > event.end_offset and epoch >= event.epoch)
             if isinstance(event, on.SnapshotInstalled):
