@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from sim.check.facts import ReplicaView
 from sim.check.families import (
@@ -17,6 +17,7 @@ from sim.check.families import (
 from sim.check.history import ClusterHistory
 from sim.check.violation import Evidence, RecordSeen, Value
 from sim.errors import PluginError
+from sim.files.attribute_docs import described
 from sim.files.plugin_calls import shortly
 from sim.protocol.events import Appended, Copied, Pushed, Removal
 from sim.protocol.log.record import Batch
@@ -60,7 +61,7 @@ class Invariant:
     for `sim.protocol.events.Appended`), called after `history` has taken the event in. It reports
     with `broken`, or with `violated` where it writes its own sentence; it changes nothing and
     raises nothing. There is one object per run. The docstring of the class is the law, as users
-    read it.
+    read it; it may end with `Source: ...` and `Says: ...`, which set the attributes of these names.
 
     Class attributes:
         name: Name of a plugin's invariant in files and reports, in kebab-case. Those of Replog have
@@ -93,6 +94,13 @@ class Invariant:
     fairness: ClassVar[str] = ""
     says: ClassVar[str] = ""
     any_of: ClassVar[tuple[type, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Takes `source` and `says` from the docstring, if the class does not set them."""
+        super().__init_subclass__(**options)
+        for name, text in described(cls)[1].items():
+            if name.lower() not in vars(cls):
+                setattr(cls, name.lower(), text)
 
     def __init__(self, history: ClusterHistory, report: Report) -> None:
         """Watches the events that `history` has taken in."""

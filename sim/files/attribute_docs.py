@@ -7,6 +7,8 @@ import inspect
 import re
 
 _SECTION = re.compile(r"\n(?:Args|Attributes):\n")
+_PART = re.compile(r"^(Source|Example|Says): (.*(?:\n    .*)*)", re.MULTILINE)
+_ENDS = re.compile(r"\n\n\w+:[ \n]")
 _ENTRY = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 
 
@@ -15,6 +17,13 @@ def docs_of(thing: object) -> tuple[str, dict[str, str]]:
     text, *section = _SECTION.split(inspect.getdoc(thing) or "")
     docs = _ENTRY.findall("\n".join(section))
     return text.rstrip(), {name: " ".join(one.split()) for name, one in docs}
+
+
+def described(thing: object) -> tuple[str, dict[str, str]]:
+    """The sentences of a docstring in one line, and its parts: `Source:`, `Example:`, `Says:`."""
+    text = inspect.getdoc(thing) or ""
+    parts = {name: " ".join(said.split()) for name, said in _PART.findall(text)}
+    return " ".join(_ENDS.split(text)[0].split()), parts
 
 
 def attribute_docs(kind: type) -> dict[str, str]:

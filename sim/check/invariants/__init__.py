@@ -2,8 +2,8 @@
 
 `sim.check.registry` finds every class in the modules of this package by itself.
 
-Each says in its docstring what it demands as one formula, when that is judged, and what it excuses
-with the reason. The formulas write
+Each says in its docstring what it demands as one formula, when that is judged, what it excuses with
+the reason, its source, and its sentence with names of evidence in braces. The formulas write
 
 * committed[o]: the record that was at offset o when the high watermark of the newest epoch's leader
   first passed o; N is how many offsets that are. It never changes: cleaning, cuts and later leaders

@@ -25,10 +25,10 @@ class CommittedReplicated(LogInvariant):
     `committed-never-lost`); a deposed leader, which commits nothing: until it hears of its
     successor it goes by its own set, and moves its high watermark by fetches in its own epoch
     (Partition.maybeIncrementLeaderHW). What the successor lacks, `leader-completeness` judges.
-    """
 
-    source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
-    says = ", log end offset {log_end}, lacks committed offset {offset} ({record})."
+    Source: StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)
+    Says: , log end offset {log_end}, lacks committed offset {offset} ({record}).
+    """
 
     def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
         """Judges the advance of the newest leader's high watermark, not that of a deposed one."""
@@ -83,11 +83,12 @@ class CommittedNeverLost(LogInvariant):
     Judged: at rest, without a live leader by the disk of the last one. Excused: offsets below the
     log start, which a snapshot or retention accounts for; offsets that were committed twice, which
     `state-machine-safety` reports and after which the reference is undefined.
+
+    Source: KIP-101; CommittedIsDurable (etcd raft)
+    Says: committed {record} is not on the leader {replica} and nothing committed supersedes it.
     """
 
     kind = Kind.AT_REST
-    source = "KIP-101; CommittedIsDurable (etcd raft)"
-    says = "committed {record} is not on the leader {replica} and nothing committed supersedes it."
 
     def on_quiesced(self, event: events.Quiesced) -> None:
         """Compares the leader's log with the committed history."""
@@ -107,13 +108,11 @@ class LeaderCompleteness(LogInvariant):
     For r elected, offsets start(r) <= o < N: r has o.
     Judged: at each election, by what was committed first at offsets that were committed twice.
     Excused: offsets below the log start, for which a snapshot stands (`prefix-deletion-safety`).
-    """
 
-    source = "Raft 5.4; StrongIsr (Kip320.tla)"
-    says = (
-        "{replica} was elected in epoch {epoch} with log end offset {log_end} but lacks committed "
-        "offset {offset} ({record}); {committed_below} offsets are committed."
-    )
+    Source: Raft 5.4; StrongIsr (Kip320.tla)
+    Says: {replica} was elected in epoch {epoch} with log end offset {log_end} but lacks committed
+        offset {offset} ({record}); {committed_below} offsets are committed.
+    """
 
     def on_leader_elected(self, event: events.LeaderElected) -> None:
         """Compares the new leader's log with the committed history."""
@@ -132,13 +131,12 @@ class HoleJustified(LogInvariant):
     committed[o] is justified if o < N, and that of log(l)[o] if the leader l holds a record there.
     Judged: at rest, down replicas as well. Excused: an offset at which no log holds a record and
     that was never committed; tombstones and markers, which their own invariants judge.
+
+    Source: KIP-280, KIP-630
+    Says: {replica} has a hole at offset {offset}, but {record} is neither superseded nor aborted.
     """
 
     kind = Kind.AT_REST
-    source = "KIP-280, KIP-630"
-    says = (
-        "{replica} has a hole at offset {offset}, but {record} is neither superseded nor aborted."
-    )
 
     def on_quiesced(self, event: events.Quiesced) -> None:
         """Judges the committed record at each hole, and another one that the leader holds there."""
@@ -161,12 +159,13 @@ class WinnerRetained(LogInvariant):
     For all keys k with x = winner(k) a value, replicas r with start(r) <= x.offset < end(r):
     log(r)[x.offset] = x.
     Judged: at rest, down replicas as well. Excused: everything once an offset was committed twice.
+
+    Source: KIP-280
+    Says: {replica} lacks {record}, the winner of its key.
     """
 
     kind = Kind.AT_REST
-    source = "KIP-280"
     in_stories = False
-    says = "{replica} lacks {record}, the winner of its key."
 
     def on_quiesced(self, _: events.Quiesced) -> None:
         """Looks for each winner in each log."""
@@ -190,12 +189,13 @@ class HwMonotonic(LogInvariant):
     and only logs that it is lower (UnifiedLog.updateHighWatermarkMetadata): a leader that was just
     elected may have a lower mark than its followers, has all that is committed, and learns of it
     with their next fetches. In a quorum a leader sends no mark before it has caught up (KIP-595).
+
+    Source: MonotonicHighWatermark (RaftEventSimulationTest); UnifiedLog.maybeUpdateHighWatermark
+    Says: {replica} moved its high watermark back from {before} to {offset}.
     """
 
-    source = "MonotonicHighWatermark (RaftEventSimulationTest); UnifiedLog.maybeUpdateHighWatermark"
     explained_by = "event"
     in_stories = False
-    says = "{replica} moved its high watermark back from {before} to {offset}."
 
     def begin(self) -> None:
         """Notes whether the rules let followers take a lower mark."""
@@ -215,11 +215,12 @@ class HwWithinLog(LogInvariant):
     For all replicas r: hw(r) <= end(r).
     Judged: when either may have changed: on moves of the high watermark, passes, cuts, crashes and
     restarts. Excused: nothing.
+
+    Source: LogCabin, RaftConsensusInvariants
+    Says: {replica} has high watermark {offset} above its log end offset {log_end}.
     """
 
-    source = "LogCabin, RaftConsensusInvariants"
     explained_by = "event"
-    says = "{replica} has high watermark {offset} above its log end offset {log_end}."
     any_of = (events.HighWatermarkMoved, events.Cleaned, *CUT)
 
     def on_any_of(self, event: Any) -> None:
@@ -237,13 +238,11 @@ class FollowerPositionSound(LogInvariant):
     Judged: as it is recorded. Excused: with `commit: isr`, what f had on a disk that it lost since,
     until a leader hears of the new one: a fetch from before was on its way. Such a position admits
     no replica to the in-sync set (KIP-903, Partition.isReplicaIsrEligible).
-    """
 
-    source = "KIP-280; LocalLog.read with Partition.fetchRecords"
-    says = (
-        "{leader} believes that {replica} has everything below {position}, but its log end offset "
-        "is {offset}."
-    )
+    Source: KIP-280; LocalLog.read with Partition.fetchRecords
+    Says: {leader} believes that {replica} has everything below {position}, but its log end offset
+        is {offset}.
+    """
 
     def on_position_recorded(self, event: events.PositionRecorded) -> None:
         """Compares the belief with the follower's log."""
@@ -261,12 +260,13 @@ class AcknowledgedKept(LogInvariant):
     committed[x.offset] = x.
     Judged: at rest. `acks: 1` does not promise that: it is a finding. Excused: acks=all, which
     audits judge (`tests.audits`).
+
+    Source: producer configuration acks; KIP-966, Motivation
+    Says: {replica} acknowledged {record}, which was never committed.
     """
 
     kind = Kind.FINDING
-    source = "producer configuration acks; KIP-966, Motivation"
     in_stories = False
-    says = "{replica} acknowledged {record}, which was never committed."
 
     def begin(self) -> None:
         """Starts with no acknowledged records."""
@@ -293,15 +293,14 @@ class LeoConvergence(LogInvariant):
     For the leader l, live replicas r: end(r) = end(l).
     Judged: at rest. Excused: replicas that are down. Fair: a live core has a leader, links are
     whole, and followers fetch until nothing changes.
+
+    Source: KIP-280
+    Says: {replica} stays at log end offset {offset} while the leader {leader} is at {leader_end}.
     """
 
     kind = Kind.LIVENESS
-    source = "KIP-280"
     explained_by = "stays_behind"
     fairness = "faults are over, there is a leader, and followers fetch until nothing changes"
-    says = (
-        "{replica} stays at log end offset {offset} while the leader {leader} is at {leader_end}."
-    )
 
     def on_quiesced(self, event: events.Quiesced) -> None:
         """Compares log end offsets."""
@@ -319,11 +318,12 @@ class ReplicaConvergence(LogInvariant):
     For the leader l, live replicas r, offsets o: if both hold a record at o it is the same.
     Judged: at rest. Excused: offsets at which one of them has no record, as each cleans on its own;
     replicas that are down.
+
+    Source: KIP-279
+    Says: offset {offset} is {record} on {replica} and {leader_record} on the leader {leader}.
     """
 
     kind = Kind.AT_REST
-    source = "KIP-279"
-    says = "offset {offset} is {record} on {replica} and {leader_record} on the leader {leader}."
 
     def on_quiesced(self, event: events.Quiesced) -> None:
         """Compares live replicas with the leader."""
@@ -352,13 +352,14 @@ class MaterializedStateEquivalence(LogInvariant):
     Judged: at rest. Excused: everything once an offset was committed twice, as the reference is
     undefined then; keys whose winner the topic's retention deleted, which promises nothing; what
     lies above N: a deposed leader's high watermark that its successor has taken over.
+
+    Source: KIP-280, KIP-630; ConsistentCommittedData (RaftEventSimulationTest)
+    Says: {replica} folds to {held} for {key}, the committed history to {winner}
     """
 
     kind = Kind.AT_REST
-    source = "KIP-280, KIP-630; ConsistentCommittedData (RaftEventSimulationTest)"
     family_by_cause = True
     explained_by = "state"
-    says = "{replica} folds to {held} for {key}, the committed history to {winner}"
 
     def on_quiesced(self, _: events.Quiesced) -> None:
         """Folds the log of every live replica."""

@@ -19,13 +19,12 @@ class CleanPrefix(Invariant):
     Judged: after each pass of r. Excused: the record that the fix keeps in this pass
     (KIP-280, option 1: the last one of the log). It counts again in the first pass that does not
     keep it.
+
+    Source: KIP-280
+    Says: {replica} is clean below {clean_below} but holds {counted} records of {key}, at {holds}.
     """
 
-    source = "KIP-280"
     explained_by = "kept_both"
-    says = (
-        "{replica} is clean below {clean_below} but holds {counted} records of {key}, at {holds}."
-    )
 
     def on_cleaned(self, event: events.Cleaned) -> None:
         """Looks for keys that are in the clean section more than once."""
@@ -50,9 +49,9 @@ class CompactionBound(Invariant):
     < hw(r), with the high watermark before the pass.
     Judged: on removal. Excused: nothing. Other invariants judge that w exists (`hole-justified`,
     `winner-retained`) and the last stable offset (`txn-isolation`).
-    """
 
-    source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
+    Source: KAFKA-13194; LogCleanerManager.cleanableOffsets
+    """
 
     def on_cleaned(self, event: events.Cleaned) -> None:
         """Looks at each removal and its winner."""
@@ -77,17 +76,16 @@ class CompactionLagBound(Invariant):
     Judged: at each look of the cleaner. Excused: without D nothing is promised; records above the
     last stable offset may not be cleaned at all. Fair: the cleaner looks, and something closes the
     segment, traffic or a timer (UnifiedLog.maybeRoll is called by appends alone).
+
+    Source: KIP-354, Proposed Changes, note 1
+    Says: {replica} cannot clean {record} yet, {waited_ms} ms after its timestamp; {limit_ms} ms
+        were promised ({max_lag_ms} + 2 × {difference_max_ms}).
     """
 
     kind = Kind.LIVENESS
     fairness = "the cleaner looks, and traffic or a timer closes segments"
-    source = "KIP-354, Proposed Changes, note 1"
     explained_by = "event"
     in_stories = False
-    says = (
-        "{replica} cannot clean {record} yet, {waited_ms} ms after its timestamp; {limit_ms} ms "
-        "were promised ({max_lag_ms} + 2 × {difference_max_ms})."
-    )
 
     def on_cleaner_looked(self, event: events.CleanerLooked) -> None:
         """Looks for the oldest record that waits and is not eligible."""
@@ -113,16 +111,15 @@ class LagMetric(Invariant):
     For a look at r: metric = max(0, now - oldest uncleaned timestamp - M) / 1000, rounded down.
     Judged: at each look. Excused: nothing. Kafka updates the metric only when a look leads to a
     pass, so that it may show an old value.
+
+    Source: KIP-354, Public Interfaces; PreCleanStats.updateMaxCompactionDelay
+    Says: {replica} reports a compaction delay of {reported_secs} s, but its log is overdue by
+        {overdue_secs} s.
     """
 
     kind = Kind.FINDING
-    source = "KIP-354, Public Interfaces; PreCleanStats.updateMaxCompactionDelay"
     explained_by = "event"
     in_stories = False
-    says = (
-        "{replica} reports a compaction delay of {reported_secs} s, but its log is overdue by "
-        "{overdue_secs} s."
-    )
 
     def on_cleaner_looked(self, event: events.CleanerLooked) -> None:
         """Compares the metric with the delay of this very look."""
@@ -146,14 +143,13 @@ class RecordImmutable(ReaderInvariant):
     (no reader may be given it); the flag of KIP-87, which an old format may leave out as long as a
     delete stays one; the value of a flagged delete, for a consumer whose version has no flag: the
     KIP makes it null there. A follower has no such excuse: its copy is what others read later.
+
+    Source: KIP-534 (timestamps read back unchanged; Rejected Alternatives); KIP-87, Migration Plan
+    Says: {who} {did} {given} where {appended} was appended.
     """
 
-    source = (
-        "KIP-534 (timestamps read back unchanged; Rejected Alternatives); KIP-87, Migration Plan"
-    )
     explained_by = "altered"
     in_stories = False
-    says = "{who} {did} {given} where {appended} was appended."
 
     def begin(self) -> None:
         """Starts with no consumers of an old version."""
@@ -209,12 +205,13 @@ class KeyEndsAsMeant(Invariant):
     Judged: at rest, under any strategy. Excused: keys that the topic's retention deleted.
     Strategy offset promises no such thing, so this is a finding: an asynchronous producer's write
     that arrives late wins, and every other invariant holds.
+
+    Source: KIP-280, Motivation
+    Says: {key} ends on {held}; its producers meant {meant} to win.
     """
 
     kind = Kind.FINDING
-    source = "KIP-280, Motivation"
     explained_by = "ends_on"
-    says = "{key} ends on {held}; its producers meant {meant} to win."
 
     def on_quiesced(self, _: events.Quiesced) -> None:
         """Looks for each key in the leader's log."""
@@ -238,12 +235,13 @@ class StateKept(Invariant):
     that went.
     Judged: when the log start moves by retention. Excused: logs that hold events, whose old ones
     are meant to go; prefixes that go for a snapshot, see `prefix-deletion-safety`.
+
+    Source: KIP-630, Motivation: with the delete policy the log does not hold the latest state
+    Says: {replica} deleted below {log_start} ({cause}) what alone holds the state of {key}
     """
 
-    source = "KIP-630, Motivation: with the delete policy the log does not hold the latest state"
     explained_by = "event"
     in_stories = False
-    says = "{replica} deleted below {log_start} ({cause}) what alone holds the state of {key}"
 
     def begin(self) -> None:
         """Starts with every log start at 0."""

@@ -19,16 +19,15 @@ class NoResurrection(DeleteInvariant):
     The fold is that of the replica's own log under the promised order: its own markers decide, so
     aborted and open records do not count, and any tombstone it holds deletes what that beats,
     even if the tombstone does not win. Retention promises nothing about what it deletes.
+
+    Source: KIP-630
+    Says: {replica} gives {held} although {key} was deleted at offset {deleted_at}; its log end
+        offset is {log_end} and nothing it holds deletes that.
     """
 
     kind = Kind.AT_REST
-    source = "KIP-630"
     family_by_cause = True
     explained_by = "state"
-    says = (
-        "{replica} gives {held} although {key} was deleted at offset {deleted_at}; its log end "
-        "offset is {log_end} and nothing it holds deletes that."
-    )
 
     def on_quiesced(self, _: events.Quiesced) -> None:
         """Folds every log and compares it with the deleted keys."""
@@ -50,16 +49,15 @@ class NoTransientResurrection(DeleteInvariant):
     A violation lasts until its log gives the key no such value any more, or another record of the
     key wins. What is still there at rest is left to `no-resurrection`. Not judged once an offset
     was committed twice, nor where settings change, since the promise is that of the newest.
+
+    Source: KIP-630
+    Says: {replica} gave {held} for {lasted} {unit}, from {since} on, although {key} was deleted at
+        offset {deleted_at} and {replica} was caught up.
     """
 
-    source = "KIP-630"
     family_by_cause = True
     explained_by = "state"
     in_stories = False
-    says = (
-        "{replica} gave {held} for {lasted} {unit}, from {since} on, although {key} was deleted "
-        "at offset {deleted_at} and {replica} was caught up."
-    )
     any_of = (
         *(events.Cleaned, events.Truncated, events.ReplicaRestarted, events.ReplicaRemoved),
         *PART_GONE,
@@ -151,15 +149,14 @@ class TombstoneSafety(DeleteInvariant):
     history decide: an open, aborted or uncommitted record does not help. A record that f will still
     receive helps if it beats X, too: then X does not win. Not judged with `lag_guard`, which
     repairs instead.
+
+    Source: KIP-630, Tombstone and Delete Operations
+    Says: {replica} removed the tombstone of {key} (offset {offset}) while {holder}, log end offset
+        {holder_end}, still held {held} and nothing that deletes it; it is needed until that log end
+        offset is above {offset}.
     """
 
-    source = "KIP-630, Tombstone and Delete Operations"
     explained_by = "removed_delete"
-    says = (
-        "{replica} removed the tombstone of {key} (offset {offset}) while {holder}, log end offset "
-        "{holder_end}, still held {held} and nothing that deletes it; it is needed until that log "
-        "end offset is above {offset}."
-    )
 
     def begin(self) -> None:
         """Starts with no early removals."""
@@ -198,17 +195,16 @@ class TombstoneUntilLogEnd(DeleteInvariant):
     That is KIP-630's sentence to the letter. Where X loses to another record, or that log deletes
     the key by itself, no harm is done: `tombstone-safety` leaves these cases out. The counter
     `tombstones_removed_early` is the number of such removals.
+
+    Source: KIP-630, Tombstone and Delete Operations
+    Says: {replica} removed the tombstone of {key} (offset {offset}) while {holder}, log end offset
+        {holder_end}, still held {held}; KIP-630 keeps it until that log end offset is above
+        {offset}.
     """
 
     kind = Kind.FINDING
-    source = "KIP-630, Tombstone and Delete Operations"
     explained_by = "removed_delete"
     in_stories = False
-    says = (
-        "{replica} removed the tombstone of {key} (offset {offset}) while {holder}, log end offset "
-        "{holder_end}, still held {held}; KIP-630 keeps it until that log end offset is above "
-        "{offset}."
-    )
 
     def on_cleaned(self, event: events.Cleaned) -> None:
         """Looks at every other log that ends at or below a removed tombstone."""
@@ -227,13 +223,14 @@ class TombstoneEventuallyRemoved(Invariant):
     retention in between. Excused there: `tombstone_removal: never`, which promises nothing, and
     `coordinated` while a cleaner does not run, which is its price; a record that the fix keeps at
     the log end, as traffic would set it free.
+
+    Source: KIP-534; KAFKA-8522
+    Says: {replica} still holds the tombstone of {key} (offset {offset})
     """
 
     kind = Kind.LIVENESS
-    source = "KIP-534; KAFKA-8522"
     explained_by = "still_there"
     fairness = "cleaners run in spite of the dirty ratio, segments are rolled, and time passes"
-    says = "{replica} still holds the tombstone of {key} (offset {offset})"
 
     def begin(self) -> None:
         """Starts with no passes."""
@@ -281,15 +278,14 @@ class HorizonStability(Invariant):
     Not judged: that a horizon is at least one retention after the pass that took the last older
     value on this replica. Kafka promises less: a follower inherits horizons with the batches that
     it copies, and a round whose map was full may stamp a tombstone before it takes the value.
+
+    Source: KIP-534
+    Says: {replica} moved the delete horizon of the batch at {offset} from {before_ms} ms to
+        {horizon_ms} ms.
     """
 
-    source = "KIP-534"
     explained_by = "horizon_changed"
     in_stories = False
-    says = (
-        "{replica} moved the delete horizon of the batch at {offset} from {before_ms} ms to "
-        "{horizon_ms} ms."
-    )
 
     def on_cleaned(self, event: events.Cleaned) -> None:
         """Compares with the horizon the same batch had, set by a pass or copied with it."""

@@ -14,11 +14,12 @@ class ElectionSafety(LogInvariant):
     For all elections of r in epoch e and of s in epoch e: r = s.
     Judged: at each election. Excused: one replica may be elected again in its own epoch; what that
     breaks is `offset-epoch-uniqueness`.
+
+    Source: Raft 5.2; KIP-595
+    Says: {replica} was elected in epoch {epoch}, which {leader} led already.
     """
 
-    source = "Raft 5.2; KIP-595"
     explained_by = "two_leaders"
-    says = "{replica} was elected in epoch {epoch}, which {leader} led already."
 
     def begin(self) -> None:
         """Starts with no leaders."""
@@ -39,12 +40,13 @@ class EpochMonotonic(LogInvariant):
     is at least the one before.
     Judged: on what is appended, copied or pushed; at restarts. Excused: a new disk remembers
     nothing.
+
+    Source: MonotonicEpoch (RaftEventSimulationTest)
+    Says: {replica} holds epoch {epoch} at offset {offset} after epoch {before}.
     """
 
-    source = "MonotonicEpoch (RaftEventSimulationTest)"
     explained_by = "event"
     in_stories = False
-    says = "{replica} holds epoch {epoch} at offset {offset} after epoch {before}."
 
     def begin(self) -> None:
         """Starts with no crashed replicas."""
@@ -149,16 +151,15 @@ class EpochCacheConsistency(LogInvariant):
     of the two high watermarks or log ends (so a log's own end counts only if all of it is
     committed), or at or below a log start. Where it does not hold, a follower may truncate
     committed records.
+
+    Source: KIP-101, KIP-279; LeaderEpochFileCache.endOffsetFor
+    Says: Asked for epoch {epoch}, {replica} answers ({answered}, {offset}) and {other}
+        ({other_answered}, {other_end}); both are committed up to {committed_below}.
     """
 
     kind = Kind.FINDING
-    source = "KIP-101, KIP-279; LeaderEpochFileCache.endOffsetFor"
     explained_by = "epoch_answers"
     in_stories = False
-    says = (
-        "Asked for epoch {epoch}, {replica} answers ({answered}, {offset}) and {other} "
-        "({other_answered}, {other_end}); both are committed up to {committed_below}."
-    )
 
     def begin(self) -> None:
         """Starts with no known epochs."""

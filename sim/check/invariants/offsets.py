@@ -12,10 +12,10 @@ class NoOffsetReuse(LogInvariant):
     For all records x that a leader appends: x.offset >= N.
     Judged: on append. Excused: in simulated time an append by a deposed leader that does not know
     its successor: the record is never committed, and truncated by its epoch. Stories count it.
-    """
 
-    source = "KIP-280; KAFKA-17076"
-    says = "{replica} gave offset {offset} to {record}, but it was committed as {first}."
+    Source: KIP-280; KAFKA-17076
+    Says: {replica} gave offset {offset} to {record}, but it was committed as {first}.
+    """
 
     def on_appended(self, event: events.Appended) -> None:
         """Compares with the committed history."""
@@ -36,10 +36,10 @@ class OffsetEpochUniqueness(LogInvariant):
 
     For all appended records x, y: x.offset = y.offset and x.epoch = y.epoch implies x = y.
     Judged: on append. Excused: nothing; a tail that was lost counts as assigned.
-    """
 
-    source = "KIP-595; QuorumState.initialize"
-    says = "{replica} gave offset {offset} in epoch {epoch} to {record}; it was given to {first}."
+    Source: KIP-595; QuorumState.initialize
+    Says: {replica} gave offset {offset} in epoch {epoch} to {record}; it was given to {first}.
+    """
 
     def on_appended(self, event: events.Appended) -> None:
         """Compares with the first record that got the same offset in the same epoch."""
@@ -59,10 +59,10 @@ class RecordOffsetUniqueness(LogInvariant):
 
     For all copies x' of a record x, on any replica: x'.offset = x.offset.
     Judged: on each copy and push. Excused: nothing.
-    """
 
-    source = "KIP-280"
-    says = "{record} stands at offset {offset} on {replica}."
+    Source: KIP-280
+    Says: {record} stands at offset {offset} on {replica}.
+    """
 
     any_of = (events.Copied, events.Pushed)
 
@@ -80,13 +80,12 @@ class SlotAgreement(LogInvariant):
     Judged: on what is written, on moves of a high watermark, at restarts; down replicas as well.
     Excused: empty batches and holes; offsets at or above one of both marks, where logs may differ
     for a while (Raft).
+
+    Source: KIP-280
+    Says: offset {offset} is {record} on {replica} and {other_record} on {other}, below both high
+        watermarks ({high_watermark} and {other_high_watermark}).
     """
 
-    source = "KIP-280"
-    says = (
-        "offset {offset} is {record} on {replica} and {other_record} on {other}, below both high "
-        "watermarks ({high_watermark} and {other_high_watermark})."
-    )
     any_of = (events.HighWatermarkMoved, events.ReplicaRestarted, *WRITTEN)
 
     def on_any_of(self, _: events.Event) -> None:
@@ -104,13 +103,11 @@ class StateMachineSafety(LogInvariant):
     For all offsets o, leaders l, m that commit o: the record at o that l commits = the one m
     commits, also where cleaning has removed it from the log since.
     Judged: when a leader's high watermark moves. Excused: nothing.
-    """
 
-    source = "Raft 5.4.3"
-    says = (
-        "offset {offset} was committed as {first} and again as {record} when {replica} moved its "
-        "high watermark to {high_watermark}."
-    )
+    Source: Raft 5.4.3
+    Says: offset {offset} was committed as {first} and again as {record} when {replica} moved its
+        high watermark to {high_watermark}.
+    """
 
     def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
         """Looks at the offsets that this advance committed again."""
@@ -133,13 +130,11 @@ class LogMatching(LogInvariant):
     then x = y; and if r and s hold one record at some p > o then x = y.
     Judged: on what is appended, copied or pushed. Excused: offsets at which one of them has no
     record (what is missing there `hole-justified` judges).
-    """
 
-    source = "Raft 5.3, adapted to holes"
-    says = (
-        "{replica} holds {record} and {other} holds {other_record} at offset {offset}, both of "
-        "epoch {epoch}."
-    )
+    Source: Raft 5.3, adapted to holes
+    Says: {replica} holds {record} and {other} holds {other_record} at offset {offset}, both of
+        epoch {epoch}.
+    """
 
     def on_written(self, event: Writing) -> None:
         """Judges differing offsets: those of one epoch, and those below a shared record."""
@@ -173,11 +168,12 @@ class LeaderAppendOnly(LogInvariant):
     For all cuts of r: r does not lead.
     Judged: on each cut. Excused: what cleaning removes, which `compaction-bound` judges; an
     installed snapshot, which `leader-never-loads-snapshot` does.
+
+    Source: Raft 5.3
+    Says: {replica} truncated from {log_end} to {offset} while it was leading.
     """
 
-    source = "Raft 5.3"
     in_stories = False
-    says = "{replica} truncated from {log_end} to {offset} while it was leading."
 
     def on_truncated(self, event: events.Truncated) -> None:
         """Reports a leader that truncates its own log."""
@@ -191,9 +187,10 @@ class LeoPreservation(LogInvariant):
     For each pass and restart of r: end(r) after = end(r) before.
     Judged: after a pass; after a restart against the log that the crash left. Excused: the tail
     that a crash lost.
+
+    Source: KIP-280; etcd #17780
     """
 
-    source = "KIP-280; etcd #17780"
     in_stories = False
     says = " moved the log end offset of {replica} from {before} to {offset}."
 
@@ -217,12 +214,10 @@ class NoTruncationBelowHw(LogInvariant):
     For all cuts of r to t: t >= hw(r) before.
     Judged: on each cut. Excused: nothing. The rest of a batch that straddles t goes, too
     (UnifiedLog); that is left to `hole-justified`.
-    """
 
-    source = "KIP-595; KafkaMetadataLog.truncateTo"
-    says = (
-        "{replica} truncated from {log_end} to {offset}, below its high watermark {high_watermark}."
-    )
+    Source: KIP-595; KafkaMetadataLog.truncateTo
+    Says: {replica} truncated from {log_end} to {offset}, below its high watermark {high_watermark}.
+    """
 
     def on_truncated(self, event: events.Truncated) -> None:
         """Compares target and high watermark."""
@@ -238,10 +233,10 @@ class TruncationBelowLogStart(LogInvariant):
 
     For all cuts of r to t: t >= start(r).
     Judged: on each cut. Excused: nothing.
-    """
 
-    source = "KIP-595; UnifiedLog.truncateTo"
-    says = "{replica} truncated to {offset}, below its log start offset {log_start}."
+    Source: KIP-595; UnifiedLog.truncateTo
+    Says: {replica} truncated to {offset}, below its log start offset {log_start}.
+    """
 
     def on_truncated(self, event: events.Truncated) -> None:
         """Compares target and log start."""

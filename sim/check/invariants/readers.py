@@ -13,12 +13,13 @@ class ConsistentRead(ReaderInvariant):
 
     For all records x, y given to any consumer from any replica: x.offset = y.offset implies x = y.
     Judged: at each read. Excused: nothing.
+
+    Source: ConsistentRead (KIP-966 specification)
+    Says: {first_reader} read {first} and {reader} read {record} at offset {offset}.
     """
 
-    source = "ConsistentRead (KIP-966 specification)"
     explained_by = "read"
     in_stories = False
-    says = "{first_reader} read {first} and {reader} read {record} at offset {offset}."
 
     def begin(self) -> None:
         """Starts with no reads."""
@@ -49,15 +50,14 @@ class ConsumerEndsCurrent(ReaderInvariant):
     For all consumers c with position(c) >= N, keys k: winner(k) does not beat table(c)[k], where
     the table keeps what `consumer_order` says of what c was given.
     Judged: at rest. Excused: kept records that were aborted, are undecided or were never committed.
+
+    Source: KIP-280, Recommendations: consumers should be aware of the strategy
+    Says: {reader} has read everything and keeps {record} for {key}; the committed history has
+        {winner}.
     """
 
     kind = Kind.FINDING
-    source = "KIP-280, Recommendations: consumers should be aware of the strategy"
     explained_by = "reader_keeps"
-    says = (
-        "{reader} has read everything and keeps {record} for {key}; the committed history has "
-        "{winner}."
-    )
 
     def begin(self) -> None:
         """Starts with no reads."""
@@ -95,11 +95,12 @@ class ConsumerNoSkip(ReaderInvariant):
     Judged: at each read, for the offsets it passed; at an offset that was committed twice the
     log of r alone decides, and all such offsets below the position are judged again. Excused:
     what is not live; what lost under rules in force earlier, and may be gone since.
+
+    Source: KIP-280
+    Says: {reader} is at position {end} on {replica} and was never given the live {record}.
     """
 
-    source = "KIP-280"
     explained_by = "read"
-    says = "{reader} is at position {end} on {replica} and was never given the live {record}."
 
     def begin(self) -> None:
         """Starts with no reads."""
@@ -153,12 +154,13 @@ class ConsumerTakesDeletes(ReaderInvariant):
     and only if, x is a tombstone under the rules of the run.
     Judged: as they are given. An old consumer takes null values alone for deletes, and so does an
     unchanged application on a new consumer. Excused: consumers that declare no version.
+
+    Source: KIP-87, Migration Plan and its vote thread
+    Says: {reader} took the {record} for {what}.
     """
 
-    source = "KIP-87, Migration Plan and its vote thread"
     explained_by = "altered"
     in_stories = False
-    says = "{reader} took the {record} for {what}."
 
     def on_understood(self, event: events.Understood) -> None:
         """Compares with the tombstones under the rules of the run."""
@@ -179,15 +181,13 @@ class ConsumerTombstoneVisibility(ReaderInvariant):
     record of k above X.offset, now or before.
     Judged: at each read; reads from any replica count (the global form). Excused: nothing; no local
     rule ensures the global form, and stories that show it expect the violation.
+
+    Source: KIP-534, Motivation
+    Says: {reader} read {record} at {read_at_ms} ms and passed the tombstone at offset {offset} on
+        {replica} at {now_ms} ms, within the retention of {retention_ms} ms, without being given it.
     """
 
-    source = "KIP-534, Motivation"
     explained_by = "read"
-    says = (
-        "{reader} read {record} at {read_at_ms} ms and passed the tombstone at offset {offset} on "
-        "{replica} at {now_ms} ms, within the retention of {retention_ms} ms, without being given "
-        "it."
-    )
 
     def begin(self) -> None:
         """Starts with no reads."""
@@ -238,11 +238,12 @@ class ReaderReachesEnd(ReaderInvariant):
     given >= end - start records. Where cleaning took the last record, or any, that may never come
     true.
     Judged: when nothing more comes. Excused: nothing to read.
+
+    Source: KAFKA-14302; Redpanda issues 7024, 8698; segmentio/kafka-go issue 423; brod issue 263
     """
 
     kind = Kind.LIVENESS
     in_stories = False
-    source = "KAFKA-14302; Redpanda issues 7024, 8698; segmentio/kafka-go issue 423; brod issue 263"
     explained_by = "reader_waits"
     fairness = "the replica it reads is up, it polls until nothing more comes"
 

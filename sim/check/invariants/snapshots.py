@@ -14,11 +14,12 @@ class SnapshotAtLogStart(Invariant):
 
     For a prefix of r deleted up to s > 0: r holds a snapshot with end = s.
     Judged: on prefix deletion. Excused: logs without snapshots, whose start retention moves.
+
+    Source: SnapshotAtLogStart (RaftEventSimulationTest)
+    Says: {replica} starts its log at {offset} without a snapshot that ends there.
     """
 
-    source = "SnapshotAtLogStart (RaftEventSimulationTest)"
     explained_by = "event"
-    says = "{replica} starts its log at {offset} without a snapshot that ends there."
 
     def on_prefix_deleted(self, event: events.PrefixDeleted) -> None:
         """Looks for the snapshot."""
@@ -33,11 +34,12 @@ class SnapshotBound(Invariant):
 
     For a snapshot that r takes: end <= hw(r).
     Judged: as it is taken. Excused: nothing.
+
+    Source: KIP-630; KafkaMetadataLog.createNewSnapshot
+    Says: {replica} took snapshot ({offset}, {epoch}) above its high watermark {high_watermark}.
     """
 
-    source = "KIP-630; KafkaMetadataLog.createNewSnapshot"
     explained_by = "event"
-    says = "{replica} took snapshot ({offset}, {epoch}) above its high watermark {high_watermark}."
 
     def on_snapshot_taken(self, event: events.SnapshotTaken) -> None:
         """Compares end and high watermark."""
@@ -60,9 +62,10 @@ class SnapshotConsistency(Invariant):
     fold(committed below end).
     Judged: as a snapshot is taken or installed; with the fold as soon as the history reaches its
     end. Excused: the fold once an offset was committed twice; a snapshot that is gone by then.
+
+    Source: KIP-630
     """
 
-    source = "KIP-630"
     explained_by = "snapshot_content"
     any_of = (events.SnapshotTaken, events.SnapshotInstalled)
 
@@ -134,16 +137,15 @@ class SnapshotFetchProgress(Invariant):
     Judged: at rest after all replicas synced; and whenever a download is lost. Excused: as soon as
     another leader is elected, a fault or a crash hits f, or a record reaches it, counting starts
     over.
+
+    Source: KIP-630
+    Says: {replica} has {received} {unit} of the snapshot that ends at {offset} and does not get on.
     """
 
     kind = Kind.LIVENESS
     fairness = "one leader stays, and the follower and its link are left in peace"
-    source = "KIP-630"
     explained_by = "snapshot_fetch"
     in_stories = False
-    says = (
-        "{replica} has {received} {unit} of the snapshot that ends at {offset} and does not get on."
-    )
     any_of = (events.SnapshotInstalled, events.ReplicaCrashed, events.ReplicaRemoved)
 
     def begin(self) -> None:
@@ -205,15 +207,14 @@ class SnapshotInstallAtomic(Invariant):
     is all that the leader it came from has under that id.
     Judged: as a log is emptied, and on install. Excused: an empty log has nothing to lose; a source
     that has deleted the snapshot since.
+
+    Source: KIP-630; KafkaMetadataLog.truncateToLatestSnapshot, FileRawSnapshotWriter.freeze
+    Says: {replica} emptied its log, which ended at {offset} (high watermark {high_watermark}),
+        before snapshot ({snapshot_end}, {epoch}) was there; a crash now leaves it with neither.
     """
 
-    source = "KIP-630; KafkaMetadataLog.truncateToLatestSnapshot, FileRawSnapshotWriter.freeze"
     explained_by = "event"
     in_stories = False
-    says = (
-        "{replica} emptied its log, which ended at {offset} (high watermark {high_watermark}), "
-        "before snapshot ({snapshot_end}, {epoch}) was there; a crash now leaves it with neither."
-    )
 
     def begin(self) -> None:
         """Starts with no downloads."""
@@ -251,15 +252,14 @@ class SnapshotNeverRegresses(Invariant):
     judged: Kafka's precondition, which throws unless the epoch is above the log's newest, or the
     same and the end above the log end: after an unclean election a log of a later epoch that ends
     below the snapshot has to be replaced, too.
+
+    Source: KafkaMetadataLog.truncateToLatestSnapshot
+    Says: {replica} installed snapshot ({offset}, {epoch}) although its high watermark was
+        {high_watermark}.
     """
 
-    source = "KafkaMetadataLog.truncateToLatestSnapshot"
     explained_by = "event"
     in_stories = False
-    says = (
-        "{replica} installed snapshot ({offset}, {epoch}) although its high watermark was "
-        "{high_watermark}."
-    )
 
     def on_snapshot_installed(self, event: events.SnapshotInstalled) -> None:
         """Compares its end with the high watermark before."""
@@ -275,9 +275,10 @@ class PrefixDeletionSafety(Invariant):
     follower that fetches below the log start, or is due one otherwise: it is offered a snapshot
     with end >= start(r).
     Judged: on deletion, and on such a fetch. Excused: nothing.
+
+    Source: KIP-630; KafkaMetadataLog.deleteBeforeSnapshot
     """
 
-    source = "KIP-630; KafkaMetadataLog.deleteBeforeSnapshot"
     explained_by = "event"
     says = "{follower} fetched at {offset}, below the log start of {replica}, which has "
 
@@ -308,12 +309,13 @@ class LeaderNeverLoadsSnapshot(Invariant):
 
     For all snapshots that r installs: r does not lead.
     Judged: on each install. Excused: nothing.
+
+    Source: LeaderNeverLoadSnapshot (RaftEventSimulationTest)
+    Says: {replica} installed snapshot ({offset}, {epoch}) while it was leading.
     """
 
-    source = "LeaderNeverLoadSnapshot (RaftEventSimulationTest)"
     explained_by = "event"
     in_stories = False
-    says = "{replica} installed snapshot ({offset}, {epoch}) while it was leading."
 
     def on_snapshot_installed(self, event: events.SnapshotInstalled) -> None:
         """Reports a leader that installs a snapshot."""
@@ -334,15 +336,14 @@ class TrafficAccounting(Invariant):
     No follower copies a snapshot as a record of the log, as it has every record below.
     Judged: on each chunk and copy. Excused: after an install, a dropped download, a crash, a new
     disk or its own election a follower starts at 0 again.
+
+    Source: KIP-630, Amount of Data Replicated; Rejected Alternatives
+    Says: {replica} was sent snapshot ({offset}, {epoch}) from {position} on, having it up to
+        {received}.
     """
 
-    source = "KIP-630, Amount of Data Replicated; Rejected Alternatives"
     explained_by = "event"
     in_stories = False
-    says = (
-        "{replica} was sent snapshot ({offset}, {epoch}) from {position} on, having it up to "
-        "{received}."
-    )
     any_of = (
         events.SnapshotInstalled,
         events.SnapshotFetchDropped,

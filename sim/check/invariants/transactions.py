@@ -31,9 +31,10 @@ class TransactionAsAsked(TransactionInvariant):
     which may have committed it before it heard of its successor; offsets that were committed twice,
     and deletes, which have no value to tell them apart. A transaction whose producer asked to
     commit it may abort all the same: by a newer instance, or since a batch of it was given up.
+
+    Source: KIP-98, Transactional Guarantees; TransactionMarkerChannelManager; KIP-890; KIP-1228
     """
 
-    source = "KIP-98, Transactional Guarantees; TransactionMarkerChannelManager; KIP-890; KIP-1228"
     in_stories = False
 
     def on_appended(self, event: events.Appended) -> None:
@@ -86,14 +87,13 @@ class TxnMarkerSafety(TransactionInvariant):
     m.offset: s holds no data x of the transaction of m (of its producer, below m and above that
     producer's marker before).
     Judged: on removal. Excused: nothing; a replica with end(s) > m.offset has read the marker.
+
+    Source: KIP-534, case 2; Redpanda PR 29043
+    Says: {replica} removed the {marker} while {holder}, log end offset {holder_end}, still held
+        {held} of its transaction.
     """
 
-    source = "KIP-534, case 2; Redpanda PR 29043"
     explained_by = "removed_delete"
-    says = (
-        "{replica} removed the {marker} while {holder}, log end offset {holder_end}, still held "
-        "{held} of its transaction."
-    )
 
     def on_cleaned(self, event: events.Cleaned) -> None:
         """Looks at every other log that ends at or below a removed marker."""
@@ -147,12 +147,13 @@ class TxnIsolation(TransactionInvariant):
     x's producer above x in log(r) says of x what it says in committed history: committed, aborted,
     or open.
     Judged: at rest, down replicas as well. Excused: records that were never committed.
+
+    Source: KIP-98; Redpanda blog 2026-06-25
+    Says: {record} is {verdict} on {replica} but {committed_verdict} in the committed history.
     """
 
     kind = Kind.AT_REST
-    source = "KIP-98; Redpanda blog 2026-06-25"
     explained_by = "transaction"
-    says = "{record} is {verdict} on {replica} but {committed_verdict} in the committed history."
 
     def on_quiesced(self, _: events.Quiesced) -> None:
         """Compares each log's verdicts with those of the committed history."""
@@ -173,16 +174,15 @@ class LsoProgress(TransactionInvariant):
     offset of r stays for ever: nothing above is cleaned, or read with read_committed.
     Judged: at rest. Excused: a transaction that was never ended. Fair: faults are over and
     followers have fetched to the end.
+
+    Source: Redpanda blog 2026-06-25, variant 4
+    Says: {replica} holds the transaction of {record} open, which the committed history has
+        {committed_verdict}; its last stable offset stays at {offset} or below.
     """
 
     kind = Kind.AT_REST
     fairness = "faults are over and followers have fetched to the end"
-    source = "Redpanda blog 2026-06-25, variant 4"
     explained_by = "transaction"
-    says = (
-        "{replica} holds the transaction of {record} open, which the committed history has "
-        "{committed_verdict}; its last stable offset stays at {offset} or below."
-    )
 
     def on_quiesced(self, _: events.Quiesced) -> None:
         """Looks for open transactions whose marker was committed."""
@@ -204,15 +204,14 @@ class ConsumerReadsCommitted(TransactionInvariant):
     markers. Excused: records that were never committed, which other invariants judge; what a
     marker decides that a leader has committed before it heard of its successor, and that the
     successor has not committed yet.
+
+    Source: KIP-98, isolation.level; CompletedFetch.nextFetchedRecord
+    Says: {reader} reads committed and was given {record} by {replica}, which is {fate} in the
+        committed history.
     """
 
-    source = "KIP-98, isolation.level; CompletedFetch.nextFetchedRecord"
     explained_by = "transaction"
     in_stories = False
-    says = (
-        "{reader} reads committed and was given {record} by {replica}, which is {fate} in the "
-        "committed history."
-    )
 
     def on_consumed(self, event: events.Consumed) -> None:
         """Looks up the fate of each transactional record."""

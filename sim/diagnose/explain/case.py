@@ -12,7 +12,7 @@ from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.diagnose.explain.past import END, Past, Recorded
 from sim.protocol import events as on
-from sim.protocol.compaction.failures import UnreadableVersion
+from sim.protocol.compaction.strategies import UnreadableVersion
 from sim.protocol.events.sentences import describe
 from sim.protocol.log.record import Control, Record
 from sim.protocol.rules.policy import cleaner_strategy

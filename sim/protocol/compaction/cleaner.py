@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 
 from sim.protocol.compaction.copying import Copier
 from sim.protocol.compaction.eligibility import from_offset
-from sim.protocol.compaction.failures import PassFailed
 from sim.protocol.compaction.plan import Cleaning, CleaningPass, OffsetMap
-from sim.protocol.compaction.strategies import Strategy
+from sim.protocol.compaction.strategies import PassFailed, Strategy
 from sim.protocol.compaction.transactions import TransactionWatch, aborted_in
 from sim.protocol.log import Batch, Segment
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from sim.protocol.compaction.failures import PassFailed
 from sim.protocol.compaction.fixes import Tail
 from sim.protocol.compaction.plan import Cleaning, CleaningPass, OffsetMap, Reason
+from sim.protocol.compaction.strategies import PassFailed
 from sim.protocol.compaction.tombstones import (
     Circumstances,
     Stamp,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sim.files.attribute_docs import described
 from sim.protocol.log import Batch
 
 
@@ -37,6 +38,10 @@ class Kept(NamedTuple):
     batch_end: int | None = None
 
 
+Keeps = Callable[[Tail], Kept]
+"""Returns what has to stay, given the end of the log and of the round."""
+
+
 class Fix(NamedTuple):
     """A rule for what stays of the last offset of a round or of a log.
 
@@ -57,73 +62,90 @@ class Fix(NamedTuple):
     name: str
     source: str
     means: str
-    keeps: Callable[[Tail], Kept]
+    keeps: Keeps
     persists_log_end: bool = False
     announces_gaps: bool = False
     example: str = ""
 
 
-def _nothing(tail: Tail) -> Kept:
+FIXES: dict[str, Fix] = {}
+"""The registered fixes by name."""
+
+
+def _fix(
+    *, persists_log_end: bool = False, announces_gaps: bool = False
+) -> Callable[[Keeps], Keeps]:
+    """Registers a function as the fix of its name; its docstring describes it."""
+
+    def made(keeps: Keeps) -> Keeps:
+        name = keeps.__name__
+        says, parts = described(keeps)
+        means = says[:1].lower() + says[1:].rstrip(".")
+        source, example = parts["Source"], parts["Example"]
+        FIXES[name] = Fix(name, source, means, keeps, persists_log_end, announces_gaps, example)
+        return keeps
+
+    return made
+
+
+@_fix()
+def none(tail: Tail) -> Kept:
+    """Nothing is kept for its offset's sake.
+
+    Source: Kafka before KAFKA-17076
+    Example: kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml
+    """
     return Kept()
 
 
-def _end_of_the_log(tail: Tail) -> Kept:
-    """The last record of the log, or the last batch if it is empty already."""
+@_fix()
+def leo_retention(tail: Tail) -> Kept:
+    """The log-end record, the highest surviving slot of the whole log, is never removed.
+
+    Source: KIP-280, Special case where we need to retain LEO, option 1
+    Example: findings/finding_07_leo_retention_brings_a_deleted_key_back.yaml
+    """
     last = tail.last_batch
     if last is None:
         return Kept()
-    if last.records:
-        return Kept(record_offset=last.records[-1].offset, batch_end=last.last_offset)
-    return Kept(batch_end=last.last_offset)
+    return Kept(last.records[-1].offset if last.records else None, last.last_offset)
 
 
-FIXES: dict[str, Fix] = {
-    fix.name: fix
-    for fix in (
-        Fix(
-            "none",
-            "Kafka before KAFKA-17076",
-            "nothing is kept for its offset's sake",
-            _nothing,
-            example="kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml",
-        ),
-        Fix(
-            "leo_retention",
-            "KIP-280, Special case where we need to retain LEO, option 1",
-            "the log-end record, the highest surviving slot of the whole log, is never removed",
-            _end_of_the_log,
-            example="findings/finding_07_leo_retention_brings_a_deleted_key_back.yaml",
-        ),
-        Fix(
-            "empty_batch",
-            "KIP-280, option 2; KAFKA-17076 (Cleaner.cleanInto)",
-            "the batch that ends exactly at the upper bound of the round stays, empty if need be",
-            lambda tail: Kept(batch_end=tail.upper_bound - 1),
-            example="kip280/kip280_19_expired_last_tombstone_empty_batch.yaml",
-        ),
-        Fix(
-            "empty_batch_at_hw",
-            "KAFKA-20452 (apache/kafka PR 22089)",
-            "as empty_batch, but only where the batch also ends at the high watermark",
-            lambda tail: Kept(batch_end=tail.high_watermark - 1),
-            example="kip280/kip280_59_narrow_empty_batch_and_an_unclean_election.yaml",
-        ),
-        Fix(
-            "persisted_leo",
-            "etcd PR 17815: the scheduled compact revision bounds the current one from below",
-            "nothing is kept; the end of the cleaned section is stored by itself",
-            _nothing,
-            persists_log_end=True,
-            example="kip280/kip280_56_log_end_persisted_beside_the_records.yaml",
-        ),
-        Fix(
-            "gap_fetch",
-            "this project: what an answer would have to say for nothing to be kept",
-            "nothing is kept; a fetch that finds nothing is answered with the end of the gap",
-            _nothing,
-            announces_gaps=True,
-            example="kip280/kip280_54_expired_last_tombstone_gap_fetch.yaml",
-        ),
-    )
-}
-"""The registered fixes by name."""
+@_fix()
+def empty_batch(tail: Tail) -> Kept:
+    """The batch that ends exactly at the upper bound of the round stays, empty if need be.
+
+    Source: KIP-280, option 2; KAFKA-17076 (Cleaner.cleanInto)
+    Example: kip280/kip280_19_expired_last_tombstone_empty_batch.yaml
+    """
+    return Kept(batch_end=tail.upper_bound - 1)
+
+
+@_fix()
+def empty_batch_at_hw(tail: Tail) -> Kept:
+    """As empty_batch, but only where the batch also ends at the high watermark.
+
+    Source: KAFKA-20452 (apache/kafka PR 22089)
+    Example: kip280/kip280_59_narrow_empty_batch_and_an_unclean_election.yaml
+    """
+    return Kept(batch_end=tail.high_watermark - 1)
+
+
+@_fix(persists_log_end=True)
+def persisted_leo(tail: Tail) -> Kept:
+    """Nothing is kept; the end of the cleaned section is stored by itself.
+
+    Source: etcd PR 17815: the scheduled compact revision bounds the current one from below
+    Example: kip280/kip280_56_log_end_persisted_beside_the_records.yaml
+    """
+    return Kept()
+
+
+@_fix(announces_gaps=True)
+def gap_fetch(tail: Tail) -> Kept:
+    """Nothing is kept; a fetch that finds nothing is answered with the end of the gap.
+
+    Source: this project: what an answer would have to say for nothing to be kept
+    Example: kip280/kip280_54_expired_last_tombstone_gap_fetch.yaml
+    """
+    return Kept()

@@ -9,9 +9,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from sim.protocol.compaction.failures import PassFailed
 from sim.protocol.compaction.fixes import Fix
-from sim.protocol.compaction.strategies import Strategy, Version
+from sim.protocol.compaction.strategies import PassFailed, Strategy, Version
 from sim.protocol.compaction.tombstones import Circumstances, TombstoneMark, TombstoneRemoval
 from sim.protocol.events import Removal
 from sim.protocol.log import LastRecord, Record, Segment

@@ -1,7 +1,8 @@
 """Compaction strategies: which record of a key wins (KIP-280, `compaction.strategy`).
 
 A strategy is a version order on records: the highest tuple wins. Every tuple ends with the offset,
-so ties go to the later record, as KIP-280 asks, unless the rule `ties: first` turns that round.
+so ties go to the later record, as KIP-280 asks, unless the rule `ties: first` turns that round. A
+version that cannot be read is one reason why a pass fails.
 """
 
 from __future__ import annotations
@@ -10,8 +11,31 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
-from sim.protocol.compaction.failures import UnreadableVersion
 from sim.protocol.log import Record
+
+
+class PassFailed(ValueError):
+    """A pass cannot go on.
+
+    Attributes:
+        offset: Offset of the record, or base offset of the batch, that the pass could not clean.
+    """
+
+    def __init__(self, offset: int, why: str) -> None:
+        """Fails at `offset`; `why` is a clause of the message that names the offset."""
+        super().__init__(why)
+        self.offset = offset
+
+
+class UnreadableVersion(PassFailed):
+    """A version header without a readable number."""
+
+    def __init__(self, offset: int) -> None:
+        """The header of the record at `offset` cannot be read."""
+        super().__init__(
+            offset, f"the version header at offset {offset} ends before its number does"
+        )
+
 
 Version = tuple[int, ...]
 """Compared like any tuple; the last item is the record's offset."""

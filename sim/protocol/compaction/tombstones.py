@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from sim.files.attribute_docs import described
 from sim.protocol.log import Record
 from sim.protocol.log.formats import TOMBSTONE_HEADER
 
@@ -135,6 +136,10 @@ def with_record_horizon(record: Record, horizon_ms: int) -> Record:
     return replace(record, headers=(*record.headers, header))
 
 
+Condition = Callable[[Circumstances], bool]
+"""Decides whether a winning tombstone may go."""
+
+
 class TombstoneRemoval(NamedTuple):
     """A rule for removing winning tombstones.
 
@@ -151,83 +156,111 @@ class TombstoneRemoval(NamedTuple):
     name: str
     source: str
     means: str
-    may_remove: Callable[[Circumstances], bool]
+    may_remove: Condition
     stamps: Stamp = Stamp.BATCH
     gates_markers: bool = False
     example: str = ""
 
 
-def _last_cleaning(c: Circumstances) -> bool:
+TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {}
+"""The registered removal rules by name."""
+
+
+def _removal(
+    *, stamps: Stamp = Stamp.BATCH, gates_markers: bool = False
+) -> Callable[[Condition], Condition]:
+    """Registers a condition as the rule of its name; its docstring describes it."""
+
+    def made(may_remove: Condition) -> Condition:
+        name = may_remove.__name__.rstrip("_")
+        says, parts = described(may_remove)
+        means = says[:1].lower() + says[1:].rstrip(".")
+        TOMBSTONE_REMOVALS[name] = TombstoneRemoval(
+            name, parts["Source"], means, may_remove, stamps, gates_markers, parts["Example"]
+        )
+        return may_remove
+
+    return made
+
+
+@_removal()
+def horizon(c: Circumstances) -> bool:
+    """The first pass stamps now + delete.retention.ms, a later pass at or past it removes.
+
+    Source: KIP-534; Cleaner.shouldRetainRecord
+    Example: kip534/kip534_01_horizon_of_the_batch.yaml
+    """
+    return c.past_horizon
+
+
+@_removal(stamps=Stamp.NOWHERE)
+def immediate(c: Circumstances) -> bool:
+    """The pass that meets it removes it.
+
+    Source: KIP-534, Motivation: what delete.retention.ms protects from
+    Example: kip534/kip534_02_removed_at_once.yaml
+    """
+    return True
+
+
+@_removal(stamps=Stamp.NOWHERE)
+def last_modified(c: Circumstances) -> bool:
+    """Removed when its segment's modification time is at or below the pass's horizon.
+
+    Source: Kafka before 3.1 (KAFKA-4545, KAFKA-8522)
+    Example: kip534/kip534_03_merged_segment_looks_old.yaml
+    """
+    return c.in_old_segment
+
+
+@_removal(stamps=Stamp.NOWHERE)
+def cleaning_checkpoint(c: Circumstances) -> bool:
+    """The last pass ended above it, and at least the retention ago.
+
+    Source: KIP-534, Rejected Alternatives; apache/kafka PR 7175
+    Example: kip534/kip534_15_cleaning_checkpoint_waits_again.yaml
+    """
     if c.last_cleaning is None:
         return False
     end_offset, cleaned_ms = c.last_cleaning
     return c.offset < end_offset and c.now_ms >= cleaned_ms + c.delete_retention_ms
 
 
-TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
-    rule.name: rule
-    for rule in (
-        TombstoneRemoval(
-            "horizon",
-            "KIP-534; Cleaner.shouldRetainRecord",
-            "the first pass stamps now + delete.retention.ms, a later pass at or past it removes",
-            lambda c: c.past_horizon,
-            example="kip534/kip534_01_horizon_of_the_batch.yaml",
-        ),
-        TombstoneRemoval(
-            "immediate",
-            "KIP-534, Motivation: what delete.retention.ms protects from",
-            "the pass that meets it removes it",
-            lambda c: True,
-            stamps=Stamp.NOWHERE,
-            example="kip534/kip534_02_removed_at_once.yaml",
-        ),
-        TombstoneRemoval(
-            "last_modified",
-            "Kafka before 3.1 (KAFKA-4545, KAFKA-8522)",
-            "removed when its segment's modification time is at or below the pass's horizon",
-            lambda c: c.in_old_segment,
-            stamps=Stamp.NOWHERE,
-            example="kip534/kip534_03_merged_segment_looks_old.yaml",
-        ),
-        TombstoneRemoval(
-            "cleaning_checkpoint",
-            "KIP-534, Rejected Alternatives; apache/kafka PR 7175",
-            "the last pass ended above it, and at least the retention ago",
-            _last_cleaning,
-            stamps=Stamp.NOWHERE,
-            example="kip534/kip534_15_cleaning_checkpoint_waits_again.yaml",
-        ),
-        TombstoneRemoval(
-            "record_horizon",
-            "KIP-534, Rejected Alternatives: a header per record",
-            "as horizon, but the horizon is a header of the tombstone itself",
-            lambda c: c.past_horizon,
-            stamps=Stamp.RECORD,
-            example="kip534/kip534_17_horizon_in_the_record.yaml",
-        ),
-        TombstoneRemoval(
-            "leo_gated",
-            "KIP-630, Tombstone and Delete Operations",
-            "horizon, and every replica's log end offset is above it",
-            lambda c: c.past_horizon and c.offset < c.removal_limit,
-            example="kip630/kip630_02_gated_by_every_log_end.yaml",
-        ),
-        TombstoneRemoval(
-            "coordinated",
-            "Redpanda compaction_coordinator, PR 28087 and 29043",
-            "horizon, and every replica has cleanly compacted past it",
-            lambda c: c.past_horizon and c.offset < c.removal_limit,
-            gates_markers=True,
-            example="kip630/kip630_04_coordinated.yaml",
-        ),
-        TombstoneRemoval(
-            "never",
-            "the upper bound of what retention can cost",
-            "a winning tombstone stays for ever",
-            lambda c: False,
-            example="kip534/kip534_13_never_removed.yaml",
-        ),
-    )
-}
-"""The registered removal rules by name."""
+@_removal(stamps=Stamp.RECORD)
+def record_horizon_(c: Circumstances) -> bool:
+    """As horizon, but the horizon is a header of the tombstone itself.
+
+    Source: KIP-534, Rejected Alternatives: a header per record
+    Example: kip534/kip534_17_horizon_in_the_record.yaml
+    """
+    return c.past_horizon
+
+
+@_removal()
+def leo_gated(c: Circumstances) -> bool:
+    """Horizon, and every replica's log end offset is above it.
+
+    Source: KIP-630, Tombstone and Delete Operations
+    Example: kip630/kip630_02_gated_by_every_log_end.yaml
+    """
+    return c.past_horizon and c.offset < c.removal_limit
+
+
+@_removal(gates_markers=True)
+def coordinated(c: Circumstances) -> bool:
+    """Horizon, and every replica has cleanly compacted past it.
+
+    Source: Redpanda compaction_coordinator, PR 28087 and 29043
+    Example: kip630/kip630_04_coordinated.yaml
+    """
+    return c.past_horizon and c.offset < c.removal_limit
+
+
+@_removal()
+def never(c: Circumstances) -> bool:
+    """A winning tombstone stays for ever.
+
+    Source: the upper bound of what retention can cost
+    Example: kip534/kip534_13_never_removed.yaml
+    """
+    return False

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sim.protocol.compaction.failures import PassFailed
+from sim.protocol.compaction.strategies import PassFailed
 from sim.protocol.log import AbortedTransaction, Batch, Control, Segment
 
 # Looking up a member by its name costs as much as a call, and markers are asked for it.

@@ -70,6 +70,8 @@ class CleaningFailed(Event, frozen=True):
     """A pass cannot go on at `offset`; there is none before a restart.
 
     The groups of segments that it had finished are in a `Cleaned` event before it.
+
+    Says: {replica}'s pass cannot go on at {offset}: no more cleaning before a restart
     """
 
     offset: int
@@ -136,6 +138,8 @@ class RoundsEnded(Event, frozen=True):
         rounds: How often.
         interval_ms: How much time passed after each.
         cleaners: The replicas whose cleaners ran, in order of creation.
+
+    Says: {cleaners} cleaned {rounds} times, {interval_ms} ms apart
     """
 
     rounds: int
@@ -147,6 +151,8 @@ class LogStartMoved(Event, frozen=True):
     """A replica's log starts at `log_start_offset` now, since old segments were deleted.
 
     `cause` is the setting that asked for it, or that the leader's log starts there.
+
+    Says: {replica} starts its log at {log_start_offset}: {cause}
     """
 
     log_start_offset: int
@@ -158,6 +164,8 @@ class LogStartedAfresh(Event, frozen=True):
     """A follower that was below the leader's log start emptied its log and starts there.
 
     `log_end_offset` and `high_watermark` are from before.
+
+    Says: {replica}, whose log ended at {log_end_offset}, starts anew at {log_start_offset}
     """
 
     log_start_offset: int
@@ -174,21 +182,31 @@ class SnapshotTaken(Event, frozen=True):
 
 
 class SnapshotDeleted(Event, frozen=True):
-    """A replica deleted the snapshot (end_offset, epoch)."""
+    """A replica deleted the snapshot (end_offset, epoch).
+
+    Says: {replica} deletes snapshot ({end_offset}, {epoch})
+    """
 
     end_offset: int
     epoch: int
 
 
 class PrefixDeleted(Event, frozen=True):
-    """A replica moved its log start offset to `log_start_offset`."""
+    """A replica moved its log start offset to `log_start_offset`.
+
+    Says: {replica} starts its log at {log_start_offset}
+    """
 
     log_start_offset: int
     high_watermark: int
 
 
 class SnapshotOffered(Event, frozen=True):
-    """A leader answered a fetch below its log start with a snapshot id, or had none (-1)."""
+    """A leader answered a fetch below its log start with a snapshot id, or had none (-1).
+
+    Says: {replica} offers {follower}, which asks for {fetch_offset}, snapshot ({end_offset},
+        {epoch})
+    """
 
     follower: str
     fetch_offset: int
@@ -217,6 +235,8 @@ class SnapshotFetched(Event, frozen=True):
 
     The snapshot is installed at once, unless a crash comes in between: only then there is this
     event.
+
+    Says: {replica} has snapshot ({end_offset}, {epoch}) whole on disk beside its log
     """
 
     end_offset: int
@@ -228,6 +248,9 @@ class LogEmptied(Event, frozen=True):
     """A follower threw its log away to make room for a snapshot that has not arrived yet.
 
     `log_end_offset` and `high_watermark` are from before.
+
+    Says: {replica} empties its log, which ended at {log_end_offset}, for snapshot ({end_offset},
+        {epoch})
     """
 
     end_offset: int
@@ -237,7 +260,10 @@ class LogEmptied(Event, frozen=True):
 
 
 class SnapshotFetchDropped(Event, frozen=True):
-    """A follower gave up a partly fetched snapshot."""
+    """A follower gave up a partly fetched snapshot.
+
+    Says: {replica} gives up fetching snapshot ({end_offset}, {epoch}): {reason}
+    """
 
     end_offset: int
     epoch: int
@@ -248,6 +274,8 @@ class SnapshotInstalled(Event, frozen=True):
     """A follower replaced its log by a snapshot: start, end and high watermark are its end.
 
     `log_end_offset` and `high_watermark` are from before; `leading` must be false.
+
+    Says: {replica} installs snapshot ({end_offset}, {epoch})
     """
 
     end_offset: int
@@ -263,6 +291,9 @@ class StateLoaded(Event, frozen=True):
 
     It read `snapshot_records` of a snapshot and `log_records` of the log below `end_offset`
     (exclusive), which took `took_ms`.
+
+    Says: {replica} has loaded its state below {end_offset} in {took_ms} ms from {snapshot_records}
+        records of a snapshot and {log_records} of its log
     """
 
     end_offset: int

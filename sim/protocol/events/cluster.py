@@ -18,17 +18,25 @@ class Event(Struct, frozen=True, gc=False, array_like=True):
 
 
 class ReplicaAdded(Event, frozen=True):
-    """A replica with an empty log joined the cluster."""
+    """A replica with an empty log joined the cluster.
+
+    Says: {replica} joins with an empty log
+    """
 
 
 class ReplicaRemoved(Event, frozen=True):
-    """A replica left the cluster for good, and its disk with it."""
+    """A replica left the cluster for good, and its disk with it.
+
+    Says: {replica} leaves for good
+    """
 
 
 class ReplicaCrashed(Event, frozen=True):
     """A replica went down; its log ends at `log_end_offset` after what the crash lost.
 
     `epoch` is the highest it had seen.
+
+    Says: {replica} crashes, log end {log_end_offset}
     """
 
     log_end_offset: int
@@ -37,7 +45,10 @@ class ReplicaCrashed(Event, frozen=True):
 
 
 class ReplicaRestarted(Event, frozen=True):
-    """A replica came back with the log it found on disk, in the `epoch` it remembers."""
+    """A replica came back with the log it found on disk, in the `epoch` it remembers.
+
+    Says: {replica} is back, log end {log_end_offset}
+    """
 
     log_end_offset: int
     high_watermark: int
@@ -49,7 +60,10 @@ REBUILT = "below a removed tombstone"
 
 
 class ReplicaWiped(Event, frozen=True):
-    """A replica lost its whole log (a new disk, or a rebuild by `lag_guard`)."""
+    """A replica lost its whole log (a new disk, or a rebuild by `lag_guard`).
+
+    Says: {replica} loses its log: {reason}
+    """
 
     reason: str
 
@@ -58,6 +72,8 @@ class LeaderElected(Event, frozen=True):
     """A replica leads `epoch` from `epoch_start_offset`, its log end offset, on.
 
     `isr` is the in-sync set it starts with, `voters` those a majority is counted over.
+
+    Says: {replica} leads epoch {epoch} from {epoch_start_offset}, in sync: {isr}
     """
 
     epoch: int
@@ -73,6 +89,8 @@ class UncleanElection(Event, frozen=True):
     partition is RECOVERING until that leader marks it as RECOVERED, which it does at once
     (PartitionChangeBuilder.tryElection; Partition.makeLeader). `because` says which replica the
     controller chose, with none in sync or eligible to lead.
+
+    Says: {replica} is made leader of epoch {epoch} uncleanly: {because}
     """
 
     epoch: int
@@ -90,13 +108,19 @@ ADMINISTRATOR: Final = "an administrator wants it"
 
 
 class LeaderResigned(Event, frozen=True):
-    """A replica stopped leading `epoch`."""
+    """A replica stopped leading `epoch`.
+
+    Says: {replica} stops leading epoch {epoch}
+    """
 
     epoch: int
 
 
 class PositionRecorded(Event, frozen=True):
-    """A leader (`replica`) believes that `follower` has everything below `position`."""
+    """A leader (`replica`) believes that `follower` has everything below `position`.
+
+    Says: {replica} records {follower} at {position}
+    """
 
     follower: str
     position: int
@@ -110,7 +134,10 @@ class IsrChanged(Event, frozen=True):
 
 
 class FaultInjected(Event, frozen=True):
-    """A fault was injected at a replica or a link; `detail` describes it."""
+    """A fault was injected at a replica or a link; `detail` describes it.
+
+    Says: fault {fault} at {replica}: {detail}
+    """
 
     fault: str
     detail: str
@@ -120,6 +147,8 @@ class FaultEnded(Event, frozen=True):
     """The end of a fault at a replica or its links.
 
     Of several that last, it is the one of kind `fault` that was injected first.
+
+    Says: fault {fault} at {replica} is over
     """
 
     fault: str

@@ -59,6 +59,8 @@ class ProducersForgotten(Event, frozen=True):
     """A replica forgot idempotent producers that were silent for `producer.id.expiration.ms`.
 
     It knows none of the sequence numbers of the ids in `producers` any more.
+
+    Says: {replica} forgets the producers {producers}
     """
 
     producers: tuple[int, ...]
@@ -81,6 +83,8 @@ class Copied(Event, frozen=True):
     """A follower appended batches of its leader verbatim; gaps between them come along.
 
     `fetch_offset` is its log end offset before, `log_end_offset` the one after.
+
+    Says: {replica} copies {batches} from {leader}, log end {log_end_offset}
     """
 
     leader: str
@@ -95,6 +99,9 @@ class FetchingFailed(Event, frozen=True):
     It fetches no more before it restarts, or follows a leader of another epoch
     (UnexpectedAppendOffsetException; AbstractFetcherThread.markPartitionFailed, .addPartitions).
     `base_offset` is the first offset of that batch (inclusive).
+
+    Says: {replica} fetches no more from {leader}: a batch begins at {base_offset}, and its log ends
+        at {log_end_offset}
     """
 
     leader: str
@@ -107,6 +114,9 @@ class GapLearned(Event, frozen=True):
 
     `fetch_offset` is its log end offset before, `log_end_offset` the one after. `epochs` are those
     that started in between, which the leader tells with it.
+
+    Says: {replica} learns from {leader} that nothing is left from {fetch_offset} to
+        {log_end_offset}
     """
 
     leader: str
@@ -127,7 +137,10 @@ class EpochCacheChanged(Event, frozen=True):
 
 
 class Pushed(Event, frozen=True):
-    """A follower appended a copy at an offset of its own choice (`follower_assigned`)."""
+    """A follower appended a copy at an offset of its own choice (`follower_assigned`).
+
+    Says: {replica} appends a copy of {batch} of {leader} at its own end
+    """
 
     leader: str
     batch: Batch
@@ -139,6 +152,8 @@ class Truncated(Event, frozen=True):
     `log_end_offset` is the one from before, too; `leading` must be false. A batch that straddles
     the target went whole: `lowest` is the lowest offset that did, None = the target.
     `kept_high_watermark` is true when the high watermark was not lowered to the new log end.
+
+    Says: {replica} truncates from {log_end_offset} to {target}
     """
 
     target: int
@@ -197,6 +212,9 @@ class ReadingEnded(Event, frozen=True):
         position: Its position now.
         last_offset: Offset of the last record it was given; -1 = none.
         given: Number of records it was given.
+
+    Says: {consumer} wanted to read {replica} up to {end} by {until}: it is at {position} and was
+        given {given} records, the last at {last_offset}
     """
 
     consumer: str

@@ -1,12 +1,17 @@
-"""Every event as one sentence, for explanations and timelines."""
+"""Every event as one sentence, for explanations and timelines.
+
+One that needs no more than its fields is in the docstring of its class, after `Says:`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from functools import cache
+from typing import Any
 
 from msgspec.structs import asdict
 
+from sim.files.attribute_docs import described
 from sim.files.foreign import LONGEST, one_line
 from sim.protocol import events as on
 from sim.protocol.events import Event, Removal
@@ -43,11 +48,17 @@ def describe(event: Event, *, about: About | None = None) -> str:
     """
     kind = type(event)
     fields = {name: _shown(value, about) for name, value in asdict(event).items()}
-    if kind in _SAID:
-        sentence = _SAID[kind].format_map(fields)
+    if template := _template(kind):
+        sentence = template.format_map(fields)
     else:
         sentence = _of_a_log(event, about) or _of_others(event) or _plainly(kind, fields)
     return one_line(sentence, longest=LONGEST)
+
+
+@cache
+def _template(kind: type) -> str:
+    """The sentence in the docstring of a class of events, with names of fields; may be empty."""
+    return described(kind)[1].get("Says", "")
 
 
 def _shown(value: Any, about: About | None) -> object:
@@ -67,51 +78,6 @@ def _joined(values: Iterable[object]) -> str:
 def _plainly(kind: type, fields: Mapping[str, object]) -> str:
     """An event without a sentence of its own: its kind and its fields."""
     return f"{kind.__name__}: {', '.join(f'{name} {value}' for name, value in fields.items())}"
-
-
-_SAID: Final[dict[type, str]] = {
-    on.Copied: "{replica} copies {batches} from {leader}, log end {log_end_offset}",
-    on.Pushed: "{replica} appends a copy of {batch} of {leader} at its own end",
-    on.Truncated: "{replica} truncates from {log_end_offset} to {target}",
-    on.PositionRecorded: "{replica} records {follower} at {position}",
-    on.FetchingFailed: "{replica} fetches no more from {leader}: a batch begins at "
-    "{base_offset}, and its log ends at {log_end_offset}",
-    on.GapLearned: "{replica} learns from {leader} that nothing is left from {fetch_offset} to "
-    "{log_end_offset}",
-    on.ReadingEnded: "{consumer} wanted to read {replica} up to {end} by {until}: it is at "
-    "{position} and was given {given} records, the last at {last_offset}",
-    on.FaultInjected: "fault {fault} at {replica}: {detail}",
-    on.FaultEnded: "fault {fault} at {replica} is over",
-    on.RoundsEnded: "{cleaners} cleaned {rounds} times, {interval_ms} ms apart",
-    on.LeaderElected: "{replica} leads epoch {epoch} from {epoch_start_offset}, in sync: {isr}",
-    on.UncleanElection: "{replica} is made leader of epoch {epoch} uncleanly: {because}",
-    on.LeaderResigned: "{replica} stops leading epoch {epoch}",
-    on.ReplicaAdded: "{replica} joins with an empty log",
-    on.ReplicaRemoved: "{replica} leaves for good",
-    on.ReplicaCrashed: "{replica} crashes, log end {log_end_offset}",
-    on.ReplicaRestarted: "{replica} is back, log end {log_end_offset}",
-    on.ReplicaWiped: "{replica} loses its log: {reason}",
-    on.ProducersForgotten: "{replica} forgets the producers {producers}",
-    on.CleaningFailed: "{replica}'s pass cannot go on at {offset}: no more cleaning "
-    "before a restart",
-    on.SnapshotOffered: "{replica} offers {follower}, which asks for {fetch_offset}, snapshot "
-    "({end_offset}, {epoch})",
-    on.LogEmptied: "{replica} empties its log, which ended at {log_end_offset}, for snapshot "
-    "({end_offset}, {epoch})",
-    on.SnapshotFetchDropped: "{replica} gives up fetching snapshot ({end_offset}, {epoch}): "
-    "{reason}",
-    on.SnapshotFetched: "{replica} has snapshot ({end_offset}, {epoch}) whole on disk beside its "
-    "log",
-    on.SnapshotInstalled: "{replica} installs snapshot ({end_offset}, {epoch})",
-    on.SnapshotDeleted: "{replica} deletes snapshot ({end_offset}, {epoch})",
-    on.StateLoaded: "{replica} has loaded its state below {end_offset} in {took_ms} ms from "
-    "{snapshot_records} records of a snapshot and {log_records} of its log",
-    on.PrefixDeleted: "{replica} starts its log at {log_start_offset}",
-    on.LogStartMoved: "{replica} starts its log at {log_start_offset}: {cause}",
-    on.LogStartedAfresh: "{replica}, whose log ended at {log_end_offset}, starts anew at "
-    "{log_start_offset}",
-}
-"""Class of event -> its sentence, with the names of its fields in braces."""
 
 
 def _of_a_log(event: Event, about: About | None) -> str:

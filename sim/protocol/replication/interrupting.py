@@ -33,12 +33,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 from sim.protocol.compaction import Cleaning
-from sim.protocol.events import Cleaned, Event, Removal, SegmentsLost
+from sim.protocol.events import Cleaned, Event, SegmentsLost
 from sim.protocol.log import Segment
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules.storage import SegmentSwap, StorageRules
@@ -65,7 +63,8 @@ def interrupt(
     groups = groups_of(sources, result.segments, end=end)
     state = _state(list(states(groups, swap=storage.segment_swap)), during, len(groups))
     found = recovered(state.directory, groups)
-    effect = _effect(sources, found, result)
+    effect, lost = _effect(sources, found, result)
+    changed = any(effect[part] for part in ("removals", "emptied", "dropped", "horizons"))
     log.replace_segments(result.replaced, found)
     if storage.cleaner_checkpoint == "before_work":
         replica.first_dirty_offset = reached
@@ -73,8 +72,8 @@ def interrupt(
     elif storage.cleaner_checkpoint == "both":
         replica.begun_offset = max(replica.begun_offset, reached)
     events: list[Event] = []
-    if effect.changed or replica.first_dirty_offset > first_dirty:
-        gone = {removal.offset for removal in effect.removals}
+    if changed or replica.first_dirty_offset > first_dirty:
+        gone = {removal.offset for removal in effect["removals"]}
         for record in result.removed["tombstone"]:
             if record.offset in gone:
                 end_of = max(replica.removed_tombstone_end, record.offset + 1)
@@ -84,22 +83,18 @@ def interrupt(
                 replica.name,
                 first_dirty,
                 replica.first_dirty_offset,
-                effect.removals,
-                effect.emptied,
-                effect.dropped,
-                effect.horizons,
-                result.protected_offset,
-                log.log_end_offset,
-                log.high_watermark,
-                (before, log.size_bytes),
+                protected_offset=result.protected_offset,
+                log_end_offset=log.log_end_offset,
+                high_watermark=log.high_watermark,
+                size_bytes=(before, log.size_bytes),
                 stubs=len(replica.stubs),
-                rewritten=effect.rewritten,
                 now_ms=now_ms,
+                **effect,
             )
         )
-    if effect.lost:
-        events.append(SegmentsLost(replica.name, effect.lost))
-    return effect.changed or bool(effect.lost), events
+    if lost:
+        events.append(SegmentsLost(replica.name, lost))
+    return changed or bool(lost), events
 
 
 def _state(found: list[State], during: str | int, groups: int) -> State:
@@ -114,43 +109,33 @@ def _state(found: list[State], during: str | int, groups: int) -> State:
     return half_done[-1] if half_done and groups else found[-1]
 
 
-class _Effect(Struct, frozen=True, gc=False):
-    """The part of a pass that took effect, and the offsets that are lost without a reason."""
-
-    removals: tuple[Removal, ...]
-    emptied: tuple[int, ...]
-    dropped: tuple[int, ...]
-    horizons: tuple[tuple[int, int], ...]
-    rewritten: tuple[tuple[int, int], ...]
-    lost: tuple[int, ...]
-
-    @property
-    def changed(self) -> bool:
-        return bool(self.removals or self.emptied or self.dropped or self.horizons)
-
-
-def _effect(sources: list[Segment], found: list[Segment], result: Cleaning) -> _Effect:
+def _effect(
+    sources: list[Segment], found: list[Segment], result: Cleaning
+) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """The part of a pass that took effect, by field of `Cleaned`, and the offsets that are lost."""
     before = {batch.base_offset: batch for segment in sources for batch in segment.batches}
     left = {batch.last_offset: batch for segment in found for batch in segment.batches}
     records = {record.offset for batch in left.values() for record in batch.records}
-    removals = tuple(r for r in result.removals if r.offset not in records)
-    emptied = tuple(o for o in result.emptied if o in left and not left[o].records)
-    dropped = tuple(offset for offset in result.dropped if offset not in left)
     rewritten = {
         batch.base_offset: batch.size_bytes
         for batch in left.values()
         if batch.records and batch is not before.get(batch.base_offset)
     }
-    horizons = tuple(h for h in result.horizons if h[0] in rewritten)
-    explained = {removal.offset for removal in removals} | set(dropped)
+    effect: dict[str, Any] = {
+        "removals": tuple(r for r in result.removals if r.offset not in records),
+        "emptied": tuple(o for o in result.emptied if o in left and not left[o].records),
+        "dropped": tuple(offset for offset in result.dropped if offset not in left),
+        "horizons": tuple(h for h in result.horizons if h[0] in rewritten),
+        "rewritten": tuple(rewritten.items()),
+    }
+    explained = {removal.offset for removal in effect["removals"]} | {*effect["dropped"]}
     held = {
         offset
         for segment in sources
         for batch in segment.batches
         for offset in ([r.offset for r in batch.records] or [batch.last_offset])
     }
-    lost = tuple(sorted(held - records - left.keys() - explained))
-    return _Effect(removals, emptied, dropped, horizons, tuple(rewritten.items()), lost)
+    return effect, tuple(sorted(held - records - left.keys() - explained))
 
 
 _LIVE, _CLEANED, _SWAP, _DELETED = "", ".cleaned", ".swap", ".deleted"

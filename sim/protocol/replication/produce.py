@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sim.protocol.events import AppendRefused, Event
-from sim.protocol.log import Control, Record, control_batch, data_batch
+from sim.protocol.log import Control, control_batch, data_batch
 from sim.protocol.log.formats import Versions
 from sim.protocol.log.producers import ProducerStates
 from sim.protocol.replication.converting import as_stored, speaks
@@ -115,20 +116,8 @@ def _write(
 ) -> ProduceResult:
     """Appends the records, if each of them is allowed in its format and none comes too late."""
     base = leader.log.log_end_offset
-    records = tuple(
-        [
-            Record(
-                offset=base + index,
-                key=sent.key,
-                value=sent.value,
-                timestamp_ms=sent.timestamp_ms,
-                headers=sent.headers,
-                flagged=sent.flagged,
-                uid=first_uid + index,
-            )
-            for index, sent in enumerate(request.records)
-        ]
-    )
+    sent = enumerate(request.records)
+    records = tuple([replace(r, offset=base + i, uid=first_uid + i) for i, r in sent])
     events: list[Event] = []
     if versions is not None:
         stored = as_stored(leader.name, versions, records, version=request.version)

@@ -23,10 +23,9 @@ from sim.check.facts import Asked
 from sim.check.violation import Violation, judged, not_as_expected
 from sim.plugins import observing
 from sim.protocol.events import Event
-from sim.protocol.events.written import CHUNK, DIGEST_BYTES, encoded
 from sim.simulate.cluster.context import SimulationResult, Spent
 from sim.simulate.cluster.simulation import Fork, simulate
-from sim.simulate.run.value import Run, Settling
+from sim.simulate.run.value import CHUNK, DIGEST_BYTES, Run, Settling, encoded
 from sim.simulate.scenario.derived import environment_digest, exposure_of, promise_of, setting_notes
 from sim.simulate.scenario.model import Scenario
 

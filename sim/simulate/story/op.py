@@ -6,8 +6,10 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
+from sim.files.attribute_docs import described
 from sim.files.document import Place
 from sim.protocol.replication import Replica
 from sim.protocol.rules import Rules
@@ -90,23 +92,11 @@ def lead(replica: Replica) -> str | None:
     return be_up(replica)
 
 
-def need(
-    kind: FieldType, means: str = "", *, must: Callable[[Replica], str | None] | None = None
-) -> Field:
-    """A field that every step of the op has."""
-    return Field(kind, means, required=True, plain=True, must=must)
+may = Field
+"""A field that need not be given."""
 
-
-def may(
-    kind: FieldType,
-    means: str = "",
-    *,
-    plain: bool = False,
-    void: Callable[[Rules], str | None] | None = None,
-) -> Field:
-    """A field that need not be given."""
-    return Field(kind, means, plain=plain, void=void)
-
+need = partial(Field, required=True, plain=True)
+"""A field that every step of the op has."""
 
 LEADER = need(REPLICA, "The replica that leads.", must=lead)
 FOLLOWER = need(REPLICA, "The replica that follows.", must=be_up)
@@ -166,12 +156,12 @@ class Op:
     @property
     def means(self) -> str:
         """Effect of the step, in sentences."""
-        return " ".join(_DOC.split(inspect.getdoc(self.take) or "")[0].split())
+        return described(self.take)[0]
 
     @property
     def source(self) -> str:
         """Its counterpart in a real system."""
-        return _DOC.split(inspect.getdoc(self.take) or "")[-1]
+        return described(self.take)[1]["Source"]
 
     @property
     def meanings(self) -> dict[str, str]:
@@ -202,8 +192,6 @@ class Op:
         return {name: one.kind for name, one in self.fields.items()}
 
 
-_DOC = re.compile(r"\n\n(?:Fields:\n|Source: )")
-"""The beginnings of the parts of a docstring of an op, after the sentences."""
 _FIELD = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 
 OPS: dict[str, Op] = {}

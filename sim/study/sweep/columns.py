@@ -89,7 +89,7 @@ RUN: Final = (
     SweepColumn(
         "digest",
         "Digest of every event with its time, 32 hex digits.",
-        "sim.protocol.events.written",
+        "sim.simulate.run.value",
     ),
     SweepColumn(
         "weather",
