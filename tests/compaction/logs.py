@@ -20,7 +20,6 @@ from sim.protocol.log import (
     AbortedTransaction,
     Batch,
     Control,
-    ProducerStates,
     Record,
     Segment,
     control_batch,
@@ -98,31 +97,9 @@ def marker(offset: int, pid: int, *, commit: bool, producer_epoch: int = 0) -> B
 
 
 def segment(*batches: Batch, base: int | None = None, last_modified_ms: int = 0) -> Segment:
-    """A segment of the batches; `base` defaults to the first one's. See `indexed` for aborts."""
+    """A segment of the batches; `base` defaults to the first one's."""
     start = base if base is not None else (batches[0].base_offset if batches else 0)
     return Segment.of(start, list(batches), last_modified_ms=last_modified_ms)
-
-
-def indexed(*segments: Segment) -> list[Segment]:
-    """The segments, their indexes of aborted transactions filled as appending fills them."""
-    states = ProducerStates()
-    for each in segments:
-        noted = [states.note(batch) for batch in each.batches]
-        each.aborted = [entry for entry in noted if entry is not None]
-    return list(segments)
-
-
-def two_transactions(first: bool, second: bool) -> list[Segment]:
-    """Two transactions of one producer, committed or not, and another key."""
-    return indexed(
-        segment(
-            batch(record(0, "d"), pid=7),
-            marker(1, 7, commit=first),
-            batch(record(2, "e"), pid=7),
-            marker(3, 7, commit=second),
-            batch(record(4, "z")),
-        )
-    )
 
 
 def whole(segments: Sequence[Segment], result: Cleaning) -> list[Segment]:

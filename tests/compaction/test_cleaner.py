@@ -14,36 +14,6 @@ def sized(base_offset: int, size_bytes: int) -> Segment:
     return Segment(base_offset, size_bytes=size_bytes)
 
 
-def in_a_row(*sizes: int) -> list[Segment]:
-    """Segments ten offsets apart."""
-    return [sized(index * 10, size) for index, size in enumerate(sizes)]
-
-
-@pytest.mark.parametrize(
-    ("sizes", "limit", "expected"),
-    [
-        ((), 9, []),
-        ((4, 5), 9, [[4, 5]]),
-        ((4, 5), 8, [[4], [5]]),
-        ((4, 5, 1), 9, [[4, 5], [1]]),
-        ((4, 5, 1, 9), 9, [[4, 5], [1], [9]]),
-        ((4, 6, 3), 9, [[4], [6, 3]]),
-        ((10, 1), 9, [[10], [1]]),
-        ((10, 0, 0), 9, [[10], [0, 0]]),
-        ((1, 10, 1), 9, [[1], [10], [1]]),
-        ((0, 9), 9, [[0, 9]]),
-        ((9, 0), 9, [[9, 0]]),
-        ((4, 5, 10**9), None, [[4, 5, 10**9]]),
-    ],
-)
-def test_segments_are_added_while_their_bytes_fit(
-    sizes: tuple[int, ...], limit: int | None, expected: list[list[int]]
-) -> None:
-    groups = groups_of(in_a_row(*sizes), max_bytes=limit, upper_bound=1_000)
-
-    assert [[each.size_bytes for each in group] for group in groups] == expected
-
-
 @pytest.mark.parametrize(
     ("segments", "bound", "groups"),
     [

@@ -1,12 +1,11 @@
 """Folding a log into the table it stands for."""
 
-import pytest
 from hypothesis import given
 
 from sim.protocol.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, clean, fold
 from sim.protocol.log import Batch
 from tests.compaction.histories import Case, cases, stable_end
-from tests.compaction.logs import batch, batches_of, changed, marker, record, whole
+from tests.compaction.logs import batch, batches_of, changed, record, whole
 
 
 def table(batches: list[Batch], below: int, strategy: str = "offset") -> dict[str, int]:
@@ -25,37 +24,6 @@ def test_the_last_value_of_a_key_counts_and_a_tombstone_removes_it() -> None:
 
     assert table(log, 2) == {"a": 0, "b": 1}
     assert table(log, 3) == {"b": 1}
-
-
-def test_records_without_a_key_are_not_in_the_table() -> None:
-    assert table([batch(record(0, None))], 1) == {}
-
-
-def test_a_winning_tombstone_hides_a_later_loser() -> None:
-    log = [batch(record(0, "a", None, version=5)), batch(record(1, "a", version=3))]
-
-    assert table(log, 2, "header") == {}
-    assert table(log, 2, "offset") == {"a": 1}
-
-
-@pytest.mark.parametrize(("below", "expected"), [(1, {}), (2, {"z": 1}), (3, {"d": 0, "z": 1})])
-def test_transactional_data_counts_from_its_commit_marker_on(
-    below: int, expected: dict[str, int]
-) -> None:
-    log = [batch(record(0, "d"), pid=7), batch(record(1, "z")), marker(2, 7, commit=True)]
-
-    assert table(log, below) == expected
-
-
-def test_aborted_data_never_counts_and_another_transaction_of_the_producer_does() -> None:
-    log = [
-        batch(record(0, "d"), pid=7),
-        marker(1, 7, commit=False),
-        batch(record(2, "e"), pid=7),
-        marker(3, 7, commit=True),
-    ]
-
-    assert table(log, 4) == {"e": 2}
 
 
 def test_a_snapshot_is_what_the_log_goes_on_from() -> None:

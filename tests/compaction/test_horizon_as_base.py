@@ -5,7 +5,7 @@ What later passes make of moved times: `kip534_22`, `kip534_23` and `timed_times
 
 from sim.protocol.compaction.copying import base_timestamp, with_horizon
 from sim.protocol.log import Batch
-from tests.compaction.logs import batch, marker, passes, record, segment
+from tests.compaction.logs import batch, record
 
 MIXED = batch(record(0, "k", None, timestamp_ms=10), record(1, "j", timestamp_ms=12))
 
@@ -34,12 +34,3 @@ def test_with_the_deltas_kept_a_record_is_as_far_from_the_horizon_as_from_the_ol
         for keeps in (True, False)
     }
     assert a_day == {True: MIXED.size_bytes, False: MIXED.size_bytes + 6}
-
-
-def test_only_a_pass_that_sets_a_horizon_moves_times() -> None:
-    values = batch(record(1, "k", timestamp_ms=10), record(2, "j", timestamp_ms=12))
-    log = [segment(marker(0, 7, commit=True), values, batch(record(3, "k", timestamp_ms=14)))]
-
-    for at in ((0,), (0, 50)):
-        done = passes(log, *at, keeps_deltas=True, rescan=True)
-        assert [times(one) for one in done.segments[0].batches] == [[100], [12], [14]]

@@ -2,9 +2,11 @@
 
 import pytest
 
-from sim.protocol.events import SnapshotInstalled
-from sim.protocol.replication import Replica
+from sim.protocol.events import SnapshotInstalled, SnapshotTaken
+from sim.protocol.log import Record, data_batch
+from sim.protocol.replication import Replica, leader
 from sim.protocol.replication.messages import SnapshotId
+from sim.protocol.replication.replica import Snapshot
 from sim.protocol.replication.snapshots import (
     answer_fetch_snapshot,
     delete_prefix,
@@ -12,6 +14,7 @@ from sim.protocol.replication.snapshots import (
     snapshot_request,
     take_snapshot,
 )
+from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading, with_log
 
 
@@ -122,3 +125,41 @@ def test_a_log_that_a_cut_emptied_is_of_the_epoch_of_its_snapshot() -> None:
 
     log.truncate_to(3)
     assert (log.epochs.latest, fetcher.last_fetched_epoch) == (-1, 1)
+
+
+# Which snapshots a replica takes.
+
+
+def replica_with_a_snapshot_of(end_offset: int, epoch: int) -> Replica:
+    """A replica that installed a snapshot and has copied nothing since."""
+    replica = Replica("r1")
+    id_ = SnapshotId(end_offset, epoch)
+    replica.log.reset_to(end_offset, epoch)
+    replica.snapshots[id_] = Snapshot(id_, ())
+    return replica
+
+
+def test_an_installed_snapshot_is_not_taken_again() -> None:
+    """The epoch of its last record is not in the log any more; its id says it."""
+    replica = replica_with_a_snapshot_of(7, 3)
+
+    assert take_snapshot(replica, 7, rules=Rules()) == []
+    assert list(replica.snapshots) == [SnapshotId(7, 3)]
+
+
+def test_a_snapshot_above_an_installed_one_has_the_epoch_of_its_last_record() -> None:
+    replica = replica_with_a_snapshot_of(7, 3)
+    record = Record(7, "k", "v", 0, (), uid=1)
+    replica.log.append(data_batch((record,), epoch=4), now_ms=0)
+
+    assert take_snapshot(replica, 8, rules=Rules()) == [SnapshotTaken("r1", 8, 4, (record,))]
+
+
+def test_a_snapshot_in_the_log_is_no_reason_for_another_one() -> None:
+    rules = Rules.of(snapshot_placement="in_log")
+    replica = leading(records=1, rules=rules)
+    taken = [take_snapshot(replica, end, rules=rules, uid=9) for end in (1, 2)]
+    leader.append(replica, batch(2), rules=rules, now_ms=0)
+
+    assert [len(events) > 0 for events in taken] == [True, False]
+    assert take_snapshot(replica, 3, rules=rules, uid=10)[0].replica == "r1"

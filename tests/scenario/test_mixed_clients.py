@@ -4,7 +4,6 @@ from itertools import pairwise
 
 from sim.protocol.log.formats import NEW, Versions
 from sim.protocol.rules import rules_from
-from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import Mix, generate
 from sim.simulate.scenario.model import Scenario
 
@@ -40,16 +39,3 @@ def test_who_is_old_stays_so_when_more_are() -> None:
         for (readers, writers), (more_readers, more_writers) in pairwise(populations):
             assert readers <= more_readers
             assert writers <= more_writers
-
-
-def test_only_old_consumers_cost_the_zero_copy_and_nobody_takes_a_delete_for_data() -> None:
-    for producers, consumers in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)):
-        runs = [
-            run_scenario(drawn(seed, producers=producers, consumers=consumers, kind_off=1.0))
-            for seed in range(4)
-        ]
-        assert [run.violated for run in runs if "consumer-takes-deletes" in run.violated] == []
-        assert [run.violated for run in runs if "record-immutable" in run.violated] == []
-        assert any(run.counters["bytes_down_converted"] for run in runs) == bool(consumers)
-        withheld = any("delete-value-withheld" in run.reached for run in runs)
-        assert withheld == (consumers > producers)

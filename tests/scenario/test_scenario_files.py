@@ -11,19 +11,15 @@ import pytest
 from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
 from sim.protocol.rules import rules_from
-from sim.simulate.faults.kinds import AddReplica, Crash, Migrate, Roll
 from sim.simulate.scenario.derived import setting_notes
 from sim.simulate.scenario.file.configs import BrokerSettings, TopicSettings
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.model import (
     Consumer,
-    EndTransaction,
     Expect,
     ReplicaSpec,
     Scenario,
-    Send,
     TraceSource,
-    Workload,
 )
 from tests.scenario import texts
 
@@ -49,39 +45,6 @@ def test_a_preset_is_laid_under_named_rules(load: Load) -> None:
 
     expected = {"preset": "kafka-4.0", "strategy": "header", "delete_retention_ms": 5}
     assert scenario.rules == rules_from(expected)
-
-
-def test_settings_under_kafkas_names_become_topic_and_rules(load: Load) -> None:
-    scenario = load(
-        """
-topic:
-  cleanup.policy: compact
-  compaction.strategy: header
-  compaction.strategy.header: seq
-  delete.retention.ms: 1000
-  index.interval.bytes: 100
-  max.compaction.lag.ms: 900
-  min.cleanable.dirty.ratio: 0.25
-  min.compaction.lag.ms: 10
-  min.insync.replicas: 2
-  segment.bytes: 500
-  segment.ms: 250
-"""
-    )
-
-    assert scenario.rules == rules_from(
-        {
-            "strategy": "header",
-            "strategy_header": "seq",
-            "delete_retention_ms": 1000,
-            "index_interval_bytes": 100,
-            "min_isr": 2,
-        }
-    )
-    topic = scenario.topic
-    assert (topic.max_compaction_lag_ms, topic.min_compaction_lag_ms) == (900, 10)
-    assert (topic.min_cleanable_dirty_ratio, topic.segment_bytes) == (0.25, 500)
-    assert topic.segment_ms == 250
 
 
 def test_the_topic_overrides_the_broker_and_the_broker_the_preset(load: Load) -> None:
@@ -162,30 +125,6 @@ def test_consumers_are_a_number_or_names_or_settings(load: Load) -> None:
     )
 
 
-def test_sends_are_written_line_by_line(load: Load) -> None:
-    scenario = load(
-        """
-workload:
-  - {at: 9, key: k, value: b, producer: 2, timestamp: 4, transaction: 1}
-  - {at: 1, key: k, value: null, version: 5}
-  - {at: 20, commit: 1, producer: 2}
-"""
-    )
-
-    assert scenario.workload == Workload(
-        (Send(1, 1, "k", None, 1, 5), Send(9, 2, "k", "b", 4, None, 1)),
-        (EndTransaction(20, 2, 1, commit=True),),
-    )
-
-
-def test_producers_have_settings_beside_their_sends(load: Load) -> None:
-    workload = load(
-        "workload: {sends: [{at: 1, key: k, value: a}], retries: 0, idempotent: false}"
-    ).workload
-
-    assert workload == Workload((Send(1, 1, "k", "a", 1),), retries=0, idempotent=False)
-
-
 def test_a_trace_is_found_beside_its_scenario(tmp_path: Path, load: Load) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "changes.parquet").write_text("key,value,timestamp_ms\n")
@@ -245,25 +184,6 @@ def test_a_random_workload_comes_from_the_seed(load: Load) -> None:
     assert load(text).workload == workload
     assert load(text, seed=4).workload != workload
     assert load(text, seed=4).seed == 4
-
-
-def test_faults_are_written_line_by_line(load: Load) -> None:
-    scenario = load(
-        """
-faults:
-  - {at: 3000, migrate: leader, pick: 1}
-  - {at: 2000, crash: r2, for_ms: 1500, lose_batches: 1}
-  - {at: 100, add_replica: r4}
-  - {at: 200, roll: r4}
-"""
-    )
-
-    assert scenario.faults == (
-        AddReplica(100, "r4"),
-        Roll(200, "r4"),
-        Crash(2000, "r2", 1500, 0, 1),
-        Migrate(3000, "leader", 0, 1),
-    )
 
 
 def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
