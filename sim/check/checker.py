@@ -235,17 +235,15 @@ class Checker:
             try:
                 change, listening = routes[kind]
             except KeyError:
-                change, listening = routes[kind] = self._route_of(kind)
+                change = self._crashed if kind is ReplicaCrashed else history.handlers.get(kind)
+                listening = [handlers[kind] for handlers in self._listeners if kind in handlers]
+                routes[kind] = change, listening
             if change is not None:
                 change(event)
                 if history.disagreements and kind not in LOGS_STAY:
                     history.find_disagreements()
             for handler in listening:
                 handler(event)
-
-    def _route_of(self, kind: type) -> Route:
-        change = self._crashed if kind is ReplicaCrashed else self.history.handlers.get(kind)
-        return change, [handlers[kind] for handlers in self._listeners if kind in handlers]
 
     def _crashed(self, event: ReplicaCrashed) -> None:
         """Asks the durability contract, which needs the logs before the crash, then the history."""

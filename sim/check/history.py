@@ -221,17 +221,11 @@ class ClusterHistory(Facts):
             self.leader, self.newest_epoch = event.replica, event.epoch
             self.epoch_start = event.epoch_start_offset
             self.isr, self.voters = self.present(event.isr), self.present(event.voters)
-            self._take_over(self.replicas[event.replica])
-
-    def _take_over(self, view: ReplicaView) -> None:
-        """Commits the records below a new leader's high watermark, since readers are given them.
-
-        Some may be new to this history: a leader that had not heard of its successor committed
-        them, and its high watermark moves no more.
-        """
-        known = len(self.committed)
-        if view.high_watermark > known:
-            self.commit(known, view.lineage[known : view.high_watermark])
+            # Readers are given what is below its high watermark. Some may be new to this history: a
+            # leader that had not heard of its successor committed it, and its mark moves no more.
+            view, known = self.replicas[event.replica], len(self.committed)
+            if view.high_watermark > known:
+                self.commit(known, view.lineage[known : view.high_watermark])
 
     def _on_isr_changed(self, event: events.IsrChanged) -> None:
         if event.replica == self.leader:

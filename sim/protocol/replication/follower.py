@@ -100,14 +100,19 @@ def receive_fetch(
         if elsewhere or follower.fetching_failed:
             return _ignored(follower, answer)
         if response.batches and response.batches[0].base_offset < log.log_end_offset:
-            return ReceiveResult([_fail(follower, response)])
+            follower.fetching_failed = True  # it begins in the middle of a batch: logs diverged
+            first, end = response.batches[0].base_offset, log.log_end_offset
+            return ReceiveResult([FetchingFailed(follower.name, response.leader, first, end)])
         high_watermark = log.high_watermark
         events = _copy(follower, response, rules, now_ms)
         return ReceiveResult(events, committed=log.high_watermark != high_watermark)
     if elsewhere and replication.response_fencing:
         return _ignored(follower, answer)
     if answer is Answer.REBUILD:
-        return ReceiveResult(_rebuild(follower), rebuilt=True)
+        epoch = follower.epoch  # unlike one with a new disk, the replica keeps what it has seen
+        events = wipe(follower, reason=REBUILT)
+        follower.epoch = epoch
+        return ReceiveResult(events, rebuilt=True)
     if answer is Answer.DIVERGING and response.diverging is not None:
         before, theirs = log.log_end_offset, response.diverging
         own = log.epochs.end_offset_for(theirs.epoch, before)
@@ -139,13 +144,6 @@ def _ignored(follower: Replica, answer: Answer) -> ReceiveResult:
     """Ignores a stale answer; after one with records the next fetch may go out at once."""
     later = answer is not RECORDS and follower.download is None
     return ReceiveResult([], retry_later=later)
-
-
-def _fail(follower: Replica, response: FetchResponse) -> FetchingFailed:
-    """Stops fetching: the answer begins in the middle of a batch, where logs have diverged."""
-    follower.fetching_failed = True
-    end = follower.log.log_end_offset
-    return FetchingFailed(follower.name, response.leader, response.batches[0].base_offset, end)
 
 
 def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int) -> list[Event]:
@@ -233,14 +231,6 @@ def _changed_epochs(
     if entries == before.entries:
         return []
     return [EpochCacheChanged(follower.name, tuple(entries))]
-
-
-def _rebuild(follower: Replica) -> list[Event]:
-    """Starts over from an empty log; unlike a new disk, the replica keeps the epoch it has seen."""
-    epoch = follower.epoch
-    events = wipe(follower, reason=REBUILT)
-    follower.epoch = epoch
-    return events
 
 
 def _start_download(follower: Replica, response: FetchResponse, *, rules: Rules) -> list[Event]:

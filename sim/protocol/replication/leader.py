@@ -246,8 +246,10 @@ def answer_with(
         epochs=tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
         correlation_id=request.correlation_id,
     )
-    if not batches and rules.cleaner.fix_applied.announces_gaps:
-        return _with_gap(response, leader)
+    announces = not batches and rules.cleaner.fix_applied.announces_gaps
+    if announces and request.offset < log.log_end_offset:  # nothing is left up to the log end
+        later = [entry for entry in log.epochs.entries if entry.start_offset >= request.offset]
+        return replace(response, gap_end=log.log_end_offset, gap_epochs=tuple(later))
     return response
 
 
@@ -263,15 +265,6 @@ def _at_most(batches: Sequence[Batch], request: FetchRequest) -> Sequence[Batch]
         if size > request.max_bytes:
             return batches[: max(1, index)]
     return batches
-
-
-def _with_gap(response: FetchResponse, leader: Replica) -> FetchResponse:
-    """Announces that nothing is left from the fetch offset to the log end (`fix: gap_fetch`)."""
-    log, offset = leader.log, response.fetch_offset
-    if offset >= log.log_end_offset:
-        return response
-    epochs = tuple(entry for entry in log.epochs.entries if entry.start_offset >= offset)
-    return replace(response, gap_end=log.log_end_offset, gap_epochs=epochs)
 
 
 def _nothing(answer: Answer, leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:

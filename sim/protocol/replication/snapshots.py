@@ -106,7 +106,10 @@ def take_snapshot(
     base = replica.base_snapshot()
     if base is not None and base.id.end_offset == end_offset:
         return []
-    if _holds_only_snapshots(replica, end_offset):
+    latest = replica.latest_snapshot()
+    since = log.log_start_offset if latest is None else latest.id.end_offset
+    written = log.read_below(since, end_offset)
+    if written and all(batch.control is Control.SNAPSHOT for batch in written):
         return []
     records = state_below(replica, end_offset, rules=rules)
     id_ = SnapshotId(end_offset, log.epochs.epoch_at(end_offset - 1))
@@ -129,14 +132,6 @@ def take_snapshot(
         batch = replace(batch, size_bytes=file_bytes(snapshot.records))
         events += append(replica, batch, rules=rules, now_ms=now_ms).events
     return events
-
-
-def _holds_only_snapshots(replica: Replica, below: int) -> bool:
-    """Decides whether the log has only snapshots from the end of the latest one up to `below`."""
-    latest, log = replica.latest_snapshot(), replica.log
-    start = log.log_start_offset if latest is None else latest.id.end_offset
-    written = log.read_below(start, below)
-    return bool(written) and all(batch.control is Control.SNAPSHOT for batch in written)
 
 
 def delete_prefix(replica: Replica, to: int) -> list[Event]:

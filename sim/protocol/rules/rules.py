@@ -53,7 +53,9 @@ class Rules(Struct, frozen=True, gc=False):
             BadInput: A rule or a value does not exist; the message lists what is allowed.
         """
         checked = {name: check_value(name, value, where=where) for name, value in values.items()}
-        return Rules(*[_with(group, checked) for group in astuple(self)])
+        groups: tuple[Any, ...] = astuple(self)
+        own = [{n: checked[n] for n in g.__struct_fields__ if n in checked} for g in groups]
+        return Rules(*[replace(group, **values) for group, values in zip(groups, own, strict=True)])
 
     def as_dict(self) -> dict[str, RuleValue]:
         """All rules with their values by name, group by group in order of declaration."""
@@ -81,12 +83,6 @@ RULES: dict[str, RuleSpec] = {
     name: spec for group in astuple(Rules()) for name, spec in rules_of(group).items()
 }
 """Every rule by name, in the order of `Rules`."""
-
-
-def _with(group: Any, values: Mapping[str, object]) -> Any:
-    """A group of rules with those of the values that are its own."""
-    own = group.__struct_fields__
-    return replace(group, **{name: values[name] for name in own if name in values})
 
 
 def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:

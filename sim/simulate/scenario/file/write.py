@@ -101,15 +101,10 @@ def flow(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, float):
-        return _decimal(value)
+    if isinstance(value, float):  # the shortest decimal text, without an exponent
+        text = format(Decimal(repr(value)), "f")
+        return text if "." in text else f"{text}.0"
     return yaml_text(str(value))
-
-
-def _decimal(value: float) -> str:
-    """The shortest decimal text of a number, without an exponent."""
-    text = format(Decimal(repr(value)), "f")
-    return text if "." in text else f"{text}.0"
 
 
 def yaml_text(text: str) -> str:
@@ -172,6 +167,9 @@ def as_said(scenario: Scenario) -> Scenario:
         (places[index], tuple(_named(header, own) for header in sent))
         for index, sent in applications.headers
     ]
+    striking = [
+        one for one in scenario.faults if one.target not in ROLES or one.target in one.roles
+    ]
     return replace(
         scenario,
         workload=replace(
@@ -185,14 +183,9 @@ def as_said(scenario: Scenario) -> Scenario:
             ends=tuple(sorted(workload.ends, key=lambda end: end.at_ms)),
         ),
         applications=replace(applications, headers=tuple(sorted(headers))),
-        faults=tuple(sorted(filter(_may_strike, scenario.faults), key=lambda fault: fault.at_ms)),
+        faults=tuple(sorted(striking, key=lambda fault: fault.at_ms)),
         changes=changes_of(scenario),
     )
-
-
-def _may_strike(fault: Fault) -> bool:
-    """True when the target of a fault is a replica, or a role that its kind can strike."""
-    return fault.target not in ROLES or fault.target in fault.roles
 
 
 def _named(header: SentHeader, own: str) -> SentHeader:
@@ -232,7 +225,8 @@ def _with_real_path(workload: Workload) -> Workload:
 
 def _document(said: Scenario, folder: Path) -> dict[str, Any]:
     """The content of a file, in the order of its format."""
-    versions = _common_versions(said.replicas)
+    found = {replica.versions for replica in said.replicas}
+    versions = found.pop() if len(found) == 1 else None  # where they differ each has its own
     topic, of_broker = settings_of_topic(said.topic, said.rules)
     policy = topic.get("cleanup.policy", "")
     broker: dict[str, Any] = settings_of_snapshots(said.snapshots, policy=policy)
@@ -286,12 +280,6 @@ def _rules(said: Scenario) -> dict[str, Any]:
         raise BadInput(f"{_NAME}: rules.preset: there is no preset {said.preset!r}")
     base = Rules().with_values(PRESETS[said.preset].values)
     return {"preset": said.preset, **said.rules.differing_from(base)}
-
-
-def _common_versions(replicas: Sequence[ReplicaSpec]) -> Versions | None:
-    """The versions of all replicas at the start; None where they differ, or there are none."""
-    found = {replica.versions for replica in replicas}
-    return found.pop() if len(found) == 1 else None
 
 
 def _replicas(
