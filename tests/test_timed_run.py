@@ -12,7 +12,6 @@ from sim.protocol.events import Cleaned, Consumed, LeaderElected, ReplicaCrashed
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.run import Run
 from sim.simulate.run.timed import LEFT_THE_CONTRACT, differences, run_scenario
-from sim.simulate.run.trace_file import as_row
 from sim.simulate.run.value import digest_of
 from sim.simulate.scenario.derived import environment_digest
 from sim.simulate.scenario.file.load import load_scenario
