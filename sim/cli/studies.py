@@ -23,7 +23,7 @@ from sim.cli.arguments import (
     rule_values,
     shipped,
 )
-from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_json, print_table, tell, width
+from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_json, print_table, tell
 from sim.errors import BadInput
 from sim.files.foreign import command_line, file_name, one_line
 from sim.files.shipped import check_extra
@@ -104,8 +104,6 @@ def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> 
     return f"replog matrix {command_line([*words, *as_options(), '-o', output])}"
 
 
-WIDTH_MAX = 100
-"""Largest width of sentences, in columns."""
 LISTED_MAX = 6
 """Number of rule sets listed for each cause: those with the most runs."""
 
@@ -128,7 +126,7 @@ def _show_causes(found: Causes) -> None:
         print()
         tell(f"{number}. {cause.text}")
         first = ", ".join(f"{name} {runs:,}" for name, runs in cause.invariants.items())
-        print(*_wrapped(f"first violated: {first}"), sep="\n")
+        tell(f"   first violated: {first}")
         print_table(list(_shares(cause)))
         print(*map(one_line, _facts(found, cause)), sep="\n")
 
@@ -157,26 +155,12 @@ def _facts(found: Causes, cause: Cause) -> Iterator[str]:
 
     example, story = cause.example, cause.story
     words = command_line([found.folder, str(example.run_id), *as_options()])
-    yield from _wrapped(f"earliest: after {example.at_ms:,} ms: {example.sentence}")
+    yield f"   earliest: after {example.at_ms:,} ms: {example.sentence}"
     yield f"     replog run {words}"
     if story is None:
         yield f"   {NOT_KNOWN}"
     else:
         yield f"   known: {story.path} ({story.size})"
-
-
-def _wrapped(text: str) -> list[str]:
-    """A sentence wrapped to the width of the terminal, indented."""
-    from textwrap import wrap
-
-    return wrap(
-        text,
-        min(width(), WIDTH_MAX),
-        initial_indent="   ",
-        subsequent_indent="     ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 DOCUMENT, PAGE = "explored.json", "explored.md"

@@ -143,7 +143,7 @@ def test_every_story_that_violates_something_is_known_for_what_it_shows() -> Non
     assert shown > 100
 
 
-def test_the_command_fits_a_narrow_terminal_and_its_document_has_the_same(
+def test_the_command_and_its_document_say_the_same(
     folder: Path,
     stories: Path,
     causes: Causes,
@@ -156,8 +156,6 @@ def test_the_command_fits_a_narrow_terminal_and_its_document_has_the_same(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == causes.text
     assert f"1. {LATE}" in lines
-    commands = ("     replog", "   known")
-    assert all(len(line) <= 100 for line in lines if not line.startswith(commands))
     assert any("not known: no story" in line for line in lines)
     causes_command(folder, as_json=True)
     shown = json.loads(capsys.readouterr().out)
