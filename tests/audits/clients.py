@@ -57,11 +57,12 @@ class Clients(Answers):
     def _has_an_answer(self, replica: Replica, asked: of.ConsumerFetchRequest) -> bool:
         log, batches = replica.log, [*replica.log.batches()]
         later = [one.base_offset for one in batches if one.epoch > asked.last_epoch]
+        moved = max(min(later, default=log.log_end_offset), log.log_start_offset)
         checked = asked.last_epoch >= 0 and asked.checked_with != (replica.name, replica.epoch)
         end = stable_end(replica, self.rules) if asked.read_committed else log.high_watermark
         return (
             not log.log_start_offset <= asked.offset <= log.log_end_offset
-            or (checked and min(later, default=log.log_end_offset) < asked.offset)
+            or (checked and moved < asked.offset)
             or any(asked.offset <= one.last_offset < end for one in batches)
         )
 
