@@ -59,7 +59,9 @@ class Clients(Answers):
         later = [one.base_offset for one in batches if one.epoch > asked.last_epoch]
         moved = max(min(later, default=log.log_end_offset), log.log_start_offset)
         checked = asked.last_epoch >= 0 and asked.checked_with != (replica.name, replica.epoch)
-        end = stable_end(replica, self.rules) if asked.read_committed else log.high_watermark
+        end = log.high_watermark
+        if asked.read_committed:
+            end = min(end, stable_end(replica, self.rules))
         return (
             not log.log_start_offset <= asked.offset <= log.log_end_offset
             or (checked and moved < asked.offset)

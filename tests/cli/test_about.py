@@ -91,16 +91,18 @@ def test_rules_are_listed_with_each_value_its_meaning_its_source_and_an_example(
 
 
 def test_scenarios_are_listed_with_title_and_source(here: Path) -> None:
-    (here / "a.yaml").write_text(
+    folder = here / "scenarios"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(
         "format: replog-story/1\ntitle: 'Ends: here'\nsource: KIP-1\nreplicas: [r]\nsteps: []\n"
     )
-    (here / "b.json").write_text('{"format": "replog-scenario/1"}')
+    (folder / "b.json").write_text('{"format": "replog-scenario/1"}')
 
-    rows = replog("list", "scenarios", "--in", ".", "--json").document
+    rows = replog("list", "scenarios", "--json").document
 
     assert rows == [
-        {"file": "a.yaml", "kind": "story", "title": "Ends: here", "source": "KIP-1"},
-        {"file": "b.json", "kind": "timed", "title": "", "source": ""},
+        {"file": "scenarios/a.yaml", "kind": "story", "title": "Ends: here", "source": "KIP-1"},
+        {"file": "scenarios/b.json", "kind": "timed", "title": "", "source": ""},
     ]
 
 

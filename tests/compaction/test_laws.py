@@ -27,9 +27,8 @@ def test_a_pass_does_what_a_slow_reading_of_the_rules_says(case: Case) -> None:
         for each in result.segments
     ] == [group.segment for group in expected.groups]
     per_call = case.plan.policy.indexes_calls
-    assert [each.first_timestamp_ms for each in result.segments] == [
-        group.first_ms(per_call=per_call) for group in expected.groups
-    ]
+    for each, group in zip(result.segments, expected.groups, strict=True):
+        assert each.first_timestamp_ms in group.first_ms(per_call=per_call)
     assert result.replaced == expected.replaced
     assert result.next_dirty_offset == expected.next_dirty_offset
     assert result.horizons == expected.horizons
