@@ -11,11 +11,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import groupby, islice, permutations
+from itertools import groupby, permutations
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from sim.protocol.log import AbortedTransaction, Batch, Control, Record
+from sim.protocol.log import Batch, Control, Record
 from sim.simulate.logfile.batches import readable
 from sim.simulate.partition.partition import Partition
 from sim.simulate.partition.segments import Detail, PartitionSegment
@@ -65,7 +65,8 @@ class ReplicaLog:
         markers: Markers of each producer by their offset, in order.
         data: First record of each producer's transactional batches, in order.
         pending: Records of each producer's open transaction, at the end of the log.
-        unlisted: Aborted transactions with data that the index of them does not list.
+        unlisted: Aborted transactions whose data readers of committed records would get, since the
+            index of them does not list them.
     """
 
     name: str
@@ -75,7 +76,7 @@ class ReplicaLog:
     markers: dict[int, dict[int, Control]] = field(default_factory=lambda: defaultdict(dict))
     data: dict[int, list[Record]] = field(default_factory=lambda: defaultdict(list))
     pending: dict[int, list[Record]] = field(default_factory=lambda: defaultdict(list))
-    unlisted: list[AbortedTransaction] = field(default_factory=list)
+    unlisted: list[Finding] = field(default_factory=list)
 
     @property
     def start(self) -> int:
@@ -192,9 +193,10 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
             cleaned[name] += 1
     for log, other in permutations(logs, 2):
         findings += _values(log, other, committed)
-        findings += [*_transactions(log, other), *_fetches_nothing(log, other)]
+        findings += [*_markers_missed(log, other), *_committed_by_next(log, other)]
+        findings += _fetches_nothing(log, other)
     for log in logs:
-        findings += [*_ends(log), *_unlisted(log)]
+        findings += [*_ends(log), *log.unlisted]
     # Several pairs of replicas may show the same.
     once = {(one.invariant, one.replica, one.offset): one for one in reversed(findings)}
     found = sorted(once.values(), key=attrgetter("offset", "replica", "invariant"))
@@ -233,7 +235,14 @@ def _end(log: ReplicaLog, segment: PartitionSegment, marker: Batch) -> None:
     elif data and segment.aborted is not None:
         listed = {(one.producer_id, one.last_offset) for one in segment.aborted}
         if (producer, last) not in listed:
-            log.unlisted.append(AbortedTransaction(producer, data[0].offset, last, last + 1))
+            offset, key = data[0].offset, data[0].key
+            text = (
+                f"{log.name} holds the transaction of producer {producer} from offset {offset} on, "
+                f"with its ABORT marker at {last}, and its index of aborted transactions does not "
+                f"list it. A failover to {log.name} gives its records to readers of committed "
+                "records"
+            )
+            log.unlisted.append(Finding("txn-isolation", log.name, offset, key, text))
 
 
 def _take(log: ReplicaLog, records: Iterable[Record], *, in_transaction: bool) -> None:
@@ -287,68 +296,43 @@ def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Find
         yield Finding(broken, log.name, mine.offset, key, sentence)
 
 
-def _transactions(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
-    """Transactions with data in `log` that another marker would end than on another replica."""
+def _markers_missed(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
+    """The first data of each producer in `log` that another marker would end than in `other`."""
     for producer, data in log.data.items():
-        found = (_marker_missed(log, other, producer, record) for record in data)
-        yield from islice(filter(None, found), 1)
-    for producer, data in log.pending.items():
-        yield from filter(None, (_would_commit(log, other, producer, one) for one in data))
+        younger = max((one.offset for one in other.data.get(producer, ())), default=-1)
+        for record in data:
+            offset = record.offset
+            mine, theirs = (one.first_marker_after(producer, offset) for one in (log, other))
+            if theirs is not None and theirs < log.end and (mine is None or theirs < mine):
+                missed = f"the marker at {theirs}, which {other.name} holds"
+            elif mine is theirs is None and other.covers(offset) and younger < offset:
+                missed = f"its marker, which is gone on {other.name}, too"
+            else:
+                continue
+            then = "the transaction stays open" if mine is None else f"the marker at {mine} ends it"
+            text = (
+                f"{log.name} holds data of producer {producer} at offset {offset} and not "
+                f"{missed}: after a failover to {log.name} {then}"
+            )
+            yield Finding("txn-marker-safety", log.name, offset, record.key, text)
+            break
 
 
-def _marker_missed(
-    log: ReplicaLog, other: ReplicaLog, producer: int, record: Record
-) -> Finding | None:
-    """A marker that `log` has not, though it holds data of the transaction; None without one."""
-    offset = record.offset
-    mine, theirs = (one.first_marker_after(producer, offset) for one in (log, other))
-    younger = other.data.get(producer, [])[-1:]
-    if theirs is not None and theirs < log.end and (mine is None or theirs < mine):
-        missed = f"the marker at {theirs}, which {other.name} holds"
-    elif (
-        mine is theirs is None and other.covers(offset) and all(r.offset < offset for r in younger)
-    ):
-        missed = f"its marker, which is gone on {other.name}, too"
-    else:
-        return None
-    then = "the transaction stays open" if mine is None else f"the marker at {mine} ends it"
-    text = (
-        f"{log.name} holds data of producer {producer} at offset {offset} and not {missed}: after "
-        f"a failover to {log.name} {then}"
-    )
-    return Finding("txn-marker-safety", log.name, offset, record.key, text)
-
-
-def _would_commit(
-    log: ReplicaLog, other: ReplicaLog, producer: int, record: Record
-) -> Finding | None:
-    """Data of an open transaction that is gone elsewhere, where a COMMIT marker comes next."""
-    offset, key = record.offset, record.key
-    theirs = other.first_marker_after(producer, offset)
-    if theirs is None or other.markers[producer][theirs] is not Control.COMMIT:
-        return None
-    if key is None or key in other.newest or not other.covers(offset):
-        return None
-    text = (
-        f"{log.name} holds {readable(key)} of producer {producer} at offset {offset} in an open "
-        f"transaction; {other.name} reaches over it and holds nothing of the key: its own marker "
-        f"is gone, and the COMMIT marker at {theirs} will end it once {log.name} has fetched that"
-    )
-    return Finding("txn-isolation", log.name, offset, key, text)
-
-
-def _unlisted(log: ReplicaLog) -> Iterator[Finding]:
-    """Aborted transactions whose data readers of committed records would get."""
-    for one in log.unlisted:
-        data = log.data[one.producer_id]
-        key = next(record.key for record in data if record.offset == one.first_offset)
-        text = (
-            f"{log.name} holds the transaction of producer {one.producer_id} from offset "
-            f"{one.first_offset} on, with its ABORT marker at {one.last_offset}, and its index of "
-            f"aborted transactions does not list it. A failover to {log.name} gives its records to "
-            "readers of committed records"
-        )
-        yield Finding("txn-isolation", log.name, one.first_offset, key, text)
+def _committed_by_next(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
+    """Data of open transactions that is gone elsewhere, where a COMMIT marker comes next."""
+    for producer, record in ((one, record) for one, data in log.pending.items() for record in data):
+        offset, key = record.offset, record.key
+        theirs = other.first_marker_after(producer, offset)
+        if theirs is None or other.markers[producer][theirs] is not Control.COMMIT:
+            continue
+        if key is not None and key not in other.newest and other.covers(offset):
+            text = (
+                f"{log.name} holds {readable(key)} of producer {producer} at offset {offset} in an "
+                f"open transaction; {other.name} reaches over it and holds nothing of the key: its "
+                f"own marker is gone, and the COMMIT marker at {theirs} will end it once "
+                f"{log.name} has fetched that"
+            )
+            yield Finding("txn-isolation", log.name, offset, key, text)
 
 
 def _fetches_nothing(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
