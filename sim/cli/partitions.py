@@ -78,7 +78,6 @@ def log(
         anonymous: With -o: replace keys and values by hashes of the same size.
     """
     from sim.api.partitions import compacted, open_partitions, open_replicas
-    from sim.simulate.partition.partition import summary
 
     options: dict[str, Any] = {"settings": settings, "preset": preset, "now_ms": now_ms}
     if output is None and (story or anonymous):
@@ -93,7 +92,7 @@ def log(
         if output is not None:
             raise BadInput(f"{place[0]}: -o: is a data directory; give the folder of one partition")
         chosen, left_out = compacted(found)
-        rows = [summary(one.partition) for one in chosen]
+        rows = [one.partition.summary for one in chosen]
         return _print(as_json, rows, rows, *_noted(left_out))
     (opened,) = found
     if output is not None:
@@ -101,10 +100,7 @@ def log(
         tell(f"wrote {output}: replog clean {output}")
         return 0
     contents, name = opened.contents(), opened.partition.name
-    cells = [
-        {"": number.replace("_", " "), name: _cell(value)}
-        for number, value in contents.numbers.items()
-    ]
+    cells = [{"": n.replace("_", " "), name: _cell(of)} for n, of in contents.numbers.items()]
     return _print(
         as_json,
         contents.as_json,
@@ -158,13 +154,12 @@ def replicas(places: Places, *, output: Written = None, as_json: Json = False) -
     if output is not None:
         _draw(opened, output)
 
-    unsafe = len(compared.findings)
-    same = f"{compared.same} offsets hold the same on every replica that reaches over them"
+    unsafe, same = len(compared.findings), f"{compared.same} offsets hold the same"
     return _print(
         as_json,
         compared.as_json,
         compared.rows(),
-        f"below {compared.below}, committed on all, {same}",
+        f"below {compared.below}, committed on all, {same} on every replica that reaches over them",
         *(f"{one.invariant}: {one.sentence}" for one in compared.findings),
         *_noted(compared.notes()),
         f"NOT safe: {unsafe} violations" if unsafe else "safe: every replica may be elected",
@@ -222,10 +217,8 @@ def is_partition(path: Path, options: dict[str, Any]) -> bool:
         return True
     for name, value in options.items():
         if value is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise BadInput(
-                f"{option}: only for a partition; {path} is a log file, which has its own"
-            )
+            text = f"only for a partition; {path} is a log file, which has its own"
+            raise BadInput(f"--{name.replace('_', '-')}: {text}")
     return False
 
 
@@ -245,7 +238,7 @@ def _print(
     def show() -> None:
         for one in sections:
             if isinstance(one, str):
-                tell(_TIME.sub(lambda found: f"{found[0]} ({_date(found[1])})", one))
+                tell(_TIME.sub(_dated, one))
             else:
                 print_table([{n: "-" if v is None else v for n, v in r.items()} for r in one])
 
@@ -257,5 +250,6 @@ def _noted(notes: Iterable[str]) -> Iterator[str]:
     return (f"note: {note}" for note in notes)
 
 
-def _date(time_ms: str) -> str:
-    return f"{datetime.fromtimestamp(int(time_ms) // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+def _dated(time_ms: re.Match[str]) -> str:
+    at = datetime.fromtimestamp(int(time_ms[1]) // 1000, UTC)
+    return f"{time_ms[0]} ({at:%Y-%m-%d %H:%M:%S} UTC)"

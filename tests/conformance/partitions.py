@@ -357,8 +357,8 @@ def _compare_dumps(data: Path, found: PartitionsResult) -> None:
     text = data.with_name("dump.txt")
     text.write_bytes(_tool("kafka.tools.DumpLogSegments", *words))
     dumped: dict[str, list[Json]] = {}
-    for segment in Dump(text).segments():
-        dumped.setdefault(segment.folder, []).extend(map(_as_dumped, segment.batches))
+    for name, segment in Dump(text).segments():
+        dumped.setdefault(name, []).extend(map(_as_dumped, segment.dumped or ()))
     for folder in sorted(data.glob("*-0")):
         ours = [_as_dumped(stored) for _, stored in partition_in(folder).batches(Detail.WHOLE)]
         found.count("partitions dumped")

@@ -194,7 +194,7 @@ REFUSED = {
         lambda folder: (folder / "00000000000000000000.index").write_bytes(
             struct.pack(">iiii", 2, 0, 5, 7)
         ),
-        "offset 5 is at position 7; in 00000000000000000000.log no batch begins there",
+        "offset 5 is at position 7; in 00000000000000000000.log no batch with it begins there",
     ),
     "a missing first segment": (
         lambda folder: (

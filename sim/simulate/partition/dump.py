@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -19,7 +18,7 @@ from sim.errors import BadInput
 from sim.protocol.log import Batch, Control, Record
 from sim.protocol.log.formats import old_batch
 from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.segments import MAGIC, Detail, PartitionSegment, Stored, text_of
+from sim.simulate.partition.segments import MAGIC, PartitionSegment, Stored, text_of
 from sim.simulate.partition.small_files import Damaged, printed_in
 
 DUMP_BYTES_MAX: Final = 1 << 31
@@ -41,24 +40,6 @@ a marker says."""
 _ADVICE: Final = "dump it with --deep-iteration --print-data-log"
 
 
-@dataclass(frozen=True)
-class DumpedSegment(PartitionSegment):
-    """A segment of a dump.
-
-    Attributes:
-        folder: Name of the folder that it lay in.
-        batches: Its batches in order.
-    """
-
-    folder: str
-    batches: tuple[Stored, ...]
-
-    def read(self, detail: Detail) -> Iterator[Stored]:
-        """Batches in order, with all that the dump says of their records."""
-        del detail
-        return iter(self.batches)
-
-
 def partition_of_dump(path: Path) -> Partition:
     """The partition in a text of `kafka-dump-log`.
 
@@ -67,8 +48,8 @@ def partition_of_dump(path: Path) -> Partition:
         Damaged: The dump found damage, or has not all records.
     """
     dump = Dump(path)
-    found = sorted(dump.segments(), key=lambda one: one.base_offset)
-    folders = {one.folder for one in found}
+    found = sorted(dump.segments(), key=lambda one: one[1].base_offset)
+    folders = {folder for folder, _ in found}
     if not folders:
         raise BadInput(f"{path}: no folder of a partition, and no text of kafka-dump-log")
     if len(folders) > 1:
@@ -80,7 +61,7 @@ def partition_of_dump(path: Path) -> Partition:
         notes.append(f"{text}: different ones may look alike in a dump")
     if dump.hides_headers:
         notes.append("a dump has no values of headers: the header strategy finds no version")
-    return Partition(folders.pop(), path, found, notes=tuple(notes))
+    return Partition(folders.pop(), path, [one for _, one in found], notes=tuple(notes))
 
 
 class Dump:
@@ -98,8 +79,8 @@ class Dump:
         self._at = 0
         self.guessed = self.hides_headers = False
 
-    def segments(self) -> Iterator[DumpedSegment]:
-        """Every segment in order.
+    def segments(self) -> Iterator[tuple[str, PartitionSegment]]:
+        """Every segment in order, with the name of the folder that it lay in.
 
         Raises:
             Damaged: The dump found damage, or is no dump of all records.
@@ -110,11 +91,12 @@ class Dump:
             self._at = found.end() + 1
             if found[3] != b"log":
                 continue  # an index, a snapshot
-            folder = Path(found[1].decode(errors="replace")).name
-            batches = tuple(self._batches(end))
+            folder, batches = (
+                Path(found[1].decode(errors="replace")).name,
+                tuple(self._batches(end)),
+            )
             size = sum(one.batch.size_bytes for one in batches)
-            path, base_offset = self._path, int(found[2])
-            yield DumpedSegment(path, base_offset, size, size, None, None, folder, batches)
+            yield folder, PartitionSegment(self._path, int(found[2]), size, size, dumped=batches)
 
     def _batches(self, end: int) -> Iterator[Stored]:
         while self._at < end:

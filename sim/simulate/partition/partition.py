@@ -6,20 +6,14 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from sim.errors import BadInput
-from sim.simulate.partition.segments import SEGMENT, Detail, PartitionSegment, SegmentFile, Stored
-from sim.simulate.partition.small_files import (
-    Damaged,
-    FilesChanged,
-    checkpoint_in,
-    open_transactions_in,
-    topic_id_in,
-)
+from sim.simulate.partition import small_files
+from sim.simulate.partition.segments import SEGMENT, Detail, PartitionSegment, Stored, segment_at
+from sim.simulate.partition.small_files import Damaged, checkpoint_in
 
 
 @dataclass(frozen=True)
@@ -66,7 +60,8 @@ class Partition:
         except BadInput as error:
             if self.is_replaced():
                 text = "its segments were replaced while they were read, as a cleaner does"
-                raise FilesChanged(f"{self.place}: {text}: try again, or copy it first") from error
+                text = f"{self.place}: {text}: try again, or copy it first"
+                raise small_files.FilesChanged(text) from error
             raise
 
     def _batches(self, detail: Detail) -> Iterator[tuple[PartitionSegment, Stored]]:
@@ -80,15 +75,13 @@ class Partition:
             end = segment.base_offset
             for stored in segment.read(detail):
                 first, last = stored.batch.base_offset, stored.batch.last_offset
-                records = stored.batch.records
-                outside = [one for one in records if not first <= one.offset <= last]
-                if outside or not end <= first <= last:
+                if not end <= first <= last:
                     text = f"a batch has offsets {first} to {last}, and begins below {end}"
-                    if outside:
-                        text = (
-                            f"offset {outside[0].offset} lies outside its batch, {first} to {last}"
-                        )
                     raise Damaged(segment.path, text, position=stored.position)
+                for one in stored.batch.records:
+                    if not first <= one.offset <= last:
+                        text = f"offset {one.offset} lies outside its batch, {first} to {last}"
+                        raise Damaged(segment.path, text, position=stored.position)
                 yield segment, stored
                 end = last + 1
         last_one = self.segments[-1]
@@ -102,6 +95,18 @@ class Partition:
         return sum(one.size_bytes for one in self.segments)
 
     @property
+    def summary(self) -> dict[str, Any]:
+        """A row about it among those of a data directory."""
+        return {
+            "partition": self.name,
+            "segments": len(self.segments),
+            "bytes": self.size_bytes,
+            "first_offset": self.segments[0].base_offset,
+            "high_watermark": self.committed,
+            "cleaned_up_to": self.checkpoint,
+        }
+
+    @property
     def topic(self) -> str:
         """Name of its topic."""
         return self.name.rpartition("-")[0]
@@ -109,10 +114,6 @@ class Partition:
 
 FOLDER: Final = re.compile(r"(?P<name>[a-zA-Z0-9._-]+-\d+)(\.[0-9a-f]{32}-future)?")
 """The name of a partition's folder (LocalLog.parseTopicPartitionName)."""
-_UNFINISHED: Final = {
-    ".cleaned": "a cleaning pass is being written, or was cut off",
-    ".swap": "a cleaning pass is being swapped in",
-}
 _PAUSE_S: Final = 0.02
 _TRIES: Final = 5
 """A cleaner that swaps segments meanwhile makes a reader begin anew so often at most."""
@@ -140,18 +141,6 @@ def partitions_in(place: Path) -> list[Partition]:
     return [partition_in(one) for one in found]
 
 
-def summary(found: Partition) -> dict[str, Any]:
-    """A row about a partition of a data directory."""
-    return {
-        "partition": found.name,
-        "segments": len(found.segments),
-        "bytes": found.size_bytes,
-        "first_offset": found.segments[0].base_offset,
-        "high_watermark": found.committed,
-        "cleaned_up_to": found.checkpoint,
-    }
-
-
 def partition_in(folder: Path) -> Partition:
     """The partition in a folder, with what the checkpoints of the data directory say of it.
 
@@ -160,14 +149,15 @@ def partition_in(folder: Path) -> Partition:
         Damaged: A file is not as a broker writes it.
     """
     for _ in range(_TRIES):  # a cleaner may be swapping a segment, or a broker renaming files
-        with suppress(OSError, BadInput):
+        try:
             return _read(folder)
+        except OSError as error:
+            text = "cannot be read, or changes faster than it can be read"
+            failed = BadInput(f"{folder}: {text}: {error.strerror}")
+        except BadInput as error:
+            failed = error
         time.sleep(_PAUSE_S)
-    try:
-        return _read(folder)
-    except OSError as error:
-        text = f"{folder}: cannot be read, or changes faster than it can be read"
-        raise BadInput(f"{text}: {error.strerror}") from None
+    raise failed
 
 
 def _segments_in(folder: Path) -> set[tuple[str, int]]:
@@ -194,19 +184,19 @@ def _read(folder: Path) -> Partition:
         offset("replication-offset-checkpoint"),
         offset("cleaner-offset-checkpoint"),
         {int(epoch): start for epoch, start in epochs.items()},
-        open_transactions_in(folder / snapshots[-1]) if snapshots else (),
-        topic_id_in(folder / "partition.metadata"),
+        small_files.open_transactions_in(folder / snapshots[-1]) if snapshots else (),
+        small_files.topic_id_in(folder / "partition.metadata"),
         is_replaced=lambda: not were <= _segments_in(folder),
     )
     return replace(found, notes=tuple(_notes(found, names)))
 
 
-def _segments(folder: Path, names: Sequence[str]) -> list[SegmentFile]:
+def _segments(folder: Path, names: Sequence[str]) -> list[PartitionSegment]:
     for name in names:
         base, _, suffix = name.partition(".")
         if suffix in ("index", "timeindex", "txnindex") and f"{base}.log" not in names:
             raise Damaged(folder / name, f"the segment {base}.log of this index is missing")
-    found = [SegmentFile.at(folder / name) for name in names if SEGMENT.fullmatch(name)]
+    found = [segment_at(folder / name) for name in names if SEGMENT.fullmatch(name)]
     for one in found[:-1]:
         if one.whole_bytes < one.size_bytes:
             text = f"{one.size_bytes - one.whole_bytes} bytes that are no whole batch, and more"
@@ -217,16 +207,13 @@ def _segments(folder: Path, names: Sequence[str]) -> list[SegmentFile]:
 def _notes(found: Partition, names: Sequence[str]) -> Iterator[str]:
     if found.topic == "__cluster_metadata":
         yield "no cleaner compacts the log of controllers: snapshots take its place (KIP-630)"
-    for suffix, what in _UNFINISHED.items():
-        if any(name.endswith(suffix) for name in names):
-            yield f"{found.name} has a file {suffix}: {what}"
-    for checkpoint, offset, counts in (
-        ("replication-offset-checkpoint", found.committed, "committed"),
-        ("cleaner-offset-checkpoint", found.checkpoint, "dirty"),
-    ):
-        if offset is None:
-            text = f"no {checkpoint} beside it names {found.name}"
-            yield f"{text}: all of the log counts as {counts}"
+    for name in [one for one in names if one.endswith((".cleaned", ".swap"))][:1]:
+        yield f"{found.name} has {name}: a pass is being written or swapped in, or was cut off"
+    none = f"offset-checkpoint beside it names {found.name}: all of the log counts as"
+    if found.committed is None:
+        yield f"no replication-{none} committed"
+    if found.checkpoint is None:
+        yield f"no cleaner-{none} dirty"
     last = found.segments[-1]
     if last.whole_bytes < last.size_bytes:
         cut = f"the last {last.size_bytes - last.whole_bytes:,} bytes, from position"

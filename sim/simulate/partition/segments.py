@@ -11,10 +11,9 @@ import os
 import re
 import stat
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from itertools import islice
@@ -211,7 +210,7 @@ _CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True)
-class PartitionSegment(ABC):
+class PartitionSegment:
     """A segment of a partition.
 
     Attributes:
@@ -222,43 +221,18 @@ class PartitionSegment(ABC):
         last_modified_ms: When it was last modified, in ms; None if a dump does not say.
         aborted: Entries of its index of aborted transactions; None where there is no index, and
             the batches tell.
+        index: Entries of its offset index: offset by position.
+        dumped: Its batches in order, with all that a dump says of their records; None for a file.
     """
 
     path: Path
     base_offset: int
     size_bytes: int
     whole_bytes: int
-    last_modified_ms: int | None
-    aborted: tuple[AbortedTransaction, ...] | None
-
-    @abstractmethod
-    def read(self, detail: Detail) -> Iterator[Stored]:
-        """Whole batches in order. Raises Damaged where one is not as it was written."""
-
-
-@dataclass(frozen=True)
-class SegmentFile(PartitionSegment):
-    """A segment by its files.
-
-    Attributes:
-        index: Entries of its offset index: offset by position.
-    """
-
-    index: Mapping[int, int]
-
-    @classmethod
-    def at(cls, path: Path) -> SegmentFile:
-        """Looks at the file at `path`, whose name is a base offset. Raises BadInput, OSError."""
-        base_offset = int(path.stem)
-        # The index first: what a broker appends meanwhile then has no entry yet.
-        index = index_in(path.with_suffix(".index"), base_offset)
-        aborted = aborted_in(path.with_suffix(".txnindex"))
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise BadInput(f"{path}: is no regular file, so no segment")
-        size = found.st_size
-        whole = _whole_bytes(path, size)
-        return cls(path, base_offset, size, whole, found.st_mtime_ns // 1_000_000, aborted, index)
+    last_modified_ms: int | None = None
+    aborted: tuple[AbortedTransaction, ...] | None = None
+    index: Mapping[int, int] = field(default_factory=dict)
+    dumped: tuple[Stored, ...] | None = None
 
     def read(self, detail: Detail) -> Iterator[Stored]:
         """Whole batches in order.
@@ -267,6 +241,9 @@ class SegmentFile(PartitionSegment):
             Damaged: A batch, or the offset index, is not as it was written; those before it were
                 given.
         """
+        return self._read(detail) if self.dumped is None else iter(self.dumped)
+
+    def _read(self, detail: Detail) -> Iterator[Stored]:
         check_extra("partitions of brokers need", "kafka", "kafka", "crc32c")
         position, known = 0, dict(self.index)
         aborts = frozenset(one.last_offset for one in self.aborted or ())
@@ -280,19 +257,17 @@ class SegmentFile(PartitionSegment):
                     read = f"{position} of {self.size_bytes} bytes could be read before it"
                     text = f"a batch that cannot be read: {str(error) or repr(error)}; {read}"
                     raise Damaged(self.path, text, position=position) from error
-                if known.pop(position, stored.batch.base_offset) < stored.batch.base_offset:
-                    self._fail_index(position, f"offset {stored.batch.base_offset} is there")
+                if known.get(position, -1) >= stored.batch.base_offset:
+                    del known[position]
                 yield stored
                 position += len(packed)
             if position < self.size_bytes:
                 self._check_end(os.pread(content.fileno(), _SEARCHED_BYTES, position))
-        for position in known:
-            self._fail_index(position, "no batch begins there")
-
-    def _fail_index(self, position: int, what: str) -> None:
-        """Reports an entry of the offset index. Raises Damaged."""
-        text = f"offset {self.index[position]} is at position {position}; in {self.path.name}"
-        raise Damaged(self.path.with_suffix(".index"), f"{text} {what}")
+        for position, offset in known.items():
+            text = (
+                f"offset {offset} is at position {position}; in {self.path.name} no batch with it"
+            )
+            raise Damaged(self.path.with_suffix(".index"), f"{text} begins there")
 
     def _check_end(self, rest: bytes) -> None:
         """Checks that a batch is cut off, and not its length wrong: then others follow it.
@@ -311,6 +286,20 @@ class SegmentFile(PartitionSegment):
             if follows:
                 text = f"no whole batch, and one follows at {self.whole_bytes + start}"
                 raise Damaged(self.path, text, position=self.whole_bytes)
+
+
+def segment_at(path: Path) -> PartitionSegment:
+    """The segment in the file at `path`, whose name is a base offset. Raises BadInput, OSError."""
+    base_offset = int(path.stem)
+    # The index first: what a broker appends meanwhile then has no entry yet.
+    index = index_in(path.with_suffix(".index"), base_offset)
+    aborted = aborted_in(path.with_suffix(".txnindex"))
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise BadInput(f"{path}: is no regular file, so no segment")
+    size, modified_ms = found.st_size, found.st_mtime_ns // 1_000_000
+    whole = _whole_bytes(path, size)
+    return PartitionSegment(path, base_offset, size, whole, modified_ms, aborted, index)
 
 
 def _whole_bytes(path: Path, size: int) -> int:

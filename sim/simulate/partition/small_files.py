@@ -90,7 +90,7 @@ def checkpoint_in(file: Path) -> dict[str, int]:
 def topic_id_in(file: Path) -> str | None:
     """The topic's id in `partition.metadata`; None without such a file. Raises Damaged."""
     lines = _lines(file)
-    found = next((line[10:] for line in lines if line.startswith("topic_id: ")), None)
+    found = dict(line.partition(": ")[::2] for line in lines).get("topic_id")
     if lines and not found:
         raise Damaged(file, "no line `topic_id: ` with an id")
     return found
