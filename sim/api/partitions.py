@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sim.errors import BadInput
 from sim.files.shipped import shipped_path
-from sim.simulate.partition.ahead import Due, due, look_ahead
-from sim.simulate.partition.as_log import AskedPartition, aliases, write_log
-from sim.simulate.partition.as_story import Beginning, story_of
-from sim.simulate.partition.contents import Contents, look_into
+from sim.simulate.partition import ahead, as_log, as_story, contents
 from sim.simulate.partition.dump import partition_of_dump
 from sim.simulate.partition.partition import partitions_in
 from sim.simulate.partition.replicas import Comparison, compare
@@ -32,7 +29,7 @@ COMPACTED: Final = ("__consumer_offsets", "__transaction_state")
 
 
 @dataclass(frozen=True, repr=False)
-class OpenedPartition(AskedPartition):
+class OpenedPartition(as_log.AskedPartition):
     """A partition of a broker with the settings and the time that it is looked at with."""
 
     def __repr__(self) -> str:
@@ -52,25 +49,10 @@ class OpenedPartition(AskedPartition):
             return "compact" in str(self.given.topic["cleanup.policy"])
         return self.partition.checkpoint is not None or self.partition.topic in COMPACTED
 
-    def due(self) -> Due:
-        """Decides whether a pass is due, and says why not, when it will be, and what would help.
-
-        Raises:
-            BadInput: A file is damaged.
-        """
-        return due(self.log_file(self.partition.batches(Detail.HEADERS)))
-
-    def contents(self) -> Contents:
-        """Counts what the partition holds, and what a pass now would remove. Raises BadInput."""
-        return look_into(self)
-
-    def fate(self, key: str | None = None, *, offset: int | None = None) -> Iterator[str]:
-        """Finds when each record of a key, or what lies at an offset, goes: a sentence each.
-
-        Raises:
-            BadInput: Nothing has the key, or nothing lies at the offset.
-        """
-        return look_ahead(self, key, offset)
+    due = ahead.due_of
+    contents = contents.look_into
+    fate = ahead.look_ahead
+    save = as_log.write_log
 
     @property
     def records(self) -> pd.DataFrame:
@@ -86,18 +68,6 @@ class OpenedPartition(AskedPartition):
         )
         found = pd.DataFrame(rows, columns=of_record + of_batch)
         return found.rename(columns={"control": "marker"})
-
-    def save(self, path: Path, *, anonymous: bool = False) -> None:
-        """Writes the partition as a log file, with a pass that is done if it is due.
-
-        Args:
-            path: The file to write.
-            anonymous: Keys and values become hashes of the same size, equal ones alone equal ones.
-
-        Raises:
-            BadInput: A file is damaged, or there are too many records to hold in memory.
-        """
-        write_log(self, path, anonymous=anonymous)
 
 
 def open_partitions(
@@ -167,14 +137,14 @@ class OpenedReplicas:
         """The comparison of the replicas. Raises BadInput."""
         return compare([one.partition for one in self.replicas], self.names)
 
-    def story(self, *, anonymous: bool = False) -> Beginning:
+    def story(self, *, anonymous: bool = False) -> as_story.Beginning:
         """The replicas as the beginning of a story. Raises BadInput.
 
         Args:
             anonymous: Keys become hashes of the same size.
         """
-        alias = aliases() if anonymous else None
-        return story_of(self.compared, self.replicas[0], alias)
+        alias = as_log.aliases() if anonymous else None
+        return as_story.story_of(self.compared, self.replicas[0], alias)
 
 
 def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:

@@ -69,6 +69,14 @@ class Due:
                 f"{found.cleanable_bytes:,} dirty ones: a lower ratio means more such passes"
             )
 
+    def forced(self, file: LogFile, *, now_ms: int) -> Clean:
+        """A pass over what one would clean now, at `now_ms`, whether or not it is due then."""
+        step, begin = file.steps[-1], self.decision.dirty.offset
+        assert isinstance(step, Clean)
+        end = self.decision.found.bound.effective
+        given = {"now_ms": now_ms, "first_dirty_offset": begin, "upper_bound": end}
+        return step.model_copy(update=given)
+
     @property
     def as_json(self) -> dict[str, Any]:
         """The answer as data."""
@@ -79,6 +87,15 @@ class Due:
             "bytes_per_hour": None if rate is None else round(rate * 3_600_000),
             "due_at_this_rate_ms": self.at_rate_ms,
         }
+
+
+def due_of(asked: AskedPartition) -> Due:
+    """Decides whether a pass is due, and says why not, when it will be, and what would help.
+
+    Raises:
+        BadInput: A file is damaged.
+    """
+    return due(asked.log_file(asked.partition.batches(Detail.HEADERS)))
 
 
 def due(file: LogFile) -> Due:
@@ -138,7 +155,9 @@ def _open_transaction(decision: LogEligibility, log: Log) -> str | None:
     return None
 
 
-def look_ahead(asked: AskedPartition, key: str | None, offset: int | None) -> Iterator[str]:
+def look_ahead(
+    asked: AskedPartition, key: str | None = None, *, offset: int | None = None
+) -> Iterator[str]:
     """Follows the records of a key, or what lies at an offset, through the next two passes.
 
     Args:
@@ -155,27 +174,26 @@ def look_ahead(asked: AskedPartition, key: str | None, offset: int | None) -> It
         batch, record = _at(partition, offset)
         if batch.control is not None:
             marker = batch
-            stored = (one.batch for _, one in partition.batches(Detail.SIZES))
-            keys = {one.key for one in _data_of(marker, stored)}
+            batches = (one.batch for _, one in partition.batches(Detail.SIZES))
+            keys = {one.key for one in _data_of(marker, batches)}
         elif record.key is None:
             yield f"offset {offset} is a record without a key: the pass that reaches it removes it"
             return
         else:
             keys = {record.key}
+    stored = partition.batches(Detail.SIZES)
     file = asked.log_file(
-        (segment, one._replace(batch=_with_keys(one.batch, keys)))
-        for segment, one in partition.batches(Detail.SIZES)
+        (at, one._replace(batch=_with_keys(one.batch, keys))) for at, one in stored
     )
     if marker is None and all(record.key is None for record in records_of(file)):
         raise BadInput(f"{partition.place}: no record has the key {readable(key or '')}")
     ahead, passes = _two_passes(file)
     yield from passes
-    about = None if offset is None else {offset}
-    yield from (
-        _of_marker(ahead, marker)
-        if marker
-        else explain_key(ahead, keys.pop() or "", about=about).lines()
-    )
+    if marker:
+        yield from _of_marker(ahead, marker)
+    else:
+        about = None if offset is None else {offset}
+        yield from explain_key(ahead, keys.pop() or "", about=about).lines()
 
 
 def _with_keys(batch: Batch, keys: Iterable[str | None]) -> Batch:
@@ -218,10 +236,8 @@ def _two_passes(file: LogFile) -> tuple[LogFile, list[str]]:
     """
     found = due(file)
     first_ms, why = _first(found)
-    dirty, bound = found.decision.dirty.offset, found.decision.found.bound.effective
-    first = file.steps[-1].model_copy(  # type: ignore[union-attr]  # it is a pass
-        update={"now_ms": first_ms, "first_dirty_offset": dirty, "upper_bound": bound}
-    )
+    bound = found.decision.found.bound.effective
+    first = found.forced(file, now_ms=first_ms)
     horizons = [b.delete_horizon_ms or 0 for one in file.segments for b in one.batches]
     second_ms = max(first_ms + file.rules.rules.topic.delete_retention_ms, *horizons, 0)
     second = Clean(
@@ -258,12 +274,12 @@ def _of_marker(file: LogFile, marker: Batch) -> Iterator[str]:
     offset, producer = marker.base_offset, marker.producer_id
     kind = "control record" if producer < 0 else f"{marker.control} marker of {producer}"
     data = _data_of(marker, (batch for one in file.segments for batch in one.batches))
-    horizon = "" if marker.delete_horizon_ms is None else f"; horizon {marker.delete_horizon_ms}"
     left = "no data of its transaction is left"
     if producer < 0:
         left = "a change of leader, or another of no transaction"
     elif data:
         left = f"data of its transaction is left at {some_of([str(one.offset) for one in data])}"
+    horizon = "" if marker.delete_horizon_ms is None else f"; horizon {marker.delete_horizon_ms}"
     yield f"offset {offset} is a {kind}; {left}{horizon}"
     for result in run_steps(file):
         there = next((one for one in result.log.batches() if one.base_offset == offset), None)

@@ -83,9 +83,9 @@ class AskedPartition:
                 )
             read = partition.batches(Detail.WHOLE)
         top = Document(str(partition.place), {}).top
-        where = Document(str(given.source or partition.place), {}).top
+        where = Document(str(given.source or partition.place), {}).top.at("topic")
         rules = rules_at(self.rules, top.at("rules"))
-        settings = LogSettings.read(dict(given.topic), where.at("topic"), rules)
+        settings = LogSettings.read(dict(given.topic), where, rules)
         batches: dict[int, list[Batch]] = {one.base_offset: [] for one in partition.segments}
         end, start, committed = max(batches), partition.log_start, partition.committed
         for segment, stored in read:
@@ -94,13 +94,8 @@ class AskedPartition:
         return LogFile(
             settings.rules,
             tuple(
-                WrittenSegment(
-                    one.base_offset,
-                    tuple(batches[one.base_offset]),
-                    one.last_modified_ms,
-                    one.aborted,
-                )
-                for one in partition.segments
+                WrittenSegment(at, tuple(batches[at]), one.last_modified_ms, one.aborted)
+                for at, one in zip(batches, partition.segments, strict=True)
             ),
             (Clean(op="clean", now_ms=self.now_ms, map_capacity=given.map_keys),),
             settings.topic,
@@ -147,7 +142,7 @@ def aliases() -> Alias:
     return alias
 
 
-def write_log(asked: AskedPartition, path: Path, *, anonymous: bool) -> None:
+def write_log(asked: AskedPartition, path: Path, *, anonymous: bool = False) -> None:
     """Writes a partition as a log file whose last step is a pass now, if one is due.
 
     Args:

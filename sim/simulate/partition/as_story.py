@@ -38,11 +38,9 @@ class Held(NamedTuple):
     batch: Batch
     record: Record
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """Epoch, kind, key and time: equal where two replicas hold the same record."""
-        record = self.record
-        return (self.batch.epoch, self.batch.control, record.key, record.timestamp_ms)
+
+_IDENTITY: Final = attrgetter("batch.epoch", "batch.control", "record.key", "record.timestamp_ms")
+"""Gives what is equal where two replicas hold the same record."""
 
 
 @dataclass
@@ -245,7 +243,7 @@ class _Writer:
         chosen = self._records.get(offset)
         if own is None or chosen is None or chosen.batch.control is Control.LEADER_CHANGE:
             return False
-        return own.identity == chosen.identity
+        return bool(_IDENTITY(own) == _IDENTITY(chosen))
 
     def failover(self) -> Iterator[dict[str, Any]]:
         """Steps of a failover to the first replica that is not safe; none where all are."""

@@ -16,7 +16,7 @@ from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 from sim.simulate.logfile.batches import readable
 from sim.simulate.logfile.file import LogFile
 from sim.simulate.logfile.run import run_steps
-from sim.simulate.partition.ahead import Due, due
+from sim.simulate.partition.ahead import Due, due_of
 from sim.simulate.partition.as_log import AskedPartition
 from sim.simulate.partition.segments import Detail, PartitionSegment, Stored
 
@@ -174,9 +174,9 @@ class Contents:
 
 
 def look_into(asked: AskedPartition) -> Contents:
-    """Finds what a partition holds. Raises Damaged, BadInput."""
+    """Counts what a partition holds, and what a pass now would remove. Raises BadInput."""
     partition = asked.partition
-    found = due(asked.log_file(partition.batches(Detail.HEADERS)))
+    found = due_of(asked)
     contents = Contents(asked, found, notes=partition.notes)
     if asked.record_count() > TRIED_RECORDS:
         deque(contents.read(), maxlen=0)
@@ -192,16 +192,12 @@ def _next_passes(file: LogFile, found: Due) -> Iterator[dict[str, Any]]:
 
     A row has both, how many records go for each reason, and the bytes of all segments after it.
     """
-    bounds = {
-        "first_dirty_offset": found.decision.dirty.offset,
-        "upper_bound": found.decision.found.bound.effective,
-    }
-    at_once = file.steps[-1].model_copy(update=bounds)  # type: ignore[union-attr]  # it is a pass
+    at_once = found.forced(file, now_ms=found.decision.now_ms)
     for strategy, fix in product(STRATEGIES, COMPARED_FIXES):
         values = {"strategy": strategy, "fix": fix}
         rules = file.rules.with_values(values, CommandLine("--rule", values).top)
         (after,) = run_steps(replace(file, rules=rules, steps=(at_once,)))
         assert after.cleaned is not None
         removed = after.cleaned.cleaning.removed
-        counts = {reason: len(records) for reason, records in removed.items()}
-        yield {**values, **counts, "bytes_after": after.log.size_bytes}
+        row = values | {reason: len(records) for reason, records in removed.items()}
+        yield row | {"bytes_after": after.log.size_bytes}
