@@ -377,14 +377,30 @@ def differences(
 ) -> Compared:
     """The differences of the event of a pass, and of the log after it, from a reading of it.
 
-    A pass that a crash has interrupted moves no checkpoint.
+    A pass that a crash has interrupted moves no checkpoint. Where a merged segment is as its
+    source was, the event alone tells how far it came: the number of groups that fits best counts.
     """
     expected, order = reading.expected(), reading.order
     reached = max(order.first_dirty_offset, expected.next_dirty_offset)
     half_done = event.upper_bound == order.first_dirty_offset < reached
+    counts = [len(expected.groups)]
     if half_done:  # a segment without batches may stay where a merged one ends (LogLoader)
         after = [each for each in after if each.base_offset not in may_stay(expected)]
-    in_place = groups_in_place(expected, after) if half_done else len(expected.groups)
+        counts = groups_in_place(expected, after) or [0]
+    found = [_differences(event, before, after, reading, one, half_done) for one in counts]
+    return min(found, key=lambda one: len(one.differs))
+
+
+def _differences(
+    event: on.Cleaned,
+    before: Sequence[Segment],
+    after: Sequence[Segment],
+    reading: Reading,
+    in_place: int,
+    half_done: bool,
+) -> Compared:
+    """The differences if so many groups are merged."""
+    expected, order = reading.expected(), reading.order
     layout = layout_of(expected, in_place)
     rest, not_covered = after[len(layout) :], before[expected.replaced :]
     below = max([batch.last_offset for each in before for batch in each.batches], default=0) + 1
@@ -417,6 +433,7 @@ def differences(
     }
     if not half_done:
         full = expected.next_dirty_offset < order.upper_bound
+        reached = max(order.first_dirty_offset, expected.next_dirty_offset)
         compared["end"] = event.upper_bound, reached
         compared["full map"] = event.partial, full
         compared["oversized batches"] = event.oversized, tuple(expected.oversized)
@@ -447,13 +464,11 @@ def may_stay(expected: Expected) -> set[int]:
     return {e.base_offset for g in expected.groups for e in g.sources[1:] if not e.batches}
 
 
-def groups_in_place(expected: Expected, after: Sequence[Segment]) -> int:
-    """How many groups are merged after an interrupted pass."""
-    for count in range(len(expected.groups), 0, -1):
-        layout = layout_of(expected, count)
-        if [as_read(each) for each in after[: len(layout)]] == layout:
-            return count
-    return 0
+def groups_in_place(expected: Expected, after: Sequence[Segment]) -> list[int]:
+    """How many groups may be merged after an interrupted pass, the most first."""
+    layouts = {count: layout_of(expected, count) for count in range(len(expected.groups), -1, -1)}
+    read = [as_read(each) for each in after]
+    return [count for count, layout in layouts.items() if read[: len(layout)] == layout]
 
 
 def first_difference(found: Sequence[Any], expected: Sequence[Any]) -> tuple[object, object]:
