@@ -3,10 +3,17 @@
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.events import Acknowledged, Appended
 from sim.protocol.replication.leader import is_of_an_older_session
-from sim.protocol.replication.messages import BrokerHeartbeatRequest, FetchRequest, VoteRequest
+from sim.protocol.replication.messages import (
+    RECORDS,
+    BrokerHeartbeatRequest,
+    FetchRequest,
+    FetchResponse,
+    VoteRequest,
+)
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import CONTROLLER, Overdue
@@ -16,6 +23,7 @@ from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from sim.simulate.scenario.model import LateMessages, Network
 from tests.cluster.parties import Parties
 from tests.cluster.worlds import scenario, sends, tell
+from tests.replication.replicas import batch
 
 VOTE = VoteRequest("r1", 1, 0, 0)
 
@@ -108,3 +116,27 @@ def test_a_drawn_case_with_late_messages_comes_to_rest_and_is_another_run(preset
 
         assert run.verdict in {"holds", "violated"}
         assert run.digest != run_scenario(generate(seed, mix).with_rules(settings)).digest
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_an_answer_to_a_fetch_of_before_a_crash_is_not_taken(*, fenced: bool) -> None:
+    rules = Rules.of(commit="isr", response_fencing=fenced)
+    cluster = Cluster(scenario(rules=rules), lambda _at, _event: None)
+    node, env = cluster.nodes["r2"], cluster.context.env
+
+    def asks() -> int:
+        node.fetcher.follow("r1", 1)
+        env.run(until=env.now + 1)
+        return node.fetcher.number
+
+    before = asks()
+    node.fetcher.interrupt()  # as a crash does
+    answer = FetchResponse(RECORDS, "r1", 1, 0, (batch(0, epoch=1),), correlation_id=before)
+    assert asks() > before
+    node.fetcher.receive(answer)
+    env.run(until=env.now + 1)
+    assert node.replica.log.log_end_offset == 0
+
+    node.fetcher.receive(replace(answer, correlation_id=node.fetcher.number))
+    env.run(until=env.now + 1)
+    assert node.replica.log.log_end_offset == 1
