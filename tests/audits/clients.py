@@ -61,7 +61,7 @@ class Clients(Answers):
         checked = asked.last_epoch >= 0 and asked.checked_with != (replica.name, replica.epoch)
         end = log.high_watermark
         if asked.read_committed:
-            end = min(end, stable_end(replica, self.rules))
+            end = stable_end(replica, end)
         return (
             not log.log_start_offset <= asked.offset <= log.log_end_offset
             or (checked and moved < asked.offset)

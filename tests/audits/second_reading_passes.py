@@ -253,10 +253,9 @@ def is_read(rules: Rules, segments: Sequence[Segment], first_dirty: int, log_sta
     )
 
 
-def stable_end(replica: Replica, rules: Rules) -> int:
-    """The last stable offset (UnifiedLog.fetchLastStableOffsetMetadata)."""
+def stable_end(replica: Replica, bound: int) -> int:
+    """The last stable offset below a bound (UnifiedLog.fetchLastStableOffsetMetadata)."""
     log = replica.log
-    bound = log.high_watermark if rules.cleaner.cleaner_bound == "hw" else log.log_end_offset
     open_since = [each.open_since for each in log.producers.producers.values()]
     undecided = [first for first, marker in log.producers.ended if marker >= bound]
     return min([bound, *undecided, *[first for first in open_since if first is not None]])
@@ -265,7 +264,9 @@ def stable_end(replica: Replica, rules: Rules) -> int:
 def dirty_bound(node: Node, segments: Sequence[Segment], first_dirty: int) -> int:
     """Where a pass ends: the base of a segment (exclusive)."""
     lag_ms = node.context.scenario.topic.min_compaction_lag_ms
-    limits = [segments[-1].base_offset, stable_end(node.replica, node.rules)]
+    log, own_mark = node.replica.log, node.rules.cleaner.cleaner_bound == "hw"
+    end = log.high_watermark if own_mark else log.log_end_offset
+    limits = [segments[-1].base_offset, stable_end(node.replica, end)]
     for segment, later in pairwise(segments):
         young = lag_ms > 0 and newest_ms(segment) > clock_of(node) - lag_ms
         if young and later.base_offset > first_dirty:
