@@ -15,7 +15,8 @@ from sim.protocol.rules import Rules
 from sim.simulate.cluster.node import Node
 from sim.simulate.scenario.model import Topic
 from tests.audits.second_reading import Order, Reading
-from tests.audits.second_reading_passes import SecondReading, differences, is_dirty_enough
+from tests.audits.second_reading_compared import differences
+from tests.audits.second_reading_passes import SecondReading, is_dirty_enough
 from tests.audits.worlds import World, spoil
 from tests.compaction.logs import batch, marker, record
 
