@@ -1,5 +1,7 @@
 """Producers and consumers: retries, batches, transactions, readers that cross a migration."""
 
+from dataclasses import replace
+
 import pytest
 
 from sim.protocol.events import (
@@ -17,15 +19,14 @@ from sim.protocol.replication.replica import Replica
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.consumer import Consumer
+from sim.simulate.scenario.model import Consumer as ConsumerSpec
 from sim.simulate.scenario.model import (
-    Applications,
     EndTransaction,
     Network,
     Send,
     Topic,
     Workload,
 )
-from sim.simulate.scenario.model import Consumer as ConsumerSpec
 from tests.cluster.worlds import Story, scenario, sends, tell
 
 LOSSY = Network((1, 5), loss=0.25)
@@ -83,7 +84,7 @@ def test_the_next_instance_aborts_what_the_one_before_left_open_and_has_its_id()
         (in_transaction(100, 1, "old"), in_transaction(500, 2, "new")),
         (EndTransaction(600, 2, 1, commit=True),),
     )
-    story = tell(scenario(workload=workload, applications=Applications(instances=((2, 1),))))
+    story = tell(scenario(workload=replace(workload, instances=((2, 1),))))
     batches = [e.batch for _, e in story.of(Appended)]
 
     assert [batch.control for batch in batches] == [None, Control.ABORT, None, Control.COMMIT]
@@ -96,9 +97,9 @@ def test_the_end_of_a_transaction_brings_the_next_epoch_and_sequences_begin_anew
         (in_transaction(100, 1, "a"), in_transaction(500, 1, "b", 2), in_transaction(900, 2, "c")),
         (EndTransaction(200, 1, 1, commit=True), EndTransaction(600, 1, 2, commit=False)),
     )
-    applications = Applications(instances=((2, 1),))
+    workload = replace(workload, instances=((2, 1),))
     rules = Rules.of(commit="isr", producer_epochs="per_transaction")
-    story = tell(scenario(workload=workload, applications=applications, rules=rules))
+    story = tell(scenario(workload=workload, rules=rules))
     batches = [e.batch for _, e in story.of(Appended)]
 
     assert [(b.control, b.producer_epoch, b.base_sequence) for b in batches] == [
@@ -126,7 +127,7 @@ def test_an_instance_that_was_replaced_writes_and_commits_nothing() -> None:
             EndTransaction(950, 1, 2, commit=True),
         ),
     )
-    story = tell(scenario(workload=workload, applications=Applications(instances=((2, 1),))))
+    story = tell(scenario(workload=replace(workload, instances=((2, 1),))))
 
     assert values(story) == ["old", None, "new", None]
     assert [e.reason for _, e in story.of(AppendRefused)] == ["producer_fenced"]

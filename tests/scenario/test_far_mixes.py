@@ -23,7 +23,7 @@ def test_a_second_instance_takes_over() -> None:
             for number in (1, 2)
         )
 
-        assert drawn.applications.instances == ((2, 1),)
+        assert drawn.workload.instances == ((2, 1),)
         assert min(second) + 2_500 > max(first)
 
 

@@ -34,7 +34,6 @@ from sim.simulate.scenario.model import (
     ReplicaSpec,
     Scenario,
     Send,
-    SentHeader,
     SnapshotSettings,
     Timers,
     Topic,
@@ -51,11 +50,9 @@ class ScenarioPart(NamedTuple):
 
     Attributes:
         value: The part itself.
-        headers: Headers of a send that replace its version header.
     """
 
     value: Value
-    headers: tuple[SentHeader, ...] = ()
 
     @property
     def at_ms(self) -> int:
@@ -70,7 +67,7 @@ class ScenarioPart(NamedTuple):
         at_ms = to(value.at_ms)
         if isinstance(value, Send):
             stamp = max(0, value.timestamp_ms + at_ms - value.at_ms)
-            return ScenarioPart(value._replace(at_ms=at_ms, timestamp_ms=stamp), self.headers)
+            return ScenarioPart(value._replace(at_ms=at_ms, timestamp_ms=stamp))
         if isinstance(value, Fault) and value.duration_ms:
             lasts_ms = max(1, to(value.at_ms + value.duration_ms) - at_ms)
             return ScenarioPart(replace(value, at_ms=at_ms, duration_ms=lasts_ms))
@@ -79,11 +76,10 @@ class ScenarioPart(NamedTuple):
 
 def parts_of(scenario: Scenario) -> list[ScenarioPart]:
     """The parts of a scenario in order of time, consumers first."""
-    headers = dict(scenario.applications.headers)
-    sends = [ScenarioPart(s, headers.get(i, ())) for i, s in enumerate(scenario.workload.sends)]
-    lists = (scenario.workload.ends, scenario.faults, scenario.changes)
-    others = [ScenarioPart(value) for values in lists for value in values]
-    timed = sorted(sends + others, key=lambda part: part.at_ms)
+    workload = scenario.workload
+    lists = (workload.sends, workload.ends, scenario.faults, scenario.changes)
+    parts = [ScenarioPart(value) for values in lists for value in values]
+    timed = sorted(parts, key=lambda part: part.at_ms)
     return [ScenarioPart(consumer) for consumer in scenario.consumers] + timed
 
 
@@ -91,8 +87,6 @@ def with_parts(scenario: Scenario, parts: Iterable[ScenarioPart]) -> Scenario:
     """Replaces the parts of a scenario; those that depend on an absent one are left out."""
     before_end = [part for part in parts if part.at_ms < scenario.duration_ms]
     kept = list(_together(scenario, sorted(before_end, key=lambda part: part.at_ms)))
-    sent = [part.headers for part in kept if isinstance(part.value, Send)]
-    headers = tuple((index, own) for index, own in enumerate(sent) if own)
 
     def of(kind: type) -> Any:
         return tuple(part.value for part in kept if isinstance(part.value, kind))
@@ -100,7 +94,6 @@ def with_parts(scenario: Scenario, parts: Iterable[ScenarioPart]) -> Scenario:
     return replace(
         scenario,
         workload=replace(scenario.workload, sends=of(Send), ends=of(EndTransaction)),
-        applications=replace(scenario.applications, headers=headers),
         consumers=of(Consumer),
         faults=of(Fault),
         changes=of(Change),
@@ -158,7 +151,7 @@ def by_default(scenario: Scenario) -> Scenario:
             )
             for send in workload.sends
         )
-        workload = replace(Workload(), sends=sends, ends=workload.ends)
+        workload = Workload(sends, workload.ends, instances=workload.instances)
     return replace(
         scenario,
         seed=0,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby, islice
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 
 from simpy import Process
@@ -44,12 +44,8 @@ class Timetable:
             for number in sorted(numbers)
         }
         # Of the decisions of one moment, the ends of transactions come last.
-        own = {index: self._headers(more) for index, more in context.scenario.applications.headers}
-        steps: list[tuple[int, Send | EndTransaction, Headers]] = [
-            (send.at_ms, send, own.get(index, ())) for index, send in enumerate(workload.sends)
-        ]
-        self._steps = [*steps, *((end.at_ms, end, ()) for end in workload.ends)]
-        self._steps.sort(key=itemgetter(0))
+        steps: list[Send | EndTransaction] = [*workload.sends, *workload.ends]
+        self._steps = sorted(steps, key=attrgetter("at_ms"))
         self._deciding: Process | None = None
         self._reading: Process | None = None
 
@@ -85,13 +81,14 @@ class Timetable:
     def _decide(self) -> ProcessGenerator:
         """The process that makes each decision of the workload at its time."""
         context = self._context
-        for at_ms, steps in groupby(self._steps, key=itemgetter(0)):
+        for at_ms, steps in groupby(self._steps, key=attrgetter("at_ms")):
             yield context.env.timeout(max(0, at_ms - context.now_ms))
-            for _, step, headers in steps:
+            for step in steps:
                 producer = self._producers[step.producer]
                 if isinstance(step, EndTransaction):
                     producer.decide(Decision(step.transaction, commit=step.commit))
-                elif headers and producer.versions:
+                elif step.headers and producer.versions:
+                    headers = self._headers(step.headers)
                     producer.write((step._replace(version=None),), (headers,))
                 else:
                     producer.write((step,))

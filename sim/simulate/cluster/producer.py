@@ -111,7 +111,7 @@ class Producer:
         """
         workload = context.scenario.workload
         self._context = context
-        self.producer_id, self.instance = context.scenario.applications.identity_of(number)
+        self.producer_id, self.instance = workload.identity_of(number)
         self.epoch = self.instance
         self._transactional = transactional
         self._epoch_per_transaction = context.rules.coordinator.producer_epochs == "per_transaction"

@@ -5,9 +5,9 @@ The format is in `sim/protocol/events/FORMAT.md`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +19,6 @@ from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.events import Event
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.log.record import Record
-from sim.protocol.rules.rules import RuleValue
 from sim.version import __version__
 
 if TYPE_CHECKING:
@@ -51,65 +50,8 @@ def _plain(value: Any, is_tombstone: IsTombstone) -> Any:
     return [_plain(part, is_tombstone) for part in value] if isinstance(value, tuple) else value
 
 
-class StrategyRow(NamedTuple):
-    """The strategy that decides which record of a key wins, as a header has it."""
-
-    name: str
-    header: str
-    header_form: str
-
-
-class TraceHeader(NamedTuple):
-    """The first line of a trace: the run and its rules.
-
-    Attributes:
-        version: Version of Replog.
-        id: Name of the scenario or story.
-        seed: Seed of the scenario; None for a story.
-        preset: Name of the preset of the rules; None without a preset.
-        rules: Values of all rules at the start, by name.
-        topic: Settings by Kafka's names; None for a setting without a bound.
-        within_contract: Whether judging ends where the run leaves the durability contract.
-        environment: Ranges from which a timed run was drawn; empty for a story.
-    """
-
-    format: str
-    version: str
-    id: str
-    seed: int | None
-    kind: Literal["scenario", "story"]
-    preset: str | None
-    rules: Mapping[str, RuleValue]
-    topic: Mapping[str, str | float | bool | None]
-    strategy: StrategyRow
-    tombstone_mark: str
-    commit: Literal["isr", "majority"]
-    within_contract: bool
-    environment: Mapping[str, Any]
-
-    def as_row(self) -> dict[str, Any]:
-        """The header as it is written."""
-        return self._asdict() | {"strategy": self.strategy._asdict()}
-
-
-class TraceVerdict(NamedTuple):
-    """The last line of a trace: verdict, violations and digest of the run.
-
-    Attributes:
-        verdict: `holds`, `violated` or `inconclusive`.
-        reason: Why the run is inconclusive; None when it is not.
-        violations: In order of detection, each with its time as `at` (`Violation.as_row`).
-        digest: Digest of all events, 32 hex digits.
-    """
-
-    verdict: str
-    reason: str | None
-    violations: tuple[Mapping[str, Any], ...]
-    digest: str
-
-
-def header_of(content: Story | Scenario, mix: Mix | None = None) -> TraceHeader:
-    """The first line of the trace of a run.
+def header_of(content: Story | Scenario, mix: Mix | None = None) -> dict[str, Any]:
+    """The first line of the trace of a run: what was run, and by which rules.
 
     Args:
         content: The story or timed scenario that was run.
@@ -133,23 +75,25 @@ def header_of(content: Story | Scenario, mix: Mix | None = None) -> TraceHeader:
         topic = kafka_settings(content.rules, given.topic, kept, takes_snapshots=takes)
         environment = _environment(given, mix)
     cleaner = judged_by.cleaner
-    return TraceHeader(
-        format=TRACE_FORMAT,
-        version=__version__,
-        id=content.id,
-        seed=content.seed,
-        kind="story" if content.unit == "step" else "scenario",
-        preset=content.preset,
-        rules=content.rules.as_dict(),
-        topic=topic,
-        strategy=StrategyRow(
-            cleaner.strategy, judged_by.topic.strategy_header, cleaner.header_form
-        ),
-        tombstone_mark=cleaner.tombstone_mark,
-        commit=judged_by.replication.commit,
-        within_contract=content.unit == "ms",
-        environment=environment,
-    )
+    return {
+        "format": TRACE_FORMAT,
+        "version": __version__,
+        "id": content.id,
+        "seed": content.seed,
+        "kind": "story" if content.unit == "step" else "scenario",
+        "preset": content.preset,
+        "rules": content.rules.as_dict(),
+        "topic": topic,
+        "strategy": {
+            "name": cleaner.strategy,
+            "header": judged_by.topic.strategy_header,
+            "header_form": cleaner.header_form,
+        },
+        "tombstone_mark": cleaner.tombstone_mark,
+        "commit": judged_by.replication.commit,
+        "within_contract": content.unit == "ms",
+        "environment": environment,
+    }
 
 
 def _environment(scenario: Scenario, mix: Mix | None) -> dict[str, Any]:
@@ -199,12 +143,18 @@ def trace_lines(run: Run, *, mix: Mix | None = None) -> Iterator[bytes]:
     """The lines of the trace of a run one after the other, each with its end of line."""
     encode = msgspec.json.Encoder().encode
     header = header_of(run.content, mix)
-    yield encode(header.as_row()) + b"\n"
-    is_tombstone = TOMBSTONE_MARKS[header.tombstone_mark]
+    yield encode(header) + b"\n"
+    is_tombstone = TOMBSTONE_MARKS[header["tombstone_mark"]]
     at = 0
     for at, event in run.events:
         yield encode(as_row(at, event, is_tombstone)) + b"\n"
-    rows = tuple(violation.as_row(when="at") for violation in run.seen)
-    verdict = TraceVerdict(run.verdict, run.reason, rows, run.digest)
-    last = {"at": at, "event": "Verdict", **verdict._asdict(), "events": len(run.events)}
-    yield encode(last) + b"\n"
+    verdict = {
+        "at": at,
+        "event": "Verdict",
+        "verdict": run.verdict,
+        "reason": run.reason,
+        "violations": [violation.as_row(when="at") for violation in run.seen],
+        "digest": run.digest,
+        "events": len(run.events),
+    }
+    yield encode(verdict) + b"\n"

@@ -12,7 +12,7 @@ checked for losses that an older strategy allows and the newest does not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from hashlib import blake2b
 from pathlib import PurePath
 from typing import NamedTuple
@@ -22,7 +22,6 @@ import msgspec
 from sim.protocol.rules import Rules
 from sim.simulate.faults.kinds import Roll
 from sim.simulate.scenario.model import (
-    Applications,
     LateMessages,
     Scenario,
     SnapshotSettings,
@@ -40,9 +39,12 @@ def environment_digest(scenario: Scenario) -> str:
     A trace file counts by its name without the folder, so other machines give the same digest.
     """
     workload = scenario.workload
+    parts = {field.name: getattr(workload, field.name) for field in fields(workload)}
+    parts["sends"] = [send[:-1] for send in workload.sends]
     if workload.trace is not None:
-        trace = replace(workload.trace, path=PurePath(workload.trace.path).name)
-        workload = replace(workload, trace=trace)
+        parts["trace"] = replace(workload.trace, path=PurePath(workload.trace.path).name)
+    headers = [(index, send.headers) for index, send in enumerate(workload.sends) if send.headers]
+    applications = {"instances": parts.pop("instances"), "headers": headers}  # few have any
     environment = (
         scenario.seed,
         scenario.duration_ms,
@@ -50,10 +52,10 @@ def environment_digest(scenario: Scenario) -> str:
         scenario.replicas,
         scenario.network,
         scenario.timers,
-        workload,
+        parts,
         scenario.consumers,
         [(fault.kind, fault) for fault in scenario.faults],
-        *((scenario.applications,) if scenario.applications != Applications() else ()),
+        *((applications,) if any(applications.values()) else ()),
         *((scenario.changes,) if scenario.changes else ()),
         *((scenario.last_rounds,) if scenario.last_rounds else ()),
         *((scenario.late_messages,) if scenario.late_messages != LateMessages() else ()),
@@ -91,7 +93,7 @@ def _late_sends(workload: Workload) -> int:
     newest_ms: dict[str, int] = {}
     newest_version: dict[str, int] = {}
     late = 0
-    for _, _, key, _, timestamp_ms, version, _, _ in workload.sends:
+    for _, _, key, _, timestamp_ms, version, *_ in workload.sends:
         is_late = timestamp_ms < newest_ms.get(key, -1)
         if not is_late:
             newest_ms[key] = timestamp_ms

@@ -295,29 +295,6 @@ class SentHeader(NamedTuple):
     capitals: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Applications:
-    """Applications with several instances of a producer, or with mistakes in version headers.
-
-    Attributes:
-        instances: Pairs of producers (later, earlier) with the same `transactional.id`: the later
-            one has the next epoch of the same producer id, and fences the earlier one (KIP-98; an
-            alternative that KIP-280 rejected in favour of versions).
-        headers: Pairs of the index of a send in the workload and the headers that replace its
-            version header; a producer that sends no versions leaves them out, too.
-    """
-
-    instances: tuple[tuple[int, int], ...] = ()
-    headers: tuple[tuple[int, tuple[SentHeader, ...]], ...] = ()
-
-    def identity_of(self, producer: int) -> tuple[int, int]:
-        """The producer id and the epoch of a producer."""
-        before, epoch = dict(self.instances), 0
-        while producer in before:
-            producer, epoch = before[producer], epoch + 1
-        return producer, epoch
-
-
 class Send(NamedTuple):
     """A decision of a producer to write a record, which arrives later, perhaps twice or never.
 
@@ -330,6 +307,8 @@ class Send(NamedTuple):
         version: Version in the version header; None: no such header.
         transaction: Number of the producer's transaction, from 1; 0 outside of transactions.
         flag: Tombstone attribute (KIP-87); None: set on deletes, where the rules have it.
+        headers: Headers that replace the version header, in an application that makes mistakes with
+            it; a producer that sends no versions leaves them out, too.
     """
 
     at_ms: int
@@ -340,6 +319,7 @@ class Send(NamedTuple):
     version: int | None = None
     transaction: int = 0
     flag: bool | None = None
+    headers: tuple[SentHeader, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +362,9 @@ class Workload:
         idempotent: Whether the leader recognises a retry and does not append it again.
         acks: Whether a batch is acknowledged when it is committed (`all`), or as soon as the leader
             has it (`1`).
+        instances: Pairs of producers (later, earlier) with the same `transactional.id`: the later
+            one has the next epoch of the same producer id, and fences the earlier one (KIP-98; an
+            alternative that KIP-280 rejected in favour of versions).
     """
 
     sends: tuple[Send, ...] = ()
@@ -391,6 +374,14 @@ class Workload:
     retries: Count = 3
     idempotent: bool = True
     acks: Literal["all", "1"] = "all"
+    instances: tuple[tuple[int, int], ...] = ()
+
+    def identity_of(self, producer: int) -> tuple[int, int]:
+        """The producer id and the epoch of a producer."""
+        before, epoch = dict(self.instances), 0
+        while producer in before:
+            producer, epoch = before[producer], epoch + 1
+        return producer, epoch
 
     @property
     def patience_ms(self) -> int:
@@ -474,7 +465,6 @@ class Scenario(Runnable):
     late_messages: LateMessages = field(default_factory=LateMessages)
     timers: Timers = field(default_factory=Timers)
     workload: Workload = field(default_factory=Workload)
-    applications: Applications = field(default_factory=Applications)
     consumers: tuple[Consumer, ...] = (Consumer("c1"),)
     faults: tuple[Fault, ...] = ()
     changes: tuple[Change, ...] = ()

@@ -54,7 +54,6 @@ from sim.simulate.scenario.generate.clients import draw_workload
 from sim.simulate.scenario.generate.mix import WorkloadShape
 from sim.simulate.scenario.generate.streams import stream
 from sim.simulate.scenario.model import (
-    Applications,
     Consumer,
     EndTransaction,
     Expect,
@@ -87,7 +86,11 @@ def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report)
         return Workload(trace=trace)
     if isinstance(workload, RandomWorkload):
         return _drawn(workload.random, file.duration_ms, seed, report)
-    given, place = _by_lines(workload)
+    place: tuple[str, ...] = ("workload",)
+    if isinstance(workload, SendsWorkload):
+        given, place = workload, ("workload", "sends")
+    else:
+        given = SendsWorkload.model_construct(sends=workload)
     sends, ends = _sends(given.sends, place, file.duration_ms, report)
     return Workload(
         sends,
@@ -96,6 +99,7 @@ def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report)
         retries=given.retries,
         idempotent=given.idempotent,
         acks=given.acks,
+        instances=_instances(given, report),
     )
 
 
@@ -113,20 +117,8 @@ def _drawn(shape: WorkloadShape, duration_ms: int, seed: int, report: Report) ->
     return draw_workload(shape, duration_ms=duration_ms, rng=stream(seed, "workload"))
 
 
-def _by_lines(
-    workload: SendsWorkload | tuple[WorkloadLine, ...],
-) -> tuple[SendsWorkload, tuple[str, ...]]:
-    """Settings and lines of producers, and the place of the lines in the file."""
-    if isinstance(workload, SendsWorkload):
-        return workload, ("workload", "sends")
-    return SendsWorkload.model_construct(sends=workload), ("workload",)
-
-
-def build_applications(file: ScenarioFile, report: Report) -> Applications:
-    """Instances and headers of the producers' applications; contradictions go to `report`."""
-    if isinstance(file.workload, TraceWorkload | RandomWorkload):
-        return Applications()
-    workload, place = _by_lines(file.workload)
+def _instances(workload: SendsWorkload, report: Report) -> tuple[tuple[int, int], ...]:
+    """Producers that are the next instances of others; contradictions go to `report`."""
     sends = [line for line in workload.sends if isinstance(line, SendLine)]
     known = {line.producer for line in sends}
     plain = {line.producer for line in sends if not line.transaction}
@@ -145,29 +137,6 @@ def build_applications(file: ScenarioFile, report: Report) -> Applications:
             if line.producer == other or line.after == before:
                 report(at, f"producer {other} is the instance after {before} already")
         found.append((line.producer, line.after))
-    return Applications(tuple(found), _odd_headers(workload.sends, place, report))
-
-
-def _odd_headers(
-    lines: tuple[WorkloadLine, ...], place: tuple[str, ...], report: Report
-) -> tuple[tuple[int, tuple[SentHeader, ...]], ...]:
-    """Headers of the sends that have `headers`, by the index of the send in order of time."""
-    sends = [(index, line) for index, line in enumerate(lines) if isinstance(line, SendLine)]
-    sends.sort(key=lambda pair: pair[1].at)
-    found: list[tuple[int, tuple[SentHeader, ...]]] = []
-    for order, (index, line) in enumerate(sends):
-        headers: list[SentHeader] = []
-        for number, header in enumerate(line.headers):
-            if (header.version is None) == (header.hex_bytes is None):
-                text = "a header has either a `version` or `bytes`"
-                report((*place, index, "headers", number), text)
-            raw = bytes.fromhex(header.hex_bytes or "")
-            headers.append(SentHeader(header.version, raw, header.name))
-        if headers and line.version is not None:
-            text = "`headers` stand in its place; give the version as one of them"
-            report((*place, index, "version"), text)
-        if headers:
-            found.append((order, tuple(headers)))
     return tuple(found)
 
 
@@ -180,17 +149,37 @@ def _sends(
         if line.at >= duration_ms:
             report((*place, index, "at"), f"{line.at} is not before the end, {duration_ms}")
         if isinstance(line, SendLine):
-            timestamp = line.at if line.timestamp is None else line.timestamp
-            head = (line.at, line.producer, line.key, line.value, timestamp)
-            sends.append(Send(*head, line.version, line.transaction, line.flag))
-        else:
-            end = _end(line, (*place, index), report)
-            if end is not None:
-                ends.append((index, end))
+            sends.append(_send(line, (*place, index), report))
+        elif (end := _end(line, (*place, index), report)) is not None:
+            ends.append((index, end))
     sends.sort(key=lambda send: send.at_ms)
     _check_transactions(sends, ends, place, report)
     in_order = sorted((end for _index, end in ends), key=lambda end: end.at_ms)
     return tuple(sends), tuple(in_order)
+
+
+def _send(line: SendLine, place: Location, report: Report) -> Send:
+    timestamp = line.at if line.timestamp is None else line.timestamp
+    headers: list[SentHeader] = []
+    for number, header in enumerate(line.headers):
+        if (header.version is None) == (header.hex_bytes is None):
+            report((*place, "headers", number), "a header has either a `version` or `bytes`")
+        raw = bytes.fromhex(header.hex_bytes or "")
+        headers.append(SentHeader(header.version, raw, header.name))
+    if headers and line.version is not None:
+        text = "`headers` stand in its place; give the version as one of them"
+        report((*place, "version"), text)
+    return Send(
+        line.at,
+        line.producer,
+        line.key,
+        line.value,
+        timestamp,
+        line.version,
+        line.transaction,
+        line.flag,
+        tuple(headers),
+    )
 
 
 def _end(line: EndLine, place: Location, report: Report) -> EndTransaction | None:
@@ -256,7 +245,6 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         late_messages=file.late_messages,
         timers=file.timers,
         workload=build_workload(file, path=path, seed=chosen_seed, report=report),
-        applications=build_applications(file, report),
         consumers=_consumers(file, names, report),
         faults=build_faults(file, names, report),
         changes=build_changes(file, replicas, report),

@@ -11,7 +11,7 @@ reads as another type are in quotes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from decimal import Decimal
 from os.path import relpath
@@ -33,7 +33,6 @@ from sim.simulate.scenario.file.load import build
 from sim.simulate.scenario.file.replicas import ROLES
 from sim.simulate.scenario.model import (
     EVERY_REPLICA,
-    Applications,
     Change,
     EndTransaction,
     ReplicaSpec,
@@ -158,34 +157,26 @@ def as_said(scenario: Scenario) -> Scenario:
     their kind never strikes, such as the removal of a leader. A header in capitals has its name,
     and a version that other headers replace is left out.
     """
-    applications, workload = scenario.applications, scenario.workload
-    own = scenario.rules.topic.strategy_header
-    order = sorted(range(len(workload.sends)), key=lambda index: workload.sends[index].at_ms)
-    places = {index: place for place, index in enumerate(order)}
-    instead = dict(applications.headers)
-    headers = [
-        (places[index], tuple(_named(header, own) for header in sent))
-        for index, sent in applications.headers
+    workload, own = scenario.workload, scenario.rules.topic.strategy_header
+    sends = [
+        send._replace(version=None, headers=tuple(_named(one, own) for one in send.headers))
+        if send.headers
+        else send
+        for send in workload.sends
     ]
     striking = [
         one for one in scenario.faults if one.target not in ROLES or one.target in one.roles
     ]
     return replace(
         scenario,
-        workload=replace(
-            workload,
-            sends=tuple(
-                workload.sends[index]._replace(version=None)
-                if index in instead
-                else workload.sends[index]
-                for index in order
-            ),
-            ends=tuple(sorted(workload.ends, key=lambda end: end.at_ms)),
-        ),
-        applications=replace(applications, headers=tuple(sorted(headers))),
-        faults=tuple(sorted(striking, key=lambda fault: fault.at_ms)),
+        workload=replace(workload, sends=_in_order(sends), ends=_in_order(workload.ends)),
+        faults=_in_order(striking),
         changes=changes_of(scenario),
     )
+
+
+def _in_order(parts: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(parts, key=lambda part: part.at_ms))
 
 
 def _named(header: SentHeader, own: str) -> SentHeader:
@@ -246,7 +237,7 @@ def _document(said: Scenario, folder: Path) -> dict[str, Any]:
         "network": _plain(said.network),
         "late_messages": _plain(said.late_messages),
         "timers": _plain(said.timers),
-        "workload": _workload(said.workload, said.applications, folder),
+        "workload": _workload(said.workload, folder),
         "consumers": _counted([_plain(consumer) for consumer in said.consumers], "c"),
         "faults": [_fault(fault) for fault in said.faults],
         "changes": [_change(change) for change in said.changes],
@@ -302,21 +293,15 @@ def _counted(listed: Sequence[dict[str, Any]], letter: str) -> int | list[str | 
     return len(named) if named == default else named
 
 
-def _workload(workload: Workload, applications: Applications, folder: Path) -> Any:
+def _workload(workload: Workload, folder: Path) -> Any:
     if workload.trace is not None:
         return _trace(workload.trace, folder)
-    headers = dict(applications.headers)
-    steps: list[tuple[int, dict[str, Any]]] = [
-        (send.at_ms, _send(send, headers.get(index, ())))
-        for index, send in enumerate(workload.sends)
-    ]
-    steps += [(end.at_ms, _end(end)) for end in workload.ends]
-    steps.sort(key=lambda step: step[0])  # ends come after the sends of their moment
-    lines = [line for _, line in steps]
+    steps = _in_order([*workload.sends, *workload.ends])  # ends come last of their moment
+    lines = [_send(step) if isinstance(step, Send) else _end(step) for step in steps]
     settings = _plain(replace(workload, sends=(), ends=()))
-    if applications.instances:
+    if workload.instances:
         settings["instances"] = [
-            {"producer": later, "after": before} for later, before in applications.instances
+            {"producer": later, "after": before} for later, before in workload.instances
         ]
     return {**settings, "sends": lines} if settings else lines
 
@@ -326,10 +311,10 @@ def _trace(trace: TraceSource, folder: Path) -> dict[str, Any]:
     return {"trace": name, **{field: v for field, v in _plain(trace).items() if field != "path"}}
 
 
-def _send(send: Send, headers: tuple[SentHeader, ...]) -> dict[str, Any]:
+def _send(send: Send) -> dict[str, Any]:
     line: dict[str, Any] = {"at": send.at_ms, "key": send.key, "value": send.value}
-    if headers:
-        line["headers"] = [_header(header) for header in headers]
+    if send.headers:
+        line["headers"] = [_header(header) for header in send.headers]
     elif send.version is not None:
         line["version"] = send.version
     if send.timestamp_ms != send.at_ms:

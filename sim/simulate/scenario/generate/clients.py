@@ -370,13 +370,15 @@ def with_header_mistakes(seed: int, mix: Mix, scenario: Scenario) -> Scenario:
         return scenario
     share = 0.05 + 0.45 * draws.random()
     rng = stream(seed, "header mistakes/sends")
-    found: list[tuple[int, tuple[SentHeader, ...]]] = []
-    for index, send in enumerate(scenario.workload.sends):
+    sends: list[Send] = []
+    for send in scenario.workload.sends:
         luck, kind, number = rng.random(), rng.random(), rng.getrandbits(32)
         if luck < share and send.version is not None:
-            found.append((index, _mistake(kind, send.version, Random(number))))
-    applications = replace(scenario.applications, headers=tuple(found))
-    return replace(scenario, applications=applications)
+            wrong = _mistake(kind, send.version, Random(number))
+            sends.append(send._replace(headers=wrong))
+        else:
+            sends.append(send)
+    return replace(scenario, workload=replace(scenario.workload, sends=tuple(sends)))
 
 
 def _mistake(kind: float, version: int, rng: Random) -> tuple[SentHeader, ...]:

@@ -41,7 +41,6 @@ from sim.simulate.scenario.generate.streams import (
 )
 from sim.simulate.scenario.model import (
     EVERY_REPLICA,
-    Applications,
     Change,
     LateMessages,
     Link,
@@ -213,8 +212,7 @@ def generate(seed: int, mix: Mix) -> Scenario:
         network=draw_network(seed, mix, names),
         late_messages=LateMessages(late=mix.late_messages, repeated=mix.repeated_messages),
         timers=draw_timers(seed, mix),
-        workload=with_deltas(seed, mix, workload),
-        applications=Applications(instances=instances),
+        workload=replace(with_deltas(seed, mix, workload), instances=instances),
         consumers=draw_consumers(seed, mix, names),
         faults=draw_faults(seed, mix, replicas=names, idle=idle),
         changes=draw_changes(seed, mix, names),
