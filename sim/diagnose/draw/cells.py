@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from sim.check.facts import Written
 from sim.check.history import ClusterHistory
 from sim.diagnose.draw.shapes import KEY_COLOURS
+from sim.diagnose.explain.removed import removal_at
 from sim.files.foreign import one_line
 from sim.protocol import events as on
 from sim.protocol.events import Event
@@ -85,6 +86,14 @@ _LOST_BETWEEN = CellReason("lost in a crash between two files", "lost", "lost", 
 _CUT_WITH_BATCH = CellReason(
     "truncated with the rest of its batch", "cut", "truncated", "with batch"
 )
+_FOR_SNAPSHOT = {
+    CellKind.BELOW: CellReason(
+        "in snapshot ({event.end_offset}, {event.epoch})", "snap", "snapshot"
+    ),
+    CellKind.BEYOND: CellReason(
+        "dropped for snapshot ({event.end_offset}, {event.epoch})", "drop", "dropped"
+    ),
+}
 _NOT_COPIED = "not copied from"
 
 _LEFT_BY: Mapping[type[Event], Mapping[CellKind, CellReason]] = {
@@ -101,8 +110,14 @@ _LEFT_BY: Mapping[type[Event], Mapping[CellKind, CellReason]] = {
         CellKind.BELOW: CellReason("the leader's log starts later", "", "deleted"),
     },
     on.Cleaned: {CellKind.BEYOND: CellReason("the log end fell with a cleaning pass")},
+    on.SnapshotInstalled: _FOR_SNAPSHOT,
+    on.LogEmptied: _FOR_SNAPSHOT,
+    on.PrefixDeleted: {CellKind.BELOW: CellReason("in a snapshot", "snap", "snapshot")},
+    on.LogStartMoved: {CellKind.BELOW: CellReason("{event.cause}", "", "deleted")},
+    on.ReplicaWiped: {CellKind.BEYOND: CellReason("wiped: {event.reason}", "wiped", "wiped")},
 }
-"""Class of an event -> the reason it leaves for no record, by the kind of the content."""
+"""Class of an event -> the reason it leaves for no record, by the kind of the content; its words
+may name fields of the event."""
 
 
 def left_by(event: Event, kind: CellKind, snapshot: tuple[int, int] | None) -> CellReason | None:
@@ -113,23 +128,11 @@ def left_by(event: Event, kind: CellKind, snapshot: tuple[int, int] | None) -> C
         kind: Kind of the content after it.
         snapshot: End offset and epoch of the replica's newest snapshot; None without one.
     """
-    if kind is CellKind.BELOW:
-        match event:
-            case on.SnapshotInstalled(_, end, epoch) | on.LogEmptied(_, end, epoch):
-                return CellReason(f"in snapshot ({end}, {epoch})", "snap", "snapshot")
-            case on.PrefixDeleted(_, start):
-                covered = snapshot is not None and snapshot[0] >= start
-                missing = CellReason("in no snapshot of it", "deleted", "deleted")
-                return CellReason("in a snapshot", "snap", "snapshot") if covered else missing
-            case on.LogStartMoved():
-                return CellReason(event.cause, "", "deleted")
-    if kind is CellKind.BEYOND:
-        match event:
-            case on.SnapshotInstalled(_, end, epoch) | on.LogEmptied(_, end, epoch):
-                return CellReason(f"dropped for snapshot ({end}, {epoch})", "drop", "dropped")
-            case on.ReplicaWiped(_, reason):
-                return CellReason(f"wiped: {reason}", "wiped", "wiped")
-    return _LEFT_BY.get(type(event), {}).get(kind)
+    found = _LEFT_BY.get(type(event), {}).get(kind)
+    if found and isinstance(event, on.PrefixDeleted):
+        covered = snapshot is not None and snapshot[0] >= event.log_start_offset
+        return found if covered else CellReason("in no snapshot of it", "deleted", "deleted")
+    return found and found._replace(words=found.words.format(event=event))
 
 
 def removal_of(event: on.Cleaned, offset: int, known: CellReason | None) -> CellReason | None:
@@ -140,14 +143,11 @@ def removal_of(event: on.Cleaned, offset: int, known: CellReason | None) -> Cell
         offset: The offset.
         known: Reason why there was no record before.
     """
-    found = None
-    for gone in event.removals:
-        if gone.offset == offset:
-            won, found = gone.winner_offset, _REMOVED.get(gone.reason) or CellReason(gone.reason)
-            if won is not None:
-                found = CellReason(
-                    f"superseded by {won}", f">{won}", "superseded", f"by {won}", won
-                )
+    gone, found = removal_at(event, offset), None
+    if gone is not None:
+        won, found = gone.winner_offset, _REMOVED.get(gone.reason) or CellReason(gone.reason)
+        if won is not None:
+            found = CellReason(f"superseded by {won}", f">{won}", "superseded", f"by {won}", won)
     if offset in event.dropped:
         before = found or known
         why = f": {before.words}" if before else ""
@@ -222,8 +222,7 @@ class Cells:
     def __init__(
         self, history: ClusterHistory, strategy: str, labels: Mapping[int, str] | None = None
     ) -> None:
-        self._written = history.written
-        self._keys = history.uids_of_key
+        self._history = history
         self._strategy = strategy
         self._labels = labels or {}
         self._known: dict[tuple[Spot, bool], Cell] = {(NOT_THERE, False): NOTHING}
@@ -237,14 +236,9 @@ class Cells:
             known = self._known[(spot, wrong)] = made
         return known
 
-    def key(self, uid: int) -> str | None:
-        """The key of a record, not escaped; None without one."""
-        known = self._written.get(uid)
-        return None if known is None else known.record.key
-
     def _record(self, spot: Spot, *, wrong: bool) -> Cell:
         name, small, more, look = "?", "", "", "marker"
-        known = self._written.get(spot.uid)
+        known = self._history.written.get(spot.uid)
         if known is not None:
             name, small = self._named(spot.uid, known), self._version(known)
             more = f", epoch {known.batch.epoch}, timestamp {known.record.timestamp_ms}"
@@ -261,8 +255,9 @@ class Cells:
             more += ": not what was committed"
         elif spot.kind is not CellKind.MARKER:
             # Keys get their colours in the order in which they were written.
-            key = self.key(spot.uid)
-            colour = next((n for n, each in enumerate(self._keys) if each == key), 0) % KEY_COLOURS
+            key = self._history.key_of(spot.uid)
+            keys = enumerate(self._history.uids_of_key)
+            colour = next((n for n, each in keys if each == key), 0) % KEY_COLOURS
             look = f"{'d' if spot.kind is CellKind.TOMBSTONE else 'k'}{colour}"
         return Cell(look, name, small.strip(), words, more, line)
 
@@ -298,20 +293,17 @@ class Cells:
 
 def _missing(spot: Spot) -> Cell:
     """The cell of an offset without a record, with the reason."""
-    kind, reason = spot.kind, spot.reason
-    if kind is CellKind.HOLE:
-        reason = reason or NEVER_HAD
-    words, brief, short = str(kind), "", ""
-    if reason is not None:
-        words, brief, short = printable(f"{kind} ({reason.words})"), reason.brief, reason.short
-    look = kind.name.lower()
-    if kind is CellKind.EMPTY:
-        return Cell(look, "empty", brief, words, "", f"(empty {short})" if short else "(empty)")
-    if kind is CellKind.HOLE:
-        assert reason is not None
-        return Cell(look, reason.upper or "hole", reason.lower, words, "", f"╌╌{short}")
-    if kind is CellKind.NOT_COMMITTED:
-        return Cell("beyond", "", "", words, "", "·")
-    if kind is CellKind.BELOW:
-        brief, short = brief or "deleted", short or "deleted"
+    kind, look = spot.kind, spot.kind.name.lower()
+    reason = spot.reason or (NEVER_HAD if kind is CellKind.HOLE else CellReason(""))
+    words = printable(f"{kind} ({reason.words})") if reason.words else str(kind)
+    brief, short = reason.brief, reason.short
+    match kind:
+        case CellKind.EMPTY:
+            return Cell(look, "empty", brief, words, "", f"(empty {short})" if short else "(empty)")
+        case CellKind.HOLE:
+            return Cell(look, reason.upper or "hole", reason.lower, words, "", f"╌╌{short}")
+        case CellKind.NOT_COMMITTED:
+            return Cell("beyond", "", "", words, "", "·")
+        case CellKind.BELOW:
+            brief, short = brief or "deleted", short or "deleted"
     return Cell(look, "", brief, words, "", f"·{short}" if short else "")

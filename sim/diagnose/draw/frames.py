@@ -106,36 +106,15 @@ class Frame(NamedTuple):
         return self.committed[offset] if offset < len(self.committed) else NOT_COMMITTED
 
 
-class Role(NamedTuple):
-    """The role of a replica from an event on: the epoch it leads, or None, and if it is up."""
-
-    position: int
-    name: str
-    leads: int | None
-    up: bool
-
-
-class _State(NamedTuple):
-    """State of a replica from an event on.
-
-    Attributes:
-        position: Position of the event.
-        created: Position of the replica's creation.
-        lane: The replica without its spots; None after it was removed.
-    """
-
-    position: int
-    created: int
-    lane: Lane | None
-
-
 class Logs(Past):
     """The past of a run with the state of every replica after each event, for pictures."""
 
     def __init__(self, events: Recorded, rules: Rules | None = None) -> None:
         """Folds no event yet; `rules` define tombstones and which version wins."""
         super().__init__(events, rules)
-        self._states: dict[str, list[_State]] = defaultdict(list)
+        # Replica -> after each of its events: the position, and the replica without its spots;
+        # None after it was removed.
+        self._states: dict[str, list[tuple[int, Lane | None]]] = defaultdict(list)
         self._drawn: dict[str, tuple[tuple[int, int], Lane]] = {}
 
     # Questions; events up to a position (inclusive) count.
@@ -144,40 +123,42 @@ class Logs(Past):
         """All replicas after an event."""
         self._take_in(position + 1)
         newest = (self.leader_at(position + 1) or ("", -1))[1]
-        lanes = [self._lane(name, position, newest) for name in self._states]
-        there = sorted((lane for lane in lanes if lane is not None), key=itemgetter(0))
+        added = [self.event(at).replica for at in self.latest(on.ReplicaAdded, before=position + 1)]
+        lanes = (self._lane(name, position, newest) for name in reversed(dict.fromkeys(added)))
         place = bisect_right(self._commits, position, key=itemgetter(1))
         count = self._commits[place - 1][0] if place else 0
         known = self.folded.committed[:count]
         committed = [Spot(self._kind(uid), uid) if uid > 0 else NOT_COMMITTED for uid in known]
-        return Frame(tuple(lane for _, lane in there), tuple(committed))
+        return Frame(tuple(lane for lane in lanes if lane is not None), tuple(committed))
 
-    def roles(self, position: int) -> list[Role]:
-        """The changes of leadership and of crashes; at first a replica is up and follows."""
+    def roles(self, position: int) -> list[tuple[int, str, int | None, bool]]:
+        """The changes of roles: position, replica, the epoch it leads, and if it is up.
+
+        At first a replica is up and follows.
+        """
         self._take_in(position + 1)
         found = []
         for name, states in self._states.items():
-            leads, up = None, True
-            for at, _, lane in states[: bisect_right(states, position, key=itemgetter(0))]:
-                was = leads, up
-                leads, up = (None, False) if lane is None else (lane.leads, lane.up)
-                found += [Role(at, name, leads, up)] * ((leads, up) != was)
+            role: tuple[int | None, bool] = (None, True)
+            for at, lane in states[: bisect_right(states, position, key=itemgetter(0))]:
+                was, role = role, (None, False) if lane is None else (lane.leads, lane.up)
+                found += [(at, name, *role)] * (role != was)
         return sorted(found)
 
-    def _state(self, name: str, position: int) -> _State | None:
-        """The state of a replica after an event; None before its creation."""
+    def _state(self, name: str, position: int) -> tuple[int, Lane | None]:
+        """The last event of a replica up to a position, and the replica then, if it existed."""
         states = self._states[name]
         place = bisect_right(states, position, key=itemgetter(0))
-        return states[place - 1] if place else None
+        return states[place - 1] if place else (position, None)
 
-    def _lane(self, name: str, position: int, newest: int) -> tuple[int, Lane] | None:
-        """The position of a replica's creation, and its lane; None if it does not exist."""
-        state = self._state(name, position)
-        if state is None or state.lane is None:
+    def _lane(self, name: str, position: int, newest: int) -> Lane | None:
+        """The state of a replica after an event; None if it does not exist."""
+        since, lane = self._state(name, position)
+        if lane is None:
             return None
-        key, known = (state.position, newest), self._drawn.get(name)
+        key, known = (since, newest), self._drawn.get(name)
         if known is None or known[0] != key:
-            lane, log = state.lane, self._changes[name]
+            log = self._changes[name]
             end = max([lane.log_end_offset, *(offset + 1 for offset in log)])
             spots = [self._spot(lane, offset, position) for offset in range(end)]
             while spots and spots[-1] is NOT_THERE:
@@ -186,21 +167,21 @@ class Logs(Past):
             stable = self._last_stable(lane, spots)
             drawn = lane._replace(newest=leads, last_stable_offset=stable, spots=tuple(spots))
             known = self._drawn[name] = (key, drawn)
-        return state.created, known[1]
+        return known[1]
 
     def _last_stable(self, lane: Lane, spots: Sequence[Spot]) -> int:
         """The last stable offset: no transaction that began below it lacks its marker."""
         opened: dict[int, int] = {}
         if self.folded.undecided or self.folded.status:
-            held = enumerate(spots[lane.log_start_offset : lane.high_watermark])
-            for place, spot in held:
+            start = lane.log_start_offset
+            for offset, spot in enumerate(spots[start : lane.high_watermark], start):
                 known = self.folded.written.get(spot.uid)
                 if known is None or not known.batch.transactional:
                     continue
                 if known.batch.control in (Control.COMMIT, Control.ABORT):
                     opened.pop(known.batch.producer_id, None)
                 else:
-                    opened.setdefault(known.batch.producer_id, place + lane.log_start_offset)
+                    opened.setdefault(known.batch.producer_id, offset)
         return min([lane.high_watermark, *opened.values()])
 
     def _spot(self, lane: Lane, offset: int, position: int) -> Spot:
@@ -244,8 +225,7 @@ class Logs(Past):
         if left is not None or kind is CellKind.BEYOND:
             return left or CellReason("gone")
         if kind is not CellKind.BELOW and isinstance(event, on.Copied | on.GapLearned):
-            source = self._state(event.leader, position)
-            lane = source.lane if source is not None else None
+            _, lane = self._state(event.leader, position)
             reason = self._spot(lane, offset, position).reason if lane is not None else None
             return reason if kind is CellKind.EMPTY else not_copied(event.leader, reason)
         known = self._reason(name, offset, kind, before)
@@ -260,12 +240,11 @@ class Logs(Past):
         super()._take(position, event)
         name = event.replica or ""
         states, view = self._states[name], self.folded.replicas.get(name)
-        last = states[-1] if states else _State(position, position, None)
-        created, lane = (position if last.lane is None else last.created), None
+        last, lane = states[-1][1] if states else None, None
         if view is not None:
             leads = event.epoch if isinstance(event, on.LeaderElected) else None
-            if last.lane is not None and leads is None and not isinstance(event, _ENDS_LEADERSHIP):
-                leads = last.lane.leads
+            if last is not None and leads is None and not isinstance(event, _ENDS_LEADERSHIP):
+                leads = last.leads
             lane = Lane(
                 name=name,
                 up=view.up,
@@ -279,7 +258,7 @@ class Logs(Past):
                 snapshots=tuple(sorted(view.snapshots)),
                 spots=(),
             )
-        states.append(_State(position, created, lane))
+        states.append((position, lane))
 
 
 _ENDS_LEADERSHIP = (

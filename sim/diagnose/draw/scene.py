@@ -176,6 +176,7 @@ class Scene:
         self.position = position_of(case.events, self.violation) if position is None else position
         strategy = "offset" if case.rules is None else case.rules.cleaner.strategy
         self.cells = Cells(case.logs.folded, strategy, case.labels)
+        self._key_of = case.logs.folded.key_of
 
     @cached_property
     def frame(self) -> Frame:
@@ -241,7 +242,7 @@ class Scene:
     def _of_its_key(self) -> list[int]:
         """Offsets of the records of the subject's key, in order."""
         spots = (*self.frame.at(self.subject or 0), self.frame.committed_at(self.subject or 0))
-        keys = {self.cells.key(spot.uid) for spot in spots}
+        keys = {self._key_of(spot.uid) for spot in spots}
         keys.add(None if self.violation is None else self.violation.key)
         found = [self._of_keys(lane, keys - {None}) for lane in self.frame.lanes]
         return sorted({offset for each in found for offset in each})
@@ -249,7 +250,7 @@ class Scene:
     def _of_keys(self, lane: Lane, keys: Collection[str | None]) -> list[int]:
         """Offsets at which a replica has records of some keys."""
         spots = enumerate(lane.spots)
-        return [at for at, spot in spots if spot.uid and self.cells.key(spot.uid) in keys]
+        return [at for at, spot in spots if spot.uid and self._key_of(spot.uid) in keys]
 
     @cached_property
     def _deciding(self) -> list[int]:
@@ -268,7 +269,7 @@ class Scene:
         ends = max(past.log_end(name, position), past.log_end(name))
         uids = {at: (past.uid_at(name, at, position), past.uid_at(name, at)) for at in range(ends)}
         found = [at for at, (before, after) in uids.items() if before != after]
-        own = [at for at in found if key and key in map(self.cells.key, uids[at])]
+        own = [at for at in found if key and key in map(self._key_of, uids[at])]
         first = [violation.offset] if violation.offset in found else []
         return [*first, *own[-_OF_EACH:]] or found[:1]
 

@@ -148,9 +148,9 @@ class SpaceTime:
     def _changes(self) -> Iterable[tuple[int, str, str, Any]]:
         """The changes of lasting states: position, replica, state, value (None when it ends)."""
         events, last = self.scene.case.events, max(self.positions, default=-1)
-        for role in self.scene.case.logs.roles(last):
-            yield role.position, role.name, "leads", role.leads
-            yield role.position, role.name, "lane", "lane" if role.up else "down"
+        for position, name, leads, up in self.scene.case.logs.roles(last):
+            yield position, name, "leads", leads
+            yield position, name, "lane", "lane" if up else "down"
         faults = Counter[str]()
         for position, (_, event) in enumerate(events[: last + 1]):
             if isinstance(event, on.FaultInjected) and event.fault not in INSTANT_FAULTS:
