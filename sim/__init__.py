@@ -43,7 +43,7 @@ from sim.version import __version__
 
 if TYPE_CHECKING:
     from sim import bounds, errors, plugins
-    from sim.api.answers import Comparison, Explanation, Shrunk
+    from sim.api.answers import Comparison, Explanation, Shrunk, Timeline
     from sim.api.failures import Failures
     from sim.api.partitions import (
         OpenedPartition,
@@ -54,17 +54,15 @@ if TYPE_CHECKING:
     from sim.api.runs import Run, run
     from sim.api.scenarios import Scenario, load
     from sim.api.sweeps import Explored, Sweep, explore, open_sweep, sweep
-    from sim.api.timelines import Timeline
     from sim.errors import BadInput
 
 _DEFINED = {
-    "api.answers": ("Comparison", "Explanation", "Shrunk"),
+    "api.answers": ("Comparison", "Explanation", "Shrunk", "Timeline"),
     "api.failures": ("Failures",),
     "api.partitions": ("OpenedPartition", "OpenedReplicas", "open_partition", "open_replicas"),
     "api.runs": ("Run", "run"),
     "api.scenarios": ("Scenario", "load"),
     "api.sweeps": ("Explored", "Sweep", "explore", "open_sweep", "sweep"),
-    "api.timelines": ("Timeline",),
     "errors": ("BadInput",),
 }
 _MODULES = {name: f"sim.{module}" for module, names in _DEFINED.items() for name in names}

@@ -1,27 +1,35 @@
-"""Answers about a run: its explanation, runs under other rules, a small witness."""
+"""Answers about a run: its explanation, its picture, its folder, other rules, a small witness."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from sim.api.markup import facts, grid, plain_text, shorten
-from sim.api.scenarios import Scenario, Value
-from sim.api.tables import frame
+from sim.api.scenarios import Scenario, Value, load
+from sim.api.tables import facts, frame, grid, plain_text, shorten
 from sim.errors import BadInput, did_you_mean
+from sim.files.foreign import command_line
+from sim.plugins import as_options
+from sim.simulate.run import Run as Simulated
+from sim.simulate.run import run_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sim.check import Violation
+    from sim.diagnose.draw import DrawnCase
     from sim.diagnose.explain import ExplanationText as CheckedExplanation
-    from sim.simulate.run import Run
+    from sim.diagnose.failures import RunFailure
 
 RULES_NAMED = 6
 """Number of differing rules that a label names."""
+SHRINK_S = 5.0
+"""Seconds that shrinking a failure for its folder may take; most need less than one."""
+SUFFIXES = (".html", ".svg", ".png", ".txt")
+"""Endings of files that a timeline can be saved as."""
 
 
 class _RunLike(Protocol):
@@ -30,10 +38,14 @@ class _RunLike(Protocol):
     scenario: Scenario
 
     @property
+    def id(self) -> str: ...
+    @property
     def verdict(self) -> str: ...
     @property
-    def recorded(self) -> Run: ...
-    def timeline(self, invariant: str | None = None) -> Any: ...
+    def recorded(self) -> Simulated: ...
+    @property
+    def command(self) -> str | None: ...
+    def timeline(self, invariant: str | None = None) -> Timeline: ...
 
 
 R = TypeVar("R", bound=_RunLike)
@@ -75,6 +87,141 @@ class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no mor
 
     def _repr_html_(self) -> str:
         return plain_text(str(self))
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A picture of a run for Jupyter; `print` shows it as text.
+
+    Attributes:
+        name: Name of the run among others.
+        title: Title of the scenario.
+        unit: Unit of times: `ms` or `step`.
+        recorded: The run.
+        violation: The violation that is shown; None for the end, of a timed run before it settled.
+        moments: Caption by time: shows the logs at these times instead.
+        against: The same case under other rules; `save("page.html")` shows it beside this one.
+        command: Command that runs it again; may be empty.
+        decided: True to say the deciding fact in a sentence below the picture.
+        missed: Expectations of the file that were not met, at the top of the page.
+    """
+
+    name: str
+    title: str
+    unit: str
+    recorded: Simulated
+    violation: Violation | None
+    moments: Mapping[int, str] | None = None
+    against: Timeline | None = None
+    command: str = ""
+    decided: bool = False
+    missed: tuple[str, ...] = ()
+
+    def at(self, *moments: int, **captions: int) -> Timeline:
+        """The logs at some moments side by side: times in ms, or numbers of steps.
+
+        A name for a moment is its caption: `at(before=11, after=12)`.
+        """
+        named = dict.fromkeys(moments, "") | {when: name for name, when in captions.items()}
+        return replace(self, moments=dict(sorted(named.items())))
+
+    @property
+    def svg(self) -> str:
+        """The picture as an SVG file."""
+        from sim.diagnose.draw import svg
+
+        return svg(self.as_case(), **self._how)
+
+    @property
+    def png(self) -> bytes:
+        """The picture as a PNG file. Raises BadInput when matplotlib is not installed."""
+        from sim.diagnose.draw import png
+
+        return png(self.as_case(), **self._how)
+
+    @property
+    def page(self) -> str:
+        """The picture as a self-contained HTML page, with keys and a slider to step through it.
+
+        Raises:
+            BadInput: Jinja2 is not installed.
+        """
+        from sim.diagnose.draw import html
+
+        return html(
+            self.as_case(),
+            title=self.title or self.name,
+            unit=self.unit,
+            against=None if self.against is None else self.against.as_case(),
+            command=self.command,
+        )
+
+    def as_case(self) -> DrawnCase:
+        """The case that is drawn."""
+        from sim.diagnose.draw import DrawnCase
+
+        found = DrawnCase.of(self.recorded, self.violation, name=self.name, missed=self.missed)
+        return replace(found, events=self.recorded.events) if self.moments else found
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the picture as `.html` (a page to step through), `.svg`, `.png` or `.txt`.
+
+        Returns the path.
+
+        Raises:
+            BadInput: Another ending, or it cannot be written.
+        """
+        from sim.files.atomic import replacing
+
+        where = Path(path)
+        if where.suffix.lower() not in SUFFIXES:
+            allowed = ", ".join(SUFFIXES)
+            raise BadInput(f"{where}: a picture has one of these endings: {allowed}")
+        with replacing(where) as file:
+            file.write(self._content(where.suffix.lower()))
+        return where
+
+    def _content(self, suffix: str) -> bytes:
+        if suffix == ".png":
+            return self.png
+        texts = {".html": lambda: self.page, ".svg": lambda: self.svg, ".txt": lambda: f"{self}\n"}
+        return texts[suffix]().encode()
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        named = self.decided and not self.moments
+        return {
+            "title": self.title,
+            "note": self.as_case().decided_by if named else "",
+            "unit": self.unit,
+            "captions": self.moments,
+        }
+
+    def __str__(self) -> str:
+        """Draws the logs of all replicas as a text of about a dozen lines."""
+        return self.as_text()
+
+    def as_text(self, columns: int = 100) -> str:
+        """The violation, and the logs of all replicas, as a text of about a dozen lines.
+
+        Args:
+            columns: Width of a line; 40 at least.
+        """
+        from sim.diagnose.draw import strip
+
+        about, text = self.violation, strip(self.as_case(), columns)
+        return text if about is None else f"{about.invariant}: {about.sentence}\n{text}"
+
+    def __repr__(self) -> str:
+        """Returns one line for people."""
+        if self.violation is None:
+            return f"Timeline({self.name}: {len(self.recorded.events)} events, nothing violated)"
+        return f"Timeline({self.name}: {shorten(self.violation.sentence, 120)})"
+
+    def _repr_html_(self) -> str:
+        from sim.diagnose.draw import figure_html
+
+        return figure_html(self.as_case(), **self._how)
 
 
 class Comparison(dict[str, R]):
@@ -179,7 +326,7 @@ class Shrunk(Generic[R]):
             ("size", self.size),
             ("nothing is violated with", self.change + self._but),
         ]
-        picture: str = self.run.timeline(self.invariant)._repr_html_()
+        picture = self.run.timeline(self.invariant)._repr_html_()
         return facts(rows) + plain_text(str(self)) + picture
 
 
@@ -220,3 +367,51 @@ def label_of(rules: Mapping[str, Value], axes: Mapping[str, Sequence[Value]]) ->
     if len(axes) == 1:
         return shown(rules[next(iter(axes))]) if next(iter(axes)) in rules else ""
     return ", ".join(f"{name}={shown(rules[name])}" for name in axes if name in rules)
+
+
+def failure_of(run: _RunLike, found: Violation | None) -> RunFailure:
+    """Collects the content of the folder of a failing run.
+
+    Args:
+        run: The run.
+        found: The violation that the folder is about; None for an expectation that was not met.
+
+    Raises:
+        BadInput: Nothing is violated, and all is as the scenario expects.
+    """
+    from sim.diagnose.failures import SCENARIO, RunFailure
+    from sim.study.suite.scenario_files import from_here
+
+    scenario, ended = run.scenario, run.recorded
+    if not (ended.violations or ended.differences or ended.verdict == "inconclusive"):
+        raise BadInput(f"{run.id}: all is as expected; only a failure gets a folder")
+    return RunFailure(
+        id=run.id.replace(" ", "-"),
+        title=scenario.title,
+        file=None if scenario.path is None else from_here(scenario.path),
+        run=ended,
+        violation=found,
+        mix=scenario.mix,
+        changed_rules=scenario.changed_rules,
+        scenario=scenario.as_file,
+        made_by=run.command,
+        command=f"replog run {command_line([SCENARIO, *as_options()])}",
+        shrunk=partial(_shrunk, ended, None if ended.cut_off else found),
+    )
+
+
+def _shrunk(run: Simulated, found: Violation | None) -> dict[str, str]:
+    """The files of the smallest run that violates the same for the same cause, if any does."""
+    if found is None:
+        return {}
+    from sim.diagnose.failures import SHRUNK, SHRUNK_PICTURE
+    from sim.diagnose.shrink.smallest import smallest_example
+
+    source = run.content.source
+    witness = smallest_example(run.content, found.invariant, within_s=SHRINK_S, source=source)
+    if witness.interrupted:
+        raise KeyboardInterrupt
+    small = run_of(load(witness.text).content)
+    shows = next(one for one in small.seen if one.invariant == found.invariant)
+    picture = Timeline(small.id, small.title or small.id, small.unit, small, shows)
+    return {SHRUNK: witness.text, SHRUNK_PICTURE: picture.svg}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from sim.api.markup import grid, shorten
 from sim.api.runs import Run, run
+from sim.api.tables import grid, shorten
 from sim.errors import BadInput, did_you_mean
 from sim.study.suite.cases import CaseResult, NotRun
 

@@ -14,13 +14,14 @@ from sim.api.answers import (
     Comparison,
     Explanation,
     Shrunk,
+    Timeline,
     differing,
+    failure_of,
     label_of,
     not_violated,
 )
-from sim.api.markup import facts, shorten
 from sim.api.scenarios import Row, Scenario, Source, Value, load
-from sim.api.timelines import Timeline
+from sim.api.tables import facts, shorten
 from sim.errors import BadInput
 from sim.files.foreign import command_line
 from sim.plugins import as_options
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.check import Violation
+    from sim.diagnose.explain.past import Past
 
 SHOWN = 5
 """Number of violations that a notebook shows, at most."""
@@ -75,6 +77,13 @@ class Run:
             )
         return found
 
+    @cached_property
+    def past(self) -> Past:
+        """The events as explanations ask about them, folded once for all questions."""
+        from sim.diagnose.explain.past import Past
+
+        return Past(self.recorded.events, self.recorded.rules)
+
     @property
     def id(self) -> str:
         """The scenario's name; of a row of a sweep with the run's number."""
@@ -84,7 +93,7 @@ class Run:
     def title(self) -> str:
         """The title of pictures of the run."""
         if self.row is not None:
-            return f"run {self.row.run_id}: {self.scenario.id}"
+            return f"{self.id}: {self.scenario.id}"
         return self.scenario.headline or self.scenario.id
 
     @property
@@ -156,7 +165,7 @@ class Run:
         (each missing where the violation is about none), `sentence`, and `since`: when it began to
         be so, in the unit of the first column.
         """
-        return tables.violations_table(self.recorded, self.scenario.time)
+        return tables.violations_table(self.recorded, self.past, self.scenario.time)
 
     @cached_property
     def replicas(self) -> pd.DataFrame:
@@ -191,11 +200,9 @@ class Run:
             BadInput: The run violates nothing, or not that.
         """
         from sim.diagnose.explain import explanation
-        from sim.diagnose.explain.past import Past
 
-        found, recorded = self.violation(invariant), self.recorded
-        past = Past(recorded.events, recorded.rules)
-        return Explanation(explanation(past, found, skews=recorded.skews))
+        found = self.violation(invariant)
+        return Explanation(explanation(self.past, found, skews=self.recorded.skews))
 
     def causality(self, invariant: str | None = None) -> nx.DiGraph:
         """The events that led to a violation as a graph of networkx; needs the extra `report`.
@@ -216,10 +223,8 @@ class Run:
             BadInput: The run violates nothing, or not that, or networkx is not installed.
         """
         from sim.diagnose.explain.causality import causality
-        from sim.diagnose.explain.past import Past
 
-        found = self.violation(invariant)
-        return causality(Past(self.recorded.events, self.recorded.rules), found)
+        return causality(self.past, self.violation(invariant))
 
     def heals(self, invariant: str | None = None, *, within_s: float | None = 30.0) -> pd.DataFrame:
         """Table of the single changes that avoid a violation; those that avoid all come first.
@@ -232,9 +237,8 @@ class Run:
             invariant: Without a name, the first one.
             within_s: Time limit in s, after which it returns what was found; None for no limit.
         """
-        return tables.heals_table(
-            self.scenario, self.violation(invariant).invariant, within_s=within_s
-        )
+        about = self.violation(invariant).invariant
+        return tables.heals_table(self.scenario.content, about, within_s=within_s)
 
     def no_return(
         self, invariant: str | None = None, *, tries: int = 20, within_s: float | None = 30.0
@@ -253,10 +257,15 @@ class Run:
         Raises:
             BadInput: It is a story, where nothing is random.
         """
-        found = self.violation(invariant)
-        return tables.no_return_table(
-            self.scenario, self.recorded, found, tries=tries, within_s=within_s
-        )
+        found, content = self.violation(invariant), self.scenario.content
+        if content.unit == "step":
+            text = "a story has no chance in it, so no point of no return; ask .heals()"
+            raise BadInput(f"{content.id}: {text}")
+        from sim.diagnose.what_if import point_of_no_return
+
+        events = self.recorded.events
+        sealed = point_of_no_return(content, events, found, tries=tries, within_s=within_s)
+        return tables.no_return_table(sealed)
 
     def timeline(
         self, invariant: str | None = None, *, against: str | Run | None = None
@@ -275,8 +284,7 @@ class Run:
         """
         from sim.diagnose.failures import not_as_expected
 
-        about_one = invariant is not None or self.recorded.violations
-        found = self.violation(invariant) if about_one else None
+        found = self.violation(invariant) if self.recorded.violations or invariant else None
 
         def shown(run: Run, found: Violation | None, name: str) -> Timeline:
             made, recorded = run.scenario, run.recorded
@@ -303,18 +311,16 @@ class Run:
         Raises:
             BadInput: Nothing is violated.
         """
-        from sim.diagnose.explain.past import Past
         from sim.diagnose.explain.signature import signature_of
 
-        past = Past(self.recorded.events, self.recorded.rules)
-        return signature_of(past, self.violation()).cause
+        return signature_of(self.past, self.violation()).cause
 
     def causes(self) -> pd.DataFrame:
         """The causes of all its violations, a row each: `cause`, `invariants`, `violations`.
 
         `invariants` has the names of those that it breaks, joined by spaces; `violations` a number.
         """
-        return tables.causes_table(self.recorded)
+        return tables.causes_table(self.recorded.violations, self.past)
 
     def save(self, folder: str | Path, invariant: str | None = None) -> Path:
         """Writes a folder with everything about this failure below `folder`; returns its path.
@@ -330,15 +336,10 @@ class Run:
         Raises:
             BadInput: Nothing went wrong, or the folder cannot be written.
         """
-        from sim.api.saving import failure_of
         from sim.diagnose.failures import save_failure
 
         found = self.violation(invariant) if self.recorded.violations or invariant else None
-        file = self.scenario.path if self.row is None else None
-        failure = failure_of(
-            self.scenario, self.recorded, found, name=self.id, file=file, made_by=self.command
-        )
-        return save_failure(Path(folder), failure)
+        return save_failure(Path(folder), failure_of(self, found))
 
     def save_trace(self, path: str | Path) -> Path:
         """Writes all events to a file, a line of JSON each (replog-trace/1); returns its path.
@@ -442,15 +443,13 @@ class Run:
             return self.scenario.command
         if not self.row.lasting:
             return None
-        words: list[object] = [self.row.folder, self.row.run_id, *as_options()]
-        return f"replog run {command_line(words)}"
+        return f"replog run {command_line([self.row.folder, self.row.run_id, *as_options()])}"
 
     def __repr__(self) -> str:
         """Returns one line for people."""
         if self.row is not None:
-            place = f"{self.id}, {self.row.rule_set}"
             said = f": {shorten(self.row.sentence, 120)}" if self.row.sentence else ""
-            return f"Run({place}{said})"
+            return f"Run({self.id}, {self.row.rule_set}{said})"
         first = next(iter(self.recorded.violations), None)
         said = "" if first is None else f", first: {shorten(first.sentence, 120)}"
         return f"Run({self.id}: {self.verdict}{said})"
@@ -460,7 +459,7 @@ class Run:
         changed = ", ".join(f"{name}={value}" for name, value in scenario.changed_rules.items())
         seed = "" if scenario.seed is None else f", seed {scenario.seed}"
         rows: list[tuple[str, object]] = [
-            ("run", f"{self.id}{seed}" if self.row is None else f"{self.id}: {scenario.id}"),
+            ("run", f"{self.id}{seed}" if self.row is None else self.title),
             ("title", scenario.headline),
             ("verdict", found.verdict + (f" ({found.reason})" if found.reason else "")),
             ("rules", changed),

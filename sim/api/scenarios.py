@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sim.api.markup import facts, plain_text
+from sim.api.tables import facts, plain_text
 from sim.errors import BadInput
 from sim.files.foreign import command_line
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from weakref import finalize
 
 from sim.api.failures import Failures
-from sim.api.markup import grid
 from sim.api.runs import Run
 from sim.api.scenarios import Row, Scenario, document_of, load
-from sim.api.tables import check_pandas, frame
+from sim.api.tables import check_pandas, frame, grid
 from sim.errors import BadInput
 from sim.plugins import load_plugins
 

@@ -1,14 +1,15 @@
-"""DataFrames of one run: events, violations, replicas, records, and the changes that heal it."""
+"""Tables for notebooks: DataFrames of one run, and any values as HTML.
+
+HTML is escaped, in the colours of the page around it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sim.api.scenarios import Scenario
-from sim.errors import BadInput
+from sim.files.foreign import html_text as shown
 from sim.files.shipped import check_extra
-from sim.simulate.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,9 +17,14 @@ if TYPE_CHECKING:
     from sim.check import Violation
     from sim.check.facts import ReplicaView
     from sim.check.history import ClusterHistory
+    from sim.diagnose.explain.past import Past
+    from sim.diagnose.what_if import NoReturn
     from sim.protocol.events import Event
+    from sim.simulate.run import Run
+    from sim.simulate.scenario.model import Scenario
+    from sim.simulate.story.format import Story
 
-
+_LEFT = 'style="text-align:left;vertical-align:top"'
 _KEYS_SHOWN = 8
 """Number of keys of one event that are listed."""
 _PEERS = ("leader", "follower", "consumer", "client", "reader")
@@ -118,12 +124,10 @@ def _keys_of(event: Event) -> Sequence[str]:
     return list(dict.fromkeys(key for key in named if key is not None))
 
 
-def violations_table(recorded: Run, time: str) -> pd.DataFrame:
+def violations_table(recorded: Run, past: Past, time: str) -> pd.DataFrame:
     """Makes the table `Run.violations`; `time` as in `events_table`."""
-    from sim.diagnose.explain.past import Past
     from sim.diagnose.explain.signature import so_since
 
-    past = Past(recorded.events, recorded.rules)
     rows = [
         (
             *(one.at, one.invariant, one.family, one.replica, one.offset, one.key, one.sentence),
@@ -200,37 +204,20 @@ def _slots(history: ClusterHistory, view: ReplicaView) -> Iterator[tuple[int, st
             yield offset, "tombstone" if known.tombstone else "record", uid
 
 
-def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -> pd.DataFrame:
+def heals_table(
+    content: Story | Scenario, invariant: str, *, within_s: float | None
+) -> pd.DataFrame:
     """Makes the table of `Run.heals`."""
     from sim.diagnose.what_if import heals
 
-    found = heals(scenario.content, invariant, within_s=within_s)
+    found = heals(content, invariant, within_s=within_s)
     passed = [(one.change, one.kind, " ".join(one.still), "") for one in found.found]
     failed = [(one.change, one.kind, None, one.error) for one in found.failed]
     return frame([*passed, *failed], ["change", "kind", "still", "error"])
 
 
-def no_return_table(
-    scenario: Scenario,
-    recorded: Run,
-    violation: Violation,
-    *,
-    tries: int,
-    within_s: float | None,
-) -> pd.DataFrame:
-    """Makes the table of `Run.no_return`.
-
-    Raises:
-        BadInput: It is a story.
-    """
-    if scenario.kind == "story":
-        raise BadInput(
-            f"{scenario.id}: a story has no chance in it, so no point of no return; ask .heals()"
-        )
-    from sim.diagnose.what_if import point_of_no_return
-
-    content: Any = scenario.content
-    found = point_of_no_return(content, recorded.events, violation, tries=tries, within_s=within_s)
+def no_return_table(found: NoReturn) -> pd.DataFrame:
+    """Makes the table of `Run.no_return`."""
     rows = []
     for point in found.points:
         share = point.violated / point.tries if point.tries else None
@@ -241,15 +228,45 @@ def no_return_table(
     return frame(rows, names)
 
 
-def causes_table(run: Run) -> pd.DataFrame:
+def causes_table(violations: Iterable[Violation], past: Past) -> pd.DataFrame:
     """Makes the table of `Run.causes`."""
-    from sim.diagnose.explain.past import Past
     from sim.diagnose.explain.signature import signature_of
 
     named: dict[str, list[str]] = {}
-    past = Past(run.events, run.rules)
-    for found in run.violations:
+    for found in violations:
         cause = signature_of(past, found).cause
         named.setdefault(cause, []).append(found.invariant)
     rows = [(cause, " ".join(dict.fromkeys(names)), len(names)) for cause, names in named.items()]
     return frame(rows, ["cause", "invariants", "violations"])
+
+
+def shorten(text: str, limit: int) -> str:
+    """The text in at most `limit` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def facts(rows: Iterable[tuple[str, object]]) -> str:
+    """A table of two columns, name and value; rows with an empty value are left out."""
+    cells = "".join(
+        f"<tr><th {_LEFT}>{shown(name)}</th><td {_LEFT}>{shown(value)}</td></tr>"
+        for name, value in rows
+        if str(value)
+    )
+    return f"<table>{cells}</table>"
+
+
+def grid(head: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
+    """A table with a head; `note` stands below it."""
+    top = "".join(f"<th {_LEFT}>{shown(name)}</th>" for name in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td {_LEFT}>{shown(cell)}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
+    below = f"<p>{shown(note)}</p>" if note else ""
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
+def plain_text(text: str) -> str:
+    """Text with its lines and columns kept; long lines are folded."""
+    style = "white-space:pre-wrap;text-align:left;line-height:1.35"
+    return f'<pre style="{style}">{shown(text)}</pre>'

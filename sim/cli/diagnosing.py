@@ -404,7 +404,7 @@ def draw(
 
 def _check_kind(output: Path | None, *, against: object, step: object) -> None:
     """Raises BadInput for a file whose ending is no kind of picture, or not one for the options."""
-    from sim.api.timelines import SUFFIXES
+    from sim.api.answers import SUFFIXES
 
     kind = ".txt" if output is None else output.suffix.lower()
     if kind not in SUFFIXES:

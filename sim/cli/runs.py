@@ -89,7 +89,7 @@ def run(
         made,
         wanted,
         failed=found.exit_code != 0,
-        document=_with_since(found) if wanted.as_json else {},
+        document=_with_since(made) if wanted.as_json else {},
         head=[f"{scenario.id}: {scenario.title}" if scenario.title else scenario.id],
         tail=[
             *(f"  {line}" for line in found.notes),
@@ -186,15 +186,15 @@ def _show_detail(found: Simulated) -> None:
         print(f"  seed {found.content.seed}, digest {found.digest}")
 
 
-def _with_since(found: Simulated) -> dict[str, Any]:
+def _with_since(made: Run) -> dict[str, Any]:
     """A run as JSON; each violation also has the time since which it holds."""
-    from sim.diagnose.explain.past import Past
     from sim.diagnose.explain.signature import so_since
 
-    document, past = found.as_json(), Past(found.events, found.rules)
+    found = made.recorded
+    document = found.as_json()
     for name, violations in (("violations", found.violations), ("not_judged", found.not_judged)):
         rows = zip(document[name], violations, strict=True)
-        document[name] = [row | {"since": so_since(past, one)} for row, one in rows]
+        document[name] = [row | {"since": so_since(made.past, one)} for row, one in rows]
     return document
 
 

@@ -3,12 +3,12 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sim
-from sim.api.saving import failure_of
 from sim.diagnose.failures import FILES
 from sim.simulate.run.timed import run_scenario
 from tests.commands import replog
@@ -146,13 +146,12 @@ def test_its_page_opens_with_what_was_expected_and_missed_and_nothing_is_green(
     assert "| expected | holds; leader: r2 |" in readme
 
 
-def test_a_name_keeps_the_case_and_what_failed_however_long_the_path_is() -> None:
-    run, deep = sim.run(STORY), Path("/".join(["deep"] * 90)) / "x.yaml"
-    long = failure_of(
-        run.scenario, run.recorded, run.violation(), name="case", file=deep, made_by=None
-    )
+def test_a_name_keeps_the_case_and_what_failed_however_long_the_path_is(tmp_path: Path) -> None:
+    deep = Path("/".join(["deep"] * 90)) / "x.yaml"
+    run = sim.run(replace(sim.load(STORY), path=deep))
+    long = run.save(tmp_path)
 
-    assert long.name.endswith("-deep-x-case-follower-position-sound")
+    assert long.name.endswith(f"-deep-x-{run.id}-follower-position-sound")
     assert len(long.name.encode()) <= 150
 
 
