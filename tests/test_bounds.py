@@ -170,7 +170,7 @@ def test_a_run_that_is_cut_off_writes_the_trace_of_what_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The start of the command, which may take as long as this run, has no bound here.
-    monkeypatch.setattr("sim.cli.parser.bounded", contextlib.nullcontext)
+    monkeypatch.setattr("sim.cli.arguments.bounded", contextlib.nullcontext)
     (tmp_path / "x.yaml").write_text(ENDLESS)
     trace = tmp_path / "x.jsonl"
 

@@ -288,15 +288,13 @@ def document_of(given: object, name: str) -> Document | None:
 def _loaded(
     document: Document, *, path: Path | None, text: str | None, seed: int | None
 ) -> Scenario:
-    from sim.study.suite.scenario_files import elsewhere, format_complaints
+    from sim.study.suite.scenario_files import content_in, elsewhere, format_complaints
 
     if complaints := format_complaints(
         document, path or Path("scenario"), (STORY_FORMAT, SCENARIO_FORMAT)
     ):
         other = elsewhere(document, path)
         raise BadInput(*(complaints if other is None else [other]))
-    from sim.study.suite.scenario_files import content_in
-
     default = Path("story" if document.data["format"] == STORY_FORMAT else "scenario")
     content = content_in(document, path or default, seed=seed)
     if seed is None:

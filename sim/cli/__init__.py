@@ -21,6 +21,7 @@ from contextlib import contextmanager
 import click
 
 from sim.bounds import BoundReached, Inconclusive
+from sim.cli.arguments import Command
 from sim.cli.output import (
     EXIT_BAD_INPUT,
     EXIT_FAILED,
@@ -30,7 +31,6 @@ from sim.cli.output import (
     shown_streams,
     write_no_more,
 )
-from sim.cli.parser import Command
 from sim.errors import BadInput
 from sim.files.foreign import one_line
 from sim.version import __version__

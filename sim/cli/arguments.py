@@ -1,4 +1,10 @@
-"""Kinds of arguments of commands, and the arguments that several commands have.
+"""Arguments of commands: how a function declares them to Click, and those that several share.
+
+A command is a function: its signature declares the arguments, its docstring describes them. A
+parameter is an argument; one behind the `*` is an option of its name. A default makes it optional,
+`bool` a flag, a list an option that may be repeated, or any number of arguments. An `Argument` in
+`Annotated` adds the rest. A parameter that is a dataclass stands for a group of options, one for
+each of its fields.
 
 Only what every command needs is imported here: reading the arguments is part of the start of
 `replog run`.
@@ -6,19 +12,31 @@ Only what every command needs is imported here: reading the arguments is part of
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from importlib import import_module
+from inspect import Parameter, signature
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
 
 import click
 
+from sim.bounds import MEGABYTES, SECONDS, Bounds, Inconclusive, bounded, each_run_within
 from sim.cli.output import complain
 from sim.errors import BadInput
-from sim.files.limits import RUN, SECONDS, SEED
+from sim.files.attribute_docs import docs_of
+from sim.files.limits import MEGABYTES as MOST_MEGABYTES
+from sim.files.limits import RUN, SEED
+from sim.files.limits import SECONDS as MOST_SECONDS
 
 if TYPE_CHECKING:
     from sim.api.runs import Run
+
+_NAME = re.compile("-.*|[a-z-]*")
+"""Another option, or the name of an invariant; files and ids of scenarios have other letters."""
 
 
 class Argument(NamedTuple):
@@ -62,6 +80,173 @@ def shipped(text: str) -> Path:
     if found != path:
         complain(f"{text}: the one that comes with Replog, {found}")
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunBounds:
+    """Bounds of one run, as options.
+
+    Attributes:
+        max_seconds: A run that takes longer is inconclusive, status 3; 0 for no bound.
+        max_memory_mb: A run that needs more memory is inconclusive, status 3; 0 for no bound.
+    """
+
+    max_seconds: Annotated[float, Argument(click.FloatRange(0, MOST_SECONDS.most), "S")] = SECONDS
+    max_memory_mb: Annotated[int, Argument(click.IntRange(0, MOST_MEGABYTES.most), "MB")] = (
+        MEGABYTES
+    )
+
+
+class Command(NamedTuple):
+    """A command of the program.
+
+    Attributes:
+        place: Module of `sim.cli` and function in it, which returns the exit status. Its signature
+            declares the arguments, its docstring is the help. Only this module is imported.
+        is_one_run: True for a command that is bounded as one run; others bound each of their runs.
+        has_bounds: True for a command with the options of `RunBounds`.
+        has_plugins: True for a command with the option that imports a module.
+    """
+
+    place: str
+    is_one_run: bool = False
+    has_bounds: bool = True
+    has_plugins: bool = True
+
+    def declared(self, name: str) -> click.Command:
+        """Imports the command's module, and declares its arguments to Click."""
+        module, _, attribute = self.place.partition(".")
+        function = getattr(import_module(f"sim.cli.{module}"), attribute)
+        about, _ = docs_of(function)
+        arguments = [*_declared(function)]
+        if self.has_plugins:
+            arguments.append(_plugins())
+        if self.has_bounds:
+            arguments += _declared(RunBounds)
+        return WordsCommand(
+            name,
+            params=arguments,
+            callback=partial(self._run, function),
+            help=about,
+            short_help=" ".join(about.split("\n\n")[0].split()),
+            context_settings={"show_default": True},
+        )
+
+    def _run(self, function: Callable[..., int], **given: Any) -> int:
+        """Runs the command; each run is within the bounds among the arguments.
+
+        Raises:
+            Inconclusive: A command that is bounded as one run hit a bound.
+        """
+        seconds = given.pop("max_seconds", SECONDS)
+        megabytes = given.pop("max_memory_mb", MEGABYTES)
+        with each_run_within(Bounds(seconds or None, megabytes or None)):
+            if not self.is_one_run:
+                return _call(function, given)
+            with bounded() as watch:
+                return _call(function, given)
+        raise Inconclusive(f"{watch.reached}; --max-seconds and --max-memory-mb allow more")
+
+
+class WordsCommand(click.Command):
+    """A command whose file may stand behind an option that needs no value: `--explain FILE`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads the words; a file behind such an option is no value of it. Raises UsageError."""
+        needless = [one for one in self.params if getattr(one, "flag_value", None) == ""]
+        names = {name for one in needless for name in one.opts}
+        for at, (word, following) in enumerate(pairwise(args)):
+            if word in names and (Path(following).exists() or not _NAME.fullmatch(following)):
+                args[at] = f"{word}="
+        return super().parse_args(ctx, args)
+
+
+def _plugins() -> click.Option:
+    """The option `--plugin`: modules are imported before other arguments are read."""
+
+    def load(_context: click.Context, _option: click.Parameter, modules: tuple[str, ...]) -> None:
+        from sim.plugins import load_plugins
+
+        load_plugins(modules)
+
+    return click.Option(
+        ["--plugin"],
+        multiple=True,
+        is_eager=True,
+        expose_value=False,
+        callback=load,
+        metavar="MODULE",
+        help="Import this module, which registers strategies, fixes or tombstone removal rules; "
+        "may be given more than once.",
+    )
+
+
+def _declared(function: Callable[..., Any]) -> Iterator[click.Parameter]:
+    """The arguments that the parameters of a function, or the fields of a dataclass, declare."""
+    _, docs = docs_of(function)
+    for one in _parameters(function):
+        if group := _group_of(one):
+            yield from _declared(group)
+        else:
+            yield _argument(one, docs.get(one.name, ""))
+
+
+def _call(function: Callable[..., int], given: dict[str, Any]) -> int:
+    """Calls a function with the values of its arguments by name; groups become dataclasses."""
+    for one in _parameters(function):
+        if group := _group_of(one):
+            given[one.name] = group(
+                **{field.name: given.pop(field.name) for field in fields(group)}
+            )
+    return function(**given)
+
+
+def _group_of(one: Parameter) -> type[Any] | None:
+    """The dataclass that a parameter is annotated with; None for a single argument."""
+    kind = one.annotation
+    return kind if isinstance(kind, type) and is_dataclass(kind) else None
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    return tuple(signature(function, eval_str=True).parameters.values())
+
+
+def _argument(one: Parameter, docs: str) -> click.Parameter:
+    """The argument or the option that a parameter declares."""
+    parts = set(_parts(one.annotation))
+    said = next((part for part in parts if isinstance(part, Argument)), Argument())
+    settings: dict[str, Any] = {
+        "type": said.read or (path_of if Path in parts else str),
+        "metavar": said.metavar,
+        "help": said.help or docs,
+        "required": one.default is Parameter.empty,
+    }
+    if Path in parts:
+        settings["shell_complete"] = click.Path().shell_complete
+    if list in parts:
+        settings["callback"] = lambda _context, _argument, given: list(given)
+    if one.kind is not Parameter.KEYWORD_ONLY:
+        if list in parts:
+            settings |= {"nargs": -1, "required": said.nargs == "+"}
+        elif said.metavar and not settings["required"]:
+            settings["metavar"] = f"[{said.metavar}]"
+        return click.Argument([one.name], **settings)
+    names = [*(said.flags or [f"--{one.name.replace('_', '-')}"]), one.name]
+    if bool in parts:
+        return click.Option(names, is_flag=True, help=settings["help"])
+    if one.default is not Parameter.empty:
+        settings["default"] = one.default
+    if said.nargs == "?":
+        settings |= {"is_flag": False, "flag_value": ""}
+    return click.Option(names, multiple=list in parts, **settings)
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """An annotation and its parts: of `list[str] | None` also `list` and `str`."""
+    yield annotation
+    yield get_origin(annotation)
+    for part in get_args(annotation):
+        yield from _parts(part)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +294,7 @@ Folder = Annotated[Path, Argument(metavar="DIR", help="A sweep's folder.")]
 SeedOf = Annotated[
     int | None, Argument(click.IntRange(0, SEED.most), "N", help="Replace the scenario's seed.")
 ]
-Seconds = Annotated[float, Argument(click.FloatRange(0, SECONDS.most), "SECONDS")]
+Seconds = Annotated[float, Argument(click.FloatRange(0, MOST_SECONDS.most), "SECONDS")]
 Json = Annotated[bool, Argument(flags=("--json",), help="Print one JSON document.")]
 GivenRules = Annotated[
     list[str] | None,
@@ -120,29 +305,11 @@ GivenRules = Annotated[
     ),
 ]
 """The option that `rule_values` reads."""
-Explain = Annotated[
-    str | None,
-    Argument(
-        metavar="INVARIANT",
-        nargs="?",
-        help="Explain why it was violated: the fact that decided, the committed records against "
-        "those that replicas hold, and the events before. Without a name: the first violation.",
-    ),
-]
-"""`--explain`: an invariant; empty for the first violation, None where it is not given."""
 FailuresIn = Annotated[
     Path | None,
     Argument(
         metavar="DIR",
         help="Write a folder for each failure, with its run, trace and picture, below this folder.",
-    ),
-]
-TraceOut = Annotated[
-    Path | None,
-    Argument(
-        metavar="OUT",
-        help="Write all events of the run to this file, a line of JSON each (replog-trace/1, see "
-        "sim/protocol/events/FORMAT.md).",
     ),
 ]
 Output = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]

@@ -12,18 +12,17 @@ from sim.check.registry import INVARIANTS, declared_family
 from sim.cli.arguments import Argument, Json
 from sim.cli.output import print_answer, print_table
 from sim.errors import BadInput
-from sim.files.formats import LOG_FORMAT, STORY_FORMAT
 from sim.files.limits import LIMITS, TITLE
 from sim.protocol.compaction.extending import REGISTERED
 from sim.protocol.rules import DEFAULTS, PRESETS, RULES
 from sim.protocol.rules.rules import shown
 from sim.protocol.rules.spec import RuleSpec
 from sim.study.suite import format_of, scenario_files
+from sim.study.suite.cases import KINDS
 
 Rows = list[dict[str, Any]]
 
 _KINDS_OF_VALUES = {str: "text", int: "number", bool: "yes or no"}
-_KINDS = {STORY_FORMAT: "story", LOG_FORMAT: "log"}
 
 
 def _rows(things: Iterable[Any], **columns: str | Callable[[Any], object]) -> Rows:
@@ -225,7 +224,7 @@ def scenarios(folder: Path) -> Rows:
         rows.append(
             {
                 "file": str(path),
-                "kind": _KINDS.get(str(format_of(path)), "timed"),
+                "kind": KINDS[str(format_of(path))],
                 "title": clipped(str(top.get("title", "")), TITLE.most),
                 "source": clipped(str(top.get("source", "")), TITLE.most),
             }
@@ -254,12 +253,12 @@ def list_(
     else:
         allowed = ", ".join((*TABLES, "scenarios"))
         raise BadInput(f"list {what}: allowed: {allowed}")
-    plain = _rule_rows(rows) if what == "rules" else [_without_parts(row) for row in rows]
-    return print_answer(as_json, rows, lambda: print_table(list(plain), texts=True))
+    plain = [*_rule_rows(rows)] if what == "rules" else _without_parts(rows)
+    return print_answer(as_json, rows, lambda: print_table(plain, texts=True))
 
 
-def _without_parts(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: cell for name, cell in row.items() if not isinstance(cell, dict)}
+def _without_parts(rows: Rows) -> Rows:
+    return [{n: cell for n, cell in row.items() if not isinstance(cell, dict)} for row in rows]
 
 
 def _rule_rows(rows: list[dict[str, Any]]) -> Iterator[dict[str, str]]:

@@ -138,16 +138,9 @@ def print_answer(
 
 def print_json(value: object) -> None:
     """Prints a value as one JSON document."""
-    from sim.files.foreign import json_text
+    from sim.files.foreign import fit_for, json_text
 
-    print_json_text(json_text(value, indent=1))
-
-
-def print_json_text(text: str) -> None:
-    """Prints a text that is JSON already."""
-    from sim.files.foreign import fit_for
-
-    print(fit_for(text, sys.stdout.encoding or "utf-8"))
+    print(fit_for(json_text(value, indent=1), sys.stdout.encoding or "utf-8"))
 
 
 class StatusLine:

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.cli.arguments import (
     Argument,
-    Explain,
     FailuresIn,
     GivenRules,
     Json,
     RunId,
     SeedOf,
-    TraceOut,
     run_at,
     shipped,
 )
@@ -42,10 +40,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Options for the output of a run."""
+    """Options for the output of a run.
 
-    explain: Explain = None
-    trace: TraceOut = None
+    Attributes:
+        explain: Explain why it was violated: the fact that decided, the committed records against
+            those that replicas hold, and the events before. Without a name: the first violation.
+        trace: Write all events of the run to this file, a line of JSON each (replog-trace/1, see
+            sim/protocol/events/FORMAT.md).
+    """
+
+    explain: Annotated[str | None, Argument(metavar="INVARIANT", nargs="?")] = None
+    trace: Annotated[Path | None, Argument(metavar="OUT")] = None
     failures: FailuresIn = None
     as_json: Json = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 from click import IntRange
 
@@ -177,7 +177,10 @@ def sweep(
     if verdict is not None:
         show_verdict(verdict, as_json=as_json)
     if failures is not None:
-        save_causes(out, failures, file=beside(as_json))
+        from sim.api.sweeps import open_sweep
+
+        for run in open_sweep(out).failures().one_per_cause():
+            tell(f"failure: {run.save(failures)}", beside(as_json))
     if missing.first_run is not None:
         show = complain if as_json else print
         show(not_green(missing, runs=result.sweep.runs, out=result.out))
@@ -272,11 +275,3 @@ def report(
         tell(sentence)
     tell(f"report: {page}")
     return 0
-
-
-def save_causes(sweep: Path, folder: Path, *, file: TextIO) -> None:
-    """Writes and prints a folder for each cause of failures, of the run with the fewest events."""
-    from sim.api.sweeps import open_sweep
-
-    for run in open_sweep(sweep).failures().one_per_cause():
-        tell(f"failure: {run.save(folder)}", file)

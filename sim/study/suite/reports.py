@@ -38,26 +38,19 @@ def failure_lines(result: CaseResult, *, whole: bool = False) -> list[str]:
     return [*lines, f"reproduce: {result.command}"]
 
 
-def _found_and_expected(result: CaseResult) -> list[str]:
-    """The expected verdict and the one that was found; empty for a file that expects none."""
-    if result.expected is None:
-        return []
-    violated = {violation.invariant for violation in result.outcome.violations}
-    names = [name for name in result.expected if name in violated]
-    names += [violation.invariant for violation in result.unexpected]
-    found = [] if result.reason is None else [f"{result.verdict}: {result.reason}"]
-    found += [_verdict(names)] if names or not found else []
-    return [f"expected: {_verdict(result.expected)}", f"found: {'; '.join(found)}"]
-
-
 def _lines(result: CaseResult, *, whole: bool) -> Iterator[str]:
     if result.verdict in (BAD_INPUT, ERROR):
         yield from f"{result.verdict}: {result.reason}".splitlines()
         return
     said: set[str] = set()
     if result.expected is not None:
-        yield from _found_and_expected(result)
         violated = {violation.invariant for violation in result.outcome.violations}
+        names = [name for name in result.expected if name in violated]
+        names += [violation.invariant for violation in result.unexpected]
+        found = [] if result.reason is None else [f"{result.verdict}: {result.reason}"]
+        found += [_verdict(names)] if names or not found else []
+        yield f"expected: {_verdict(result.expected)}"
+        yield f"found: {'; '.join(found)}"
         said = set(not_as_expected(violated, result.expected, ended=True))
     elif result.reason is not None:
         yield result.complaints[0]

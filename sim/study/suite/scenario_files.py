@@ -31,7 +31,6 @@ from sim.files.formats import (
 from sim.files.reading import document_in, head_of, read_document, read_text
 
 if TYPE_CHECKING:
-    from sim.files.document import Document
     from sim.protocol.rules.spec import RuleValue
     from sim.simulate.scenario.model import Scenario
     from sim.simulate.story.format import Story
