@@ -5,6 +5,8 @@ Source: LeaderEpochFileCache. Cleaning never edits it; truncation does.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import attrgetter
 from typing import NamedTuple
 
 
@@ -59,23 +61,11 @@ class LeaderEpochCache:
         where the first known one starts (LeaderEpochFileCache.endOffsetFor).
         """
         entries = self.entries
-        if not entries:
-            return EpochEnd(epoch, log_end_offset)
-        if epoch >= entries[-1].epoch:
-            return EpochEnd(entries[-1].epoch, log_end_offset)
-        if epoch < entries[0].epoch:
-            return EpochEnd(epoch, entries[0].start_offset)
-        for index in range(len(entries) - 2, -1, -1):
-            if entries[index].epoch <= epoch:
-                return EpochEnd(entries[index].epoch, entries[index + 1].start_offset)
-        raise AssertionError("unreachable: the first entry is at or below the epoch")
-
-    def start_above(self, epoch: int) -> int | None:
-        """Start offset (inclusive) of the first epoch above `epoch`; None without one (KIP-101)."""
-        for entry in self.entries:
-            if entry.epoch > epoch:
-                return entry.start_offset
-        return None
+        above = bisect_right(entries, epoch, key=attrgetter("epoch"))
+        return EpochEnd(
+            entries[above - 1].epoch if above > 0 else epoch,
+            entries[above].start_offset if above < len(entries) else log_end_offset,
+        )
 
     def epoch_at(self, offset: int) -> int:
         """The epoch in which `offset` was written; -1 when it is below all known epochs."""

@@ -173,8 +173,7 @@ class Log:
             for segment in self.segments:
                 segment.close()
         if recovered_from is not None:
-            first = max(bisect_right(self.segments, recovered_from, key=_base_offset) - 1, 0)
-            for segment in self.segments[first:]:
+            for segment in self.segments[self._index_of(recovered_from) :]:
                 segment.index.rebuild()
                 if self.config.time_index_bytes is not None:
                     segment.recover_time_index()
@@ -223,20 +222,18 @@ class Log:
         """Batches from the first one that ends at or above `offset`, at most `max_batches`."""
         if offset >= self.log_end_offset:
             return []
-        segments = self.segments
-        active = segments[-1]
-        if offset >= active.base_offset or len(segments) == 1:
-            batches = active.batches
-            found = batches[bisect_left(batches, offset, key=_last_offset) :]
-        else:
-            index = max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
-            batches = segments[index].batches
-            found = batches[bisect_left(batches, offset, key=_last_offset) :]
-            for segment in segments[index + 1 :]:
-                if max_batches is not None and len(found) >= max_batches:
-                    break
-                found += segment.batches
+        index = self._index_of(offset)
+        batches = self.segments[index].batches
+        found = batches[bisect_left(batches, offset, key=_last_offset) :]
+        for segment in self.segments[index + 1 :]:
+            if max_batches is not None and len(found) >= max_batches:
+                break
+            found += segment.batches
         return found if max_batches is None else found[:max_batches]
+
+    def _index_of(self, offset: int) -> int:
+        """Index of the segment that holds an offset, else of the first one."""
+        return max(bisect_right(self.segments, offset, key=_base_offset) - 1, 0)
 
     def read_below(self, offset: int, end: int, *, max_batches: int | None = None) -> list[Batch]:
         """The batches of `read` that end below `end` (exclusive), without one that straddles it."""
@@ -328,10 +325,9 @@ class Log:
         """
         unknown = not self.producers.producers and not self.producers.ended
         end = self.log_end_offset
-        restored = self.snapshots.restored(self.log_start_offset, end)
-        self.producers = restored.producers
+        covered, self.producers = self.snapshots.restored(self.log_start_offset, end)
         if not unknown or self.config.always_rereads:
-            self._read_producers(restored.offset)
+            self._read_producers(covered)
         self.snapshots.take(end, self.producers)
 
     def _read_producers(self, start: int) -> None:
@@ -340,8 +336,7 @@ class Log:
         Snapshots are taken where the last two segments begin.
         """
         snapshot_bases = [segment.base_offset for segment in self.segments[-2:]]
-        index = max(bisect_right(self.segments, start, key=_base_offset) - 1, 0)
-        for segment in self.segments[index:]:
+        for segment in self.segments[self._index_of(start) :]:
             if segment.base_offset >= self.log_end_offset:
                 break
             start = max(segment.base_offset, start)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from msgspec import Struct
@@ -84,26 +84,15 @@ class ProducerEntry:
     batches: deque[SentBatch] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
     open_since: int | None = None
 
+    def snapshot(self) -> ProducerEntry:
+        """A copy with the newest data batch alone."""
+        newest = deque([*self.batches][-1:], maxlen=REMEMBERED_BATCHES)
+        return replace(self, batches=newest)
+
     def sees(self, epoch: int) -> None:
         """Starts another epoch, without batches (ProducerStateEntry.maybeUpdateProducerEpoch)."""
         self.epoch = epoch
         self.batches.clear()
-
-
-class SnapshotEntry(Struct, frozen=True, gc=False):
-    """The snapshot of one producer's state (ProducerStateManager.writeSnapshot).
-
-    Attributes:
-        epoch: Newest epoch of the producer.
-        last_timestamp_ms: See `ProducerEntry`.
-        newest: Newest data batch of this epoch; None without one.
-        open_since: See `ProducerEntry`.
-    """
-
-    epoch: int
-    last_timestamp_ms: int
-    newest: SentBatch | None
-    open_since: int | None
 
 
 @dataclass(slots=True)
@@ -257,29 +246,12 @@ class ProducerStates:
             del self.producers[producer_id]
         return silent
 
-    def snapshot(self) -> dict[int, SnapshotEntry]:
-        """The snapshot of each producer: its newest batch, and its open transaction."""
-        return {
-            producer_id: SnapshotEntry(
-                epoch=producer.epoch,
-                last_timestamp_ms=producer.last_timestamp_ms,
-                newest=producer.batches[-1] if producer.batches else None,
-                open_since=producer.open_since,
-            )
-            for producer_id, producer in self.producers.items()
-        }
+    def snapshot(self) -> ProducerStates:
+        """A copy with no more of each producer than its newest batch and its open transaction.
 
-    @classmethod
-    def read(cls, snapshot: Mapping[int, SnapshotEntry]) -> ProducerStates:
-        """The producer states that a snapshot holds (ProducerStateManager.readSnapshot)."""
-        states = cls()
-        for producer_id, entry in snapshot.items():
-            producer = ProducerEntry(entry.epoch, entry.last_timestamp_ms)
-            if entry.newest is not None:
-                producer.batches.append(entry.newest)
-            producer.open_since = entry.open_since
-            states.producers[producer_id] = producer
-        return states
+        Source: ProducerStateManager.writeSnapshot, .readSnapshot.
+        """
+        return ProducerStates({id_: one.snapshot() for id_, one in self.producers.items()})
 
     def rebuild(self, batches: Iterable[Batch]) -> list[AbortedTransaction]:
         """Forgets everything and reads a log again; returns the aborted transactions it holds.
@@ -300,13 +272,6 @@ NOBODY: Mapping[int, LastRecord] = {}
 """No active producers."""
 
 
-class Restored(Struct, frozen=True, gc=False):
-    """Producer states that were restored, and the offset (exclusive) that they cover."""
-
-    offset: int
-    producers: ProducerStates
-
-
 class ProducerSnapshots:
     """The snapshots of one log, by the offset (exclusive end) that each of them covers.
 
@@ -319,7 +284,7 @@ class ProducerSnapshots:
 
     def __init__(self, offset: int = 0) -> None:
         """Starts without snapshots, for a log that starts at `offset`."""
-        self._taken: dict[int, dict[int, SnapshotEntry]] = {}
+        self._taken: dict[int, ProducerStates] = {}
         self.newest = offset
 
     @property
@@ -342,16 +307,17 @@ class ProducerSnapshots:
         """Notes a higher log start, `offset` (ProducerStateManager.onLogStartOffsetIncremented)."""
         self.newest = max(self._taken, default=offset)
 
-    def restored(self, log_start_offset: int, end: int) -> Restored:
+    def restored(self, log_start_offset: int, end: int) -> tuple[int, ProducerStates]:
         """The states of the newest snapshot at or below `end` and above the log start; else none.
 
-        Snapshots outside of that range are removed.
+        They come with the offset (exclusive) that they cover. Snapshots outside of that range are
+        removed.
         """
         for offset in self.offsets:
             if not log_start_offset < offset <= end:
                 del self._taken[offset]
         if not self._taken:
             self.newest = log_start_offset
-            return Restored(log_start_offset, ProducerStates())
+            return log_start_offset, ProducerStates()
         self.newest = max(self._taken)
-        return Restored(self.newest, ProducerStates.read(self._taken[self.newest]))
+        return self.newest, self._taken[self.newest].snapshot()

@@ -186,17 +186,14 @@ class Segment(Struct, eq=False, gc=False):
 
     def append(self, batch: Batch, now_ms: int) -> None:
         """Adds a batch at the end."""
-        timestamp_ms = batch.timestamp_ms
         if not self.batches:
-            self.first_timestamp_ms = timestamp_ms
+            self.first_timestamp_ms = batch.timestamp_ms
         self.batches.append(batch)
         self.size_bytes += batch.size_bytes
         self.last_modified_ms = now_ms
         self.largest_in_memory = True
-        if timestamp_ms > self.largest_ms:
-            self.largest_ms = timestamp_ms
-        if batch.transactional:
-            self.transactional = True
+        self.largest_ms = max(self.largest_ms, batch.timestamp_ms)
+        self.transactional = self.transactional or batch.transactional
 
     @property
     def largest_timestamp_ms(self) -> int:
@@ -227,17 +224,9 @@ class Segment(Struct, eq=False, gc=False):
 
     def refresh(self) -> None:
         """Recomputes what is derived from the batches, after some of them went."""
-        size_bytes, largest_ms, transactional = 0, -1, False
-        for batch in self.batches:
-            size_bytes += batch.size_bytes
-            timestamp_ms = batch.timestamp_ms
-            if timestamp_ms > largest_ms:
-                largest_ms = timestamp_ms
-            if batch.transactional:
-                transactional = True
-        self.size_bytes = size_bytes
-        self.largest_ms = largest_ms
-        self.transactional = transactional
+        self.size_bytes = sum([batch.size_bytes for batch in self.batches])
+        self.largest_ms = max([-1, *[batch.timestamp_ms for batch in self.batches]])
+        self.transactional = any(batch.transactional for batch in self.batches)
         if not self.batches:
             self.first_timestamp_ms = -1
 

@@ -126,8 +126,7 @@ def _end_of_epoch(log: Log, asked: int, *, rules: Rules) -> tuple[int, int]:
         return UNDEFINED, UNDEFINED
     if not of_kip101:
         return epochs.end_offset_for(asked, log.log_end_offset)
-    end = epochs.start_above(asked)
-    return asked, log.log_end_offset if end is None else end
+    return asked, epochs.end_offset_for(asked, log.log_end_offset).end_offset
 
 
 def receive_offsets_for_leader_epoch(
