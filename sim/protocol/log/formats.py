@@ -231,6 +231,14 @@ class Versions(NamedTuple):
         return None
 
 
+def speaks(versions: Versions | None, version: int | None) -> bool:
+    """Decides whether a broker understands requests of a version.
+
+    Brokers and clients that declare no versions understand each other.
+    """
+    return versions is None or version is None or version <= versions.newest_client
+
+
 OVERHEAD_BYTES: Final = {0: 12 + 14, 1: 12 + 22}
 """What a message has beside key and value: offset and size, and its header (LegacyRecord)."""
 

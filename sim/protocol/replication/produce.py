@@ -13,11 +13,18 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sim.protocol.events import AppendRefused, Event
-from sim.protocol.log import Control, control_batch, data_batch
-from sim.protocol.log.formats import Versions
+from sim.protocol.events import AppendRefused, Converted, Event
+from sim.protocol.log import Control, Record, control_batch, data_batch
+from sim.protocol.log.formats import (
+    MAGIC_OF_CLIENT,
+    Versions,
+    is_allowed,
+    produced,
+    speaks,
+    stored,
+    values_lost,
+)
 from sim.protocol.log.producers import ProducerStates
-from sim.protocol.replication.converting import as_stored, speaks
 from sim.protocol.replication.leader import append
 from sim.protocol.replication.messages import (
     ACKS_ALL,
@@ -31,6 +38,9 @@ from sim.protocol.rules.rules import Rules
 
 AT_ONCE: Final = -1
 """`due_above` of an answer that does not wait: every high watermark is above it."""
+
+_FENCED: Final = ("producer_fenced", ErrorCode.INVALID_PRODUCER_EPOCH)
+"""The refusal of a write in an older epoch of its producer."""
 
 
 class ProduceResult(Struct, frozen=True, gc=False):
@@ -92,7 +102,7 @@ def produce(
     if producer_id >= 0:
         states = leader.log.producers
         if states.fences(producer_id, epoch):
-            return _fenced(leader)
+            return _refuse(leader, *_FENCED)
         if first >= 0 and states.overtaken(producer_id, epoch, first) is not None:
             last = first + len(request.records) - 1
             sent = states.repeated(producer_id, epoch, first, last)
@@ -119,12 +129,10 @@ def _write(
     sent = enumerate(request.records)
     records = tuple([replace(r, offset=base + i, uid=first_uid + i) for i, r in sent])
     events: list[Event] = []
-    if versions is not None:
-        stored = as_stored(leader.name, versions, records, version=request.version)
-        events += stored.events
-        if not stored.records:
+    if versions is not None and request.version is not None:
+        records, events = _as_stored(leader.name, versions, records, request.version)
+        if not records:
             return ProduceResult(events, ErrorCode.INVALID_RECORD)
-        records = stored.records
     batch = data_batch(
         records,
         epoch=leadership.epoch,
@@ -140,6 +148,23 @@ def _write(
     last = batch.last_offset
     due_above = last if request.acks == ACKS_ALL else AT_ONCE
     return ProduceResult(events, NO_ERROR, base, last, due_above, len(records))
+
+
+def _as_stored(
+    leader: str, versions: Versions, records: tuple[Record, ...], version: int
+) -> tuple[tuple[Record, ...], list[Event]]:
+    """The records of a producer of a version as a leader writes them, with the conversion (KIP-87).
+
+    Without records all are refused, since one is not allowed.
+    """
+    sent = [produced(record, client=version) for record in records]
+    magic = MAGIC_OF_CLIENT[version]
+    for record in sent:
+        if not is_allowed(record, magic=magic):
+            return (), [AppendRefused(leader, record.key, "null_value")]
+    written = tuple([stored(r, produced=magic, message_format=versions.stores) for r in sent])
+    lost = tuple(values_lost(sent)) if versions.stores < magic else ()
+    return written, [Converted(leader, leader, 0, lost)] if lost else []
 
 
 def write_marker(
@@ -167,9 +192,9 @@ def write_marker(
     offset = log.log_end_offset
     producer_id, producers = request.producer_id, log.producers
     if producers.fences(producer_id, request.producer_epoch):
-        return _fenced(leader)
+        return _refuse(leader, *_FENCED)
     if _comes_again(producers, request, rules):
-        return _fenced(leader)
+        return _refuse(leader, *_FENCED)
     fences = request.fences and producers.epoch_of(producer_id) != request.producer_epoch
     if not (fences or producers.has_open(producer_id)):
         return ProduceResult([], NO_ERROR, due_above=offset - 1, repeated=True)
@@ -197,10 +222,9 @@ def _comes_again(producers: ProducerStates, request: WriteTxnMarkersRequest, rul
     )
 
 
-def _fenced(leader: Replica) -> ProduceResult:
-    """Refuses a write in an older epoch of its producer."""
-    refused = AppendRefused(leader.name, None, "producer_fenced")
-    return ProduceResult([refused], ErrorCode.INVALID_PRODUCER_EPOCH)
+def _refuse(leader: Replica, reason: str, error: ErrorCode) -> ProduceResult:
+    """Refuses a write as a whole, for a reason of `AppendRefused`."""
+    return ProduceResult([AppendRefused(leader.name, None, reason)], error)
 
 
 def has_enough_replicas(leadership: Leadership, rules: Rules) -> bool:
@@ -223,10 +247,8 @@ def _refused(
     versions: Versions | None,
 ) -> ProduceResult | None:
     """The refusal of a request independent of its records; None = it is not refused."""
-    if versions is not None and not speaks(versions, version):
-        unknown = AppendRefused(leader.name, None, "client_version")
-        return ProduceResult([unknown], ErrorCode.UNSUPPORTED_VERSION)
+    if not speaks(versions, version):
+        return _refuse(leader, "client_version", ErrorCode.UNSUPPORTED_VERSION)
     if acks == ACKS_ALL and not has_enough_replicas(leadership, rules):
-        few = AppendRefused(leader.name, None, "not_enough_replicas")
-        return ProduceResult([few], ErrorCode.NOT_ENOUGH_REPLICAS)
+        return _refuse(leader, "not_enough_replicas", ErrorCode.NOT_ENOUGH_REPLICAS)
     return None

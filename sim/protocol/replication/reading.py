@@ -23,11 +23,10 @@ from sim.protocol.compaction.tombstones import (
     without_record_horizon,
 )
 from sim.protocol.compaction.transactions import aborted_in
-from sim.protocol.events import Event, ReadingEnded, Understood
+from sim.protocol.events import Converted, Event, ReadingEnded, Understood
 from sim.protocol.events.logs import ResetCause
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log, Record
-from sim.protocol.log.formats import MAGIC_FLAG, Versions
-from sim.protocol.replication.converting import ServedBatches, as_served, speaks
+from sim.protocol.log.formats import MAGIC_FLAG, Versions, serve, speaks
 from sim.protocol.replication.messages import (
     NO_ERROR,
     ConsumerFetchRequest,
@@ -221,14 +220,14 @@ def answer_consumer_fetch(
     aborted: Sequence[AbortedTransaction] = ()
     if request.read_committed and any(batch.transactional for batch in batches):
         aborted = aborted_transactions(log, start, end, rules=rules)
-    served = _served(replica, request, batches, rules)
+    served, converted = _served(replica, request, batches, rules)
     response = ConsumerFetchResponse(
         NO_ERROR,
         replica.name,
         replica.epoch,
         start,
         diverging_epoch,
-        served.batches,
+        served,
         end,
         tuple(aborted),
         readable,
@@ -236,14 +235,14 @@ def answer_consumer_fetch(
         number,
         now_ms if batches else 0,
     )
-    return ConsumerFetchResult(response, served.events)
+    return ConsumerFetchResult(response, converted)
 
 
 def _served(
     replica: Replica, request: ConsumerFetchRequest, batches: Sequence[Batch], rules: Rules
-) -> ServedBatches:
+) -> tuple[tuple[Batch, ...], tuple[Event, ...]]:
     if request.version is None or not batches:
-        return ServedBatches(tuple(batches))
+        return tuple(batches), ()
     return as_served(
         replica.name,
         batches,
@@ -251,6 +250,24 @@ def _served(
         reader=request.client_id,
         version=request.version,
     )
+
+
+def as_served(
+    replica: str, batches: Sequence[Batch], *, understood: int, reader: str, version: int
+) -> tuple[tuple[Batch, ...], tuple[Event, ...]]:
+    """Batches as a consumer or a follower gets them that fetches in a version, with the conversion.
+
+    Args:
+        replica: Name of the replica that serves them.
+        batches: Stored batches in offset order.
+        understood: Highest magic that the replica can read, so as to convert it.
+        reader: Name of the consumer or follower.
+        version: Version of its request (KIP-87).
+    """
+    served = serve(batches, understood=understood, client=version)
+    if not served.converted_bytes:
+        return served.batches, ()
+    return served.batches, (Converted(replica, reader, served.converted_bytes, served.values_lost),)
 
 
 def _refusal(

@@ -15,7 +15,6 @@ from simpy import Environment
 from simpy import Event as Timer
 
 from sim.protocol.events import Acknowledged, Event
-from sim.protocol.replication.converting import as_served
 from sim.protocol.replication.joining import note_fetch, trust_the_in_sync
 from sim.protocol.replication.leader import (
     advance_high_watermark,
@@ -24,6 +23,7 @@ from sim.protocol.replication.leader import (
 )
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.produce import AT_ONCE, ProduceResult
+from sim.protocol.replication.reading import as_served
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.waiting import ProcessGroup
 
@@ -287,14 +287,14 @@ class LeaderState:
         broker, name = self._broker, request.follower
         versions = broker.versions
         if versions is not None and request.version is not None and response.batches:
-            served = as_served(
+            batches, converted = as_served(
                 broker.name,
                 response.batches,
                 understood=versions.understood,
                 reader=name,
                 version=request.version,
             )
-            if served.events:
-                broker.context.emit_all(served.events)
-                response = replace(response, batches=served.batches)
+            if converted:
+                broker.context.emit_all(converted)
+                response = replace(response, batches=batches)
         broker.network.send(broker.name, name, response)

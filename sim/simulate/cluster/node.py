@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from sim.protocol.events import Event, LeaderResigned
+from sim.protocol.log.formats import speaks
 from sim.protocol.replication import messages as of
-from sim.protocol.replication.converting import speaks
 from sim.protocol.replication.elections import become_leader
 from sim.protocol.replication.leader import answer_fetch
 from sim.protocol.replication.recovery import NONE_OLD, OldFiles, crash_with_files, recover
@@ -74,7 +74,7 @@ class Node(Broker):
 
     def _fetch(self, request: of.FetchRequest) -> None:
         """Answers a follower's fetch, unless the broker does not know its version."""
-        if self.versions is not None and not speaks(self.versions, request.version):
+        if not speaks(self.versions, request.version):
             return
         state = self.leader
         if state is not None:
