@@ -30,7 +30,7 @@ from typing import Any, Final
 from sim.plugins import Report
 from sim.protocol import events as on
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log
-from sim.protocol.log.producers import ProducerEntry, SentBatch
+from sim.protocol.log.producers import ProducerEntry, ProducerStates, SentBatch
 from sim.simulate.cluster.cluster import Cluster
 from tests.audits.following import Following
 
@@ -208,7 +208,7 @@ class Producers:
 
     def learn(self, log: Log) -> None:
         """Takes over what a log keeps, after a difference or where the events do not say all."""
-        self.known = kept_in(log)
+        self.known = kept_in(log.producers)
         self.undecided = list(log.producers.ended)
         self.snapshots, self.newest = snapshots_of(log), log.snapshots.newest
         self.aborted, self.listed = [*log.aborted_ever], listed_in(log)
@@ -340,7 +340,7 @@ class ProducersFollowed(Following):
         ended = sorted(pair for pair in log.producers.ended if pair[1] >= own.replicated)
         undecided = sorted(pair for pair in own.undecided if pair[1] >= own.replicated)
         compared: dict[str, tuple[object, object]] = {
-            "producers": (kept_in(log), own.known),
+            "producers": (kept_in(log.producers), own.known),
             "offsets of snapshots": (sorted(kept), sorted(taken)),
             "snapshots": (kept, taken),
             "newest snapshot": (log.snapshots.newest, own.newest),
@@ -363,22 +363,11 @@ def kept_of(one: ProducerEntry) -> Known:
     return Known(one.epoch, one.last_timestamp_ms, tuple(one.batches), one.open_since)
 
 
-def kept_in(log: Log) -> dict[int, Known]:
-    """The producers that a log keeps."""
-    return {pid: kept_of(one) for pid, one in log.producers.producers.items()}
+def kept_in(states: ProducerStates) -> dict[int, Known]:
+    """The producers that a log keeps, or that a snapshot of it has."""
+    return {pid: kept_of(one) for pid, one in states.producers.items()}
 
 
 def snapshots_of(log: Log) -> dict[int, dict[int, Known]]:
     """The snapshots that a log keeps, by offset."""
-    return {
-        offset: {
-            pid: Known(
-                one.epoch,
-                one.last_timestamp_ms,
-                () if one.newest is None else (one.newest,),
-                one.open_since,
-            )
-            for pid, one in taken.items()
-        }
-        for offset, taken in log.snapshots._taken.items()
-    }
+    return {offset: kept_in(taken) for offset, taken in log.snapshots._taken.items()}

@@ -3,7 +3,7 @@
 Aborted data and the life of markers: `tests/audits/second_reading.py` and `scenarios/transactions`.
 """
 
-from sim.protocol.compaction.transactions import undivided_end
+from sim.protocol.compaction.fold import undivided_end
 from tests.compaction.logs import (
     batch,
     marker,

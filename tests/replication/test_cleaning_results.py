@@ -51,7 +51,7 @@ def test_a_pass_that_fails_is_the_last_one_before_a_restart() -> None:
     cleaner = Cleaner(FORK)
     failed = cleaner.run(replica, upper_bound=2, now_ms=0)
     refused = cleaner.run(replica, upper_bound=2, now_ms=0)
-    restart(replica)
+    restart(replica, rules=Rules())
     again = cleaner.run(replica, upper_bound=2, now_ms=0)
 
     assert failed == CleaningResult(False, [CleaningFailed("r1", 0)])

@@ -6,7 +6,7 @@ from sim.protocol.events import LeaderElected
 from sim.protocol.log import Control
 from sim.protocol.replication.elections import answer_vote, grants_vote, is_free, votes_for, wins
 from sim.protocol.replication.messages import VoteRequest, VoteResponse
-from sim.protocol.replication.replica import Replica, come_back, crash, restart, wipe
+from sim.protocol.replication.replica import Replica, crash, restart, wipe
 from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, batch, elect, leading, with_log
 
@@ -116,9 +116,9 @@ def test_a_crash_forgets_positions_and_a_new_disk_everything() -> None:
 
     made.log.segments[0].batches.pop()
     made.first_dirty_offset = 2
-    restart(made)
+    restart(made, rules=Rules())
     assert made.log.log_end_offset == 2
-    restart(made, leo_from_last_record=True)
+    restart(made, rules=Rules.of(leo_source="last_record"))
     assert (made.log.log_end_offset, made.first_dirty_offset) == (1, 1)
 
     wipe(made, reason="a new disk")
@@ -140,7 +140,7 @@ def test_a_vote_binds_as_long_as_it_is_remembered(
     assert is_free(voter, 5, "r2", rules=rules)
     assert is_free(voter, 4, "r2", rules=rules) is kept
     crash(voter)
-    come_back(voter, rules=rules)
+    restart(voter, rules=rules)
     assert is_free(voter, 4, "r2", rules=rules) is after_restart
 
 

@@ -122,7 +122,7 @@ def test_a_batch_that_begins_below_the_log_end_ends_fetching_until_another_epoch
     start_following(fetcher, 3, rules=rules)
     assert not fetcher.fetching_failed
     fetcher.fetching_failed = True
-    restart(fetcher)
+    restart(fetcher, rules=rules)
     assert not fetcher.fetching_failed
 
 

@@ -186,7 +186,7 @@ def test_a_consumer_stays_where_it_is_when_its_request_is_refused() -> None:
     follower.log.high_watermark = 1
     old = asked(leading(records=1), Position(), version=3, versions=Versions(OLD))
     refused = asked(follower, position, correlation_id=5)
-    fetched = receive_consumer_fetch(position, refused, committed=False)
+    fetched = receive_consumer_fetch(position, refused)
 
     assert (old.error, old.batches) == (ErrorCode.UNSUPPORTED_VERSION, ())
     assert (refused.error, refused.correlation_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 5)

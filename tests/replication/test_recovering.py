@@ -147,7 +147,7 @@ def test_a_crash_rebuilds_each_index_from_the_recovery_point_on_and_leaves_the_o
             log.note_call(first)
     before = [entries_of(segment) for segment in log.segments]
     crash(made)
-    restart(made)
+    restart(made, rules=Rules())
 
     for segment, known in zip(log.segments, before, strict=True):
         anew = Segment.of(segment.base_offset, [*segment.batches], last_modified_ms=0)

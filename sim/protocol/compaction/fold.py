@@ -10,15 +10,14 @@ all that the broker had (KIP-630, Amount of Data Replicated).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from sim.protocol.compaction.strategies import Strategy
 from sim.protocol.compaction.tombstones import TombstoneMark
-from sim.protocol.compaction.transactions import AbortedRanges, transactions_in
-from sim.protocol.log import Batch, Record
+from sim.protocol.log import Batch, Control, Record
 
 EVERY: Final = "*"
 """At the end of a key: all keys that begin with what is before it."""
@@ -33,17 +32,38 @@ def data_below(batches: Iterable[Batch], below: int) -> Iterator[Record]:
     marker is below `below`.
     """
     covered = [batch for batch in batches if batch.base_offset < below]
-    transactions = transactions_in(covered, below=below)
-    aborted = AbortedRanges(transactions)
-    open_from = {t.producer_id: t.first_offset for t in transactions if t.control is None}
-    for batch in covered:
-        if batch.control is not None or batch in aborted:
-            continue
-        if batch.transactional and batch.base_offset >= open_from.get(batch.producer_id, below):
-            continue
+    ends: dict[int, Control] = {}
+    counts: list[Batch] = []
+    for batch in reversed(covered):
+        if batch.control is None:
+            if not batch.transactional or ends.get(batch.producer_id) is Control.COMMIT:
+                counts.append(batch)
+        elif batch.transactional:
+            ends[batch.producer_id] = batch.control
+    for batch in reversed(counts):
         for record in batch.records:
             if record.key is not None and record.offset < below:
                 yield record
+
+
+def undivided_end(batches: Sequence[Batch], *, below: int) -> int:
+    """The highest offset at or below `below` (exclusive) that no transaction reaches across.
+
+    The last stable offset is not enough for that: a transaction that began below it may be decided
+    above it, when an older one of another producer is still open. State that is folded up to there
+    lacks data whose marker comes later, and must not stand for the log below it.
+    """
+    open_since: dict[int, int] = {}
+    for batch in batches:
+        if batch.last_offset >= below:
+            break
+        if batch.transactional and batch.control is None:
+            open_since.setdefault(batch.producer_id, batch.base_offset)
+        elif batch.transactional:
+            open_since.pop(batch.producer_id, None)
+    if not open_since:
+        return below
+    return undivided_end(batches, below=min(open_since.values()))
 
 
 def fold(
@@ -59,10 +79,7 @@ def fold(
     Data of aborted and of open transactions is ignored. `base` holds the records of a snapshot that
     the log continues.
     """
-    winners: dict[str, Record] = {}
-    for record in base:
-        if record.key is not None:
-            winners[record.key] = record
+    winners = {record.key: record for record in base if record.key is not None}
     for record in data_below(batches, below):
         assert record.key is not None
         current = winners.get(record.key)

@@ -243,23 +243,12 @@ class Cleaning(Struct, gc=False):
     @property
     def removals(self) -> tuple[Removal, ...]:
         """Every removal with its reason, in offset order."""
-        winners, found = self.winners, []
+        found = []
         for reason, records in self.removed.items():
-            if reason == "superseded":
-                for record in records:
-                    offset, key = record.offset, record.key
-                    by = self.evicted_markers[offset] if key is None else winners[key].offset
-                    found.append(
-                        Removal(
-                            offset=offset, uid=record.uid, key=key, reason=reason, winner_offset=by
-                        )
-                    )
-            elif records:
-                found += [
-                    Removal(
-                        offset=r.offset, uid=r.uid, key=r.key, reason=reason, winner_offset=None
-                    )
-                    for r in records
-                ]
+            for record in records:
+                offset, key, by = record.offset, record.key, None
+                if reason == "superseded":
+                    by = self.evicted_markers[offset] if key is None else self.winners[key].offset
+                found.append(Removal(offset, record.uid, key, reason, by))
         found.sort(key=attrgetter("offset"))
         return tuple(found)

@@ -1,7 +1,7 @@
 """Transactions as the cleaner sees them: what is open, what was aborted, when a marker may go.
 
 The cleaner reads the segments' indexes of aborted transactions, as Kafka's does; folding a log into
-a table derives the same from the batches. Source: CleanedTransactionMetadata,
+a table derives the same from the batches (`fold`). Source: CleanedTransactionMetadata,
 TransactionIndex.collectAbortedTxns.
 """
 
@@ -9,87 +9,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from sim.protocol.compaction.strategies import PassFailed
 from sim.protocol.log import AbortedTransaction, Batch, Control, Segment
 
 # Looking up a member by its name costs as much as a call, and markers are asked for it.
 _ABORT, _COMMIT = Control.ABORT, Control.COMMIT
-
-
-class Transaction(NamedTuple):
-    """A transaction in a log.
-
-    Attributes:
-        producer_id: Id of its producer.
-        first_offset: Base offset of its first surviving batch (an empty batch counts).
-        marker_offset: Offset of its marker; None while it is open.
-        control: COMMIT or ABORT; None while it is open.
-    """
-
-    producer_id: int
-    first_offset: int
-    marker_offset: int | None
-    control: Control | None
-
-
-def transactions_in(batches: Iterable[Batch], *, below: int) -> list[Transaction]:
-    """Transactions with a batch below `below`; one is open unless its marker is below it, too."""
-    found: list[Transaction] = []
-    open_since: dict[int, int] = {}
-    for batch in batches:
-        if batch.last_offset >= below:
-            break
-        if not batch.transactional:
-            continue
-        producer_id = batch.producer_id
-        if batch.control is None:
-            open_since.setdefault(producer_id, batch.base_offset)
-        elif producer_id in open_since:
-            first = open_since.pop(producer_id)
-            found.append(Transaction(producer_id, first, batch.base_offset, batch.control))
-    found.extend(
-        Transaction(producer_id, first, None, None) for producer_id, first in open_since.items()
-    )
-    return found
-
-
-def undivided_end(batches: Sequence[Batch], *, below: int) -> int:
-    """The highest offset at or below `below` (exclusive) that no transaction reaches across.
-
-    The last stable offset is not enough for that: a transaction that began below it may be decided
-    above it, when an older one of another producer is still open. State that is folded up to there
-    lacks data whose marker comes later, and must not stand for the log below it.
-    """
-    end = below
-    while True:
-        found = transactions_in(batches, below=end)
-        crossing = [t.first_offset for t in found if t.marker_offset is None]
-        if not crossing:
-            return end
-        end = min(crossing)
-
-
-class AbortedRanges:
-    """Answers whether a data batch belongs to an aborted transaction."""
-
-    def __init__(self, transactions: Iterable[Transaction]) -> None:
-        """Keep the aborted ones of `transactions`."""
-        self._ranges: dict[int, list[tuple[int, int]]] = {}
-        for t in transactions:
-            if t.control is _ABORT and t.marker_offset is not None:
-                self._ranges.setdefault(t.producer_id, []).append((t.first_offset, t.marker_offset))
-
-    def __contains__(self, batch: Batch) -> bool:
-        """True for transactional data between the first offset and the ABORT marker."""
-        ranges = self._ranges.get(batch.producer_id)
-        return (
-            ranges is not None
-            and batch.transactional
-            and batch.control is None
-            and any(first <= batch.base_offset < marker for first, marker in ranges)
-        )
 
 
 def aborted_in(

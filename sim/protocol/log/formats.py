@@ -41,7 +41,7 @@ that are gone could stay. Sources: AbstractLegacyRecordBatch, LegacyRecord, Memo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -247,10 +247,10 @@ class OldBatch(Batch, frozen=True, gc=False, array_like=True):
     """A batch of magic 0 or 1: data, of no producer, with at least one record.
 
     Attributes:
-        magic: Number of its format, 0 or 1.
+        magic: Number of its format: 0 without timestamps, 1 with them (KIP-32).
     """
 
-    magic: ClassVar[int]
+    magic: int = 1
 
     def rebuilt(self, records: tuple[Record, ...], delete_horizon_ms: int | None) -> Batch:
         """The batch with fewer records in its own format, which has no place for a horizon.
@@ -261,28 +261,16 @@ class OldBatch(Batch, frozen=True, gc=False, array_like=True):
         return old_batch(self.magic, records)
 
 
-class BatchOfMagic0(OldBatch, frozen=True, gc=False, array_like=True):
-    """A batch without timestamps."""
-
-    magic: ClassVar[int] = 0
-
-
-class BatchOfMagic1(OldBatch, frozen=True, gc=False, array_like=True):
-    """A batch with timestamps (KIP-32)."""
-
-    magic: ClassVar[int] = 1
-
-
 def old_batch(magic: int, records: tuple[Record, ...]) -> OldBatch:
     """A batch of magic 0 or 1 that holds `records`: at least one, of magic 0 without a time."""
-    kind = BatchOfMagic0 if magic == 0 else BatchOfMagic1
-    return kind(
+    return OldBatch(
         base_offset=records[0].offset,
         last_offset=records[-1].offset,
         epoch=-1,
         records=records,
         timestamp_ms=max(record.timestamp_ms for record in records),
         size_bytes=size_of_old(records, magic),
+        magic=magic,
     )
 
 

@@ -16,11 +16,12 @@ from sim.protocol.events import (
     GapLearned,
     HighWatermarkMoved,
     Pushed,
+    ReplicaWiped,
 )
 from sim.protocol.log import Batch, LeaderEpochCache, Log
 from sim.protocol.replication.cleaning import raise_floor, start_afresh
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
-from sim.protocol.replication.replica import Replica, SnapshotDownload, truncate, wipe
+from sim.protocol.replication.replica import Replica, SnapshotDownload, begin_anew, truncate
 from sim.protocol.replication.snapshots import drop_download
 from sim.protocol.rules.rules import Rules
 
@@ -109,10 +110,8 @@ def receive_fetch(
     if elsewhere and replication.response_fencing:
         return _ignored(follower, answer)
     if answer is Answer.REBUILD:
-        epoch = follower.epoch  # unlike one with a new disk, the replica keeps what it has seen
-        events = wipe(follower, reason=REBUILT)
-        follower.epoch = epoch
-        return ReceiveResult(events, rebuilt=True)
+        begin_anew(follower, epoch=follower.epoch)  # unlike with a new disk it keeps the epoch
+        return ReceiveResult([ReplicaWiped(follower.name, REBUILT)], rebuilt=True)
     if answer is Answer.DIVERGING and response.diverging is not None:
         before, theirs = log.log_end_offset, response.diverging
         own = log.epochs.end_offset_for(theirs.epoch, before)

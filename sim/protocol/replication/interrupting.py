@@ -73,11 +73,8 @@ def interrupt(
         replica.begun_offset = max(replica.begun_offset, reached)
     events: list[Event] = []
     if changed or replica.first_dirty_offset > first_dirty:
-        gone = {removal.offset for removal in effect["removals"]}
-        for record in result.removed["tombstone"]:
-            if record.offset in gone:
-                end_of = max(replica.removed_tombstone_end, record.offset + 1)
-                replica.removed_tombstone_end = end_of
+        gone = [one.offset + 1 for one in effect["removals"] if one.reason == "tombstone"]
+        replica.removed_tombstone_end = max([replica.removed_tombstone_end, *gone])
         events.append(
             Cleaned(
                 replica.name,
@@ -187,42 +184,38 @@ def states(groups: Sequence[Group], *, swap: SegmentSwap) -> Iterator[State]:
     yield State(dict(directory), 0, replacing=False)
     for number, group in enumerate(groups):
         base, done = group.cleaned.base_offset, number
-        for operation in _operations(group, swap):
-            operation_kind, key, target = operation
-            if operation_kind == "write":
-                directory[key] = group.cleaned
-            else:
-                moved = directory.pop(key)
-                if target is not None:
-                    directory[target] = moved
+        for old, new in _operations(group, swap):
+            segment = group.cleaned if old is None else directory.pop(old)
+            if new is not None:
+                directory[new] = segment
             replaced = directory.get((base, _LIVE)) is group.cleaned
             others = any((s.base_offset, _LIVE) in directory for s in group.sources[1:])
             if replaced and not others:
                 done = number + 1
-            yield State(dict(directory), done, replacing=operation_kind != "write")
+            yield State(dict(directory), done, replacing=old is not None)
 
 
-_Key = tuple[int, str]
+_Name = tuple[int, str]
 
 
-def _operations(group: Group, swap: SegmentSwap) -> Iterator[tuple[str, _Key, _Key | None]]:
-    """("write" | "move", file, new name or None to delete it)."""
+def _operations(group: Group, swap: SegmentSwap) -> Iterator[tuple[_Name | None, _Name | None]]:
+    """Each file with its new name: the cleaned one is new, others are renamed, or go (None)."""
     base = group.cleaned.base_offset
-    yield "write", (base, _CLEANED), None
+    yield None, (base, _CLEANED)
     if swap == "new_first":
-        yield "move", (base, _CLEANED), (base, _LIVE)
+        yield (base, _CLEANED), (base, _LIVE)
         for segment in group.sources[1:]:
-            yield "move", (segment.base_offset, _LIVE), None
+            yield (segment.base_offset, _LIVE), None
         return
     if swap == "swap_files":
-        yield "move", (base, _CLEANED), (base, _SWAP)
+        yield (base, _CLEANED), (base, _SWAP)
     for segment in group.sources:
         old = segment.base_offset
-        yield "move", (old, _LIVE), ((old, _DELETED) if swap == "swap_files" else None)
-    yield "move", (base, _SWAP if swap == "swap_files" else _CLEANED), (base, _LIVE)
+        yield (old, _LIVE), ((old, _DELETED) if swap == "swap_files" else None)
+    yield (base, _SWAP if swap == "swap_files" else _CLEANED), (base, _LIVE)
     if swap == "swap_files":
         for segment in group.sources:
-            yield "move", (segment.base_offset, _DELETED), None
+            yield (segment.base_offset, _DELETED), None
 
 
 def recovered(directory: Directory, groups: Sequence[Group]) -> list[Segment]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -165,14 +165,14 @@ def refuse_fetch(
     """
     leadership, log = leader.leadership, leader.log
     if leadership is None:
-        return FetchResult(_nothing(Answer.NOT_LEADER, leader, leader.epoch, request), [])
+        return _nothing(Answer.NOT_LEADER, leader, leader.epoch, request)
     epoch, offset, replication = leadership.epoch, request.offset, rules.replication
     if request.epoch > epoch and replication.fencing:
-        return FetchResult(_nothing(Answer.STALE_LEADER, leader, epoch, request), [])
+        return _nothing(Answer.STALE_LEADER, leader, epoch, request)
     if log.log_start_offset > 0 or leader.snapshots:
         if not snapshots:
             if offset < log.log_start_offset:
-                return FetchResult(_out_of_range(leader, epoch, request), [])
+                return _out_of_range(leader, epoch, request)
         elif _needs_snapshot(leader, request, rules):
             return _offer_snapshot(leader, request, epoch)
     last_epoch, epochs = request.last_epoch, log.epochs.entries
@@ -182,13 +182,12 @@ def refuse_fetch(
         and replication.truncation == "epoch_diverging"
     ):
         if replication.unknown_epoch == "undefined" and last_epoch > log.epochs.latest:
-            return FetchResult(_out_of_range(leader, epoch, request), [])
+            return _out_of_range(leader, epoch, request)
         found = log.epochs.end_offset_for(last_epoch, log.log_end_offset)
         if found.epoch < last_epoch or found.end_offset < offset:
-            response = _nothing(Answer.DIVERGING, leader, epoch, request)
-            return FetchResult(replace(response, diverging=found), [])
+            return _nothing(Answer.DIVERGING, leader, epoch, request, diverging=found)
     if offset > log.log_end_offset and replication.truncation != "none":
-        return FetchResult(_out_of_range(leader, epoch, request), [])
+        return _out_of_range(leader, epoch, request)
     if offset < leader.removed_tombstone_end and replication.lag_guard != "none":
         return _rebuild(leader, leadership, request)
     return None
@@ -205,7 +204,7 @@ def _rebuild(leader: Replica, leadership: Leadership, request: FetchRequest) -> 
         begun[request.follower] = removed
     if begun.get(request.follower, 0) >= removed:
         return None
-    return FetchResult(_nothing(Answer.REBUILD, leader, leadership.epoch, request), [])
+    return _nothing(Answer.REBUILD, leader, leadership.epoch, request)
 
 
 def acknowledge_fetch(
@@ -267,22 +266,26 @@ def _at_most(batches: Sequence[Batch], request: FetchRequest) -> Sequence[Batch]
     return batches
 
 
-def _nothing(answer: Answer, leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
-    """An answer without records."""
-    return FetchResponse(
+def _nothing(
+    answer: Answer, leader: Replica, epoch: int, request: FetchRequest, **more: Any
+) -> FetchResult:
+    """An answer without records, with `more` of its fields."""
+    response = FetchResponse(
         answer,
         leader.name,
         epoch,
         request.offset,
         log_start_offset=leader.log.log_start_offset,
         correlation_id=request.correlation_id,
+        **more,
     )
+    return FetchResult(response, [])
 
 
-def _out_of_range(leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
+def _out_of_range(leader: Replica, epoch: int, request: FetchRequest) -> FetchResult:
     """OFFSET_OUT_OF_RANGE, with what a broker asks for next: where the log starts, and ends."""
-    response = _nothing(Answer.OUT_OF_RANGE, leader, epoch, request)
-    return replace(response, log_end_offset=leader.log.log_end_offset)
+    end = leader.log.log_end_offset
+    return _nothing(Answer.OUT_OF_RANGE, leader, epoch, request, log_end_offset=end)
 
 
 def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> bool:
@@ -307,10 +310,10 @@ def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> boo
 def _offer_snapshot(leader: Replica, request: FetchRequest, epoch: int) -> FetchResult:
     snapshot = leader.latest_snapshot()
     id_ = None if snapshot is None else snapshot.id
-    response = replace(_nothing(Answer.SNAPSHOT, leader, epoch, request), snapshot=id_)
-    end, snapshot_epoch = (-1, -1) if id_ is None else id_
-    offered = SnapshotOffered(leader.name, request.follower, request.offset, end, snapshot_epoch)
-    return FetchResult(response, [offered])
+    result = _nothing(Answer.SNAPSHOT, leader, epoch, request, snapshot=id_)
+    named = (-1, -1) if id_ is None else id_
+    result.events.append(SnapshotOffered(leader.name, request.follower, request.offset, *named))
+    return result
 
 
 def record_position(leader: Replica, follower: str, position: int, rules: Rules) -> list[Event]:

@@ -115,7 +115,7 @@ def aborted_transactions(
 
 
 def undo_aborted(batches: Iterable[Batch], aborted: Iterable[AbortedTransaction]) -> list[Batch]:
-    """The data batches that a read_committed client hands on, in order.
+    """The data batches that a client hands on, in order; `aborted` is empty with read_uncommitted.
 
     A producer counts as aborted from the first offset of a listed transaction on, up to an ABORT
     marker. A marker that the cleaner has emptied does not end it (containsAbortMarker).
@@ -147,9 +147,8 @@ def handed_on(
     rules: Rules,
 ) -> list[Batch]:
     """The data batches of a read of [start, end) that reach the application."""
-    if committed and any(batch.transactional for batch in batches):
-        return undo_aborted(batches, aborted_transactions(replica.log, start, end, rules=rules))
-    return [batch for batch in batches if batch.control is None]
+    aborted = aborted_transactions(replica.log, start, end, rules=rules) if committed else ()
+    return undo_aborted(batches, aborted)
 
 
 def consumer_request(
@@ -305,9 +304,7 @@ def check_position(position: Position, replica: Replica, *, rules: Rules) -> Res
     return "log_truncated"
 
 
-def receive_consumer_fetch(
-    position: Position, response: ConsumerFetchResponse, *, committed: bool
-) -> Fetched:
+def receive_consumer_fetch(position: Position, response: ConsumerFetchResponse) -> Fetched:
     """Moves the position behind an answer, and hands on the batches for the application.
 
     A fetch that brings no batch leaves the position where the replica began to read.
@@ -323,11 +320,8 @@ def receive_consumer_fetch(
     if not batches:
         return Fetched(start=start, end=start, batches=(), reset=reset)
     position.offset, position.epoch = response.end, batches[-1].epoch
-    if committed and any(batch.transactional for batch in batches):
-        given = undo_aborted(batches, response.aborted)
-    else:
-        given = [batch for batch in batches if batch.control is None]
-    return Fetched(start=start, end=response.end, batches=tuple(given), reset=reset)
+    given = tuple(undo_aborted(batches, response.aborted))
+    return Fetched(start=start, end=response.end, batches=given, reset=reset)
 
 
 def understood(
@@ -386,7 +380,7 @@ def fetch(
         leader_only=False,
     )
     answer = answer_consumer_fetch(replica, request, rules=rules)
-    return receive_consumer_fetch(position, answer.response, committed=committed)
+    return receive_consumer_fetch(position, answer.response)
 
 
 WAYS = ("position", "last_offset", "count")

@@ -36,7 +36,7 @@ from typing import Final, NamedTuple
 
 from sim.protocol.events import EpochCacheChanged, Event
 from sim.protocol.log import Log
-from sim.protocol.replication.replica import Replica, come_back, crash
+from sim.protocol.replication.replica import Replica, crash, restart
 from sim.protocol.replication.snapshots import install
 from sim.protocol.rules.rules import Rules
 from sim.protocol.rules.storage import Flush
@@ -109,7 +109,7 @@ def recover(replica: Replica, *, rules: Rules) -> list[Event]:
         cache.entries, replica.epoch_file = replica.epoch_file, None
     if rules.storage.epoch_recovery == "from_batches":
         _recover_epochs(replica)
-    events = come_back(replica, rules=rules)
+    events = restart(replica, rules=rules)
     if cache.entries != before:
         events.append(EpochCacheChanged(replica.name, tuple(cache.entries)))
     return events + _finish_install(replica, rules=rules)

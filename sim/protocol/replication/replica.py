@@ -260,32 +260,12 @@ def crash(replica: Replica, *, lost_batches: int = 0, lost_from: int | None = No
     return events
 
 
-def restart(
-    replica: Replica, *, leo_from_last_record: bool = False, log_end_persists: bool = False
-) -> list[Event]:
-    """Comes back; a partly fetched snapshot is lost (KafkaMetadataLog.recoverSnapshots).
+def restart(replica: Replica, *, rules: Rules) -> list[Event]:
+    """Comes back with the votes and epochs that the rules keep on disk (QuorumState.initialize).
 
-    A log end that is derived from the last record is not below what was cleaned, if that persists.
-    """
-    replica.up = True
-    replica.download = None
-    replica.uncleanable = False
-    replica.fetching_failed = False
-    replica.log.reopen(recovered_from=replica.log.flushed_end)
-    replica.log.reload_producers()
-    if leo_from_last_record:
-        begun = max(replica.first_dirty_offset, replica.begun_offset)
-        cleaned = begun if log_end_persists else 0
-        replica.log.recompute_log_end_offset(at_least=cleaned)
-        _lower_checkpoints(replica)
-    log = replica.log
-    return [ReplicaRestarted(replica.name, log.log_end_offset, log.high_watermark, replica.epoch)]
-
-
-def come_back(replica: Replica, *, rules: Rules) -> list[Event]:
-    """Restarts with the votes and epochs that the rules keep on disk (QuorumState.initialize).
-
-    A leader has resigned under `leader_restart: resigned`, and whenever it forgot its epoch.
+    A leader has resigned under `leader_restart: resigned`, and whenever it forgot its epoch. A
+    partly fetched snapshot is lost (KafkaMetadataLog.recoverSnapshots). A log end that is derived
+    from the last record is not below what was cleaned, if that persists.
     """
     if rules.election.leader_restart == "resigned":
         replica.leadership = None
@@ -294,29 +274,31 @@ def come_back(replica: Replica, *, rules: Rules) -> list[Event]:
     if rules.election.epoch_storage == "memory":
         replica.leadership = None
         replica.epoch = max(0, replica.log.epochs.latest)
-    return restart(
-        replica,
-        leo_from_last_record=rules.storage.leo_source == "last_record",
-        log_end_persists=rules.cleaner.fix_applied.persists_log_end,
-    )
+    replica.up = True
+    replica.download = None
+    replica.uncleanable = False
+    replica.fetching_failed = False
+    replica.log.reopen(recovered_from=replica.log.flushed_end)
+    replica.log.reload_producers()
+    if rules.storage.leo_source == "last_record":
+        begun = max(replica.first_dirty_offset, replica.begun_offset)
+        cleaned = begun if rules.cleaner.fix_applied.persists_log_end else 0
+        replica.log.recompute_log_end_offset(at_least=cleaned)
+        _lower_checkpoints(replica)
+    log = replica.log
+    return [ReplicaRestarted(replica.name, log.log_end_offset, log.high_watermark, replica.epoch)]
 
 
 def wipe(replica: Replica, *, reason: str) -> list[Event]:
     """Loses log, snapshots, checkpoints and epoch, as with a new disk; the replica is up after."""
-    _begin_anew(replica)
+    begin_anew(replica, epoch=0)
     return [ReplicaWiped(replica.name, reason)]
 
 
-def empty_log(replica: Replica) -> None:
-    """Throws log, snapshots and checkpoints away; unlike a new disk, the epoch is kept."""
-    epoch = replica.epoch
-    _begin_anew(replica)
-    replica.epoch = epoch
-
-
-def _begin_anew(replica: Replica) -> None:
+def begin_anew(replica: Replica, *, epoch: int) -> None:
+    """Throws log, snapshots and checkpoints away; `epoch` is the highest that it remembers."""
     disk = replica.disk + 1
-    Replica.__init__(replica, replica.name, Log(replica.log.config), disk=disk)
+    Replica.__init__(replica, replica.name, Log(replica.log.config), epoch=epoch, disk=disk)
 
 
 def _lower_checkpoints(replica: Replica) -> None:

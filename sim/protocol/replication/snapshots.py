@@ -41,7 +41,7 @@ from sim.protocol.replication.messages import (
     FetchSnapshotResponse,
     SnapshotId,
 )
-from sim.protocol.replication.replica import Replica, Snapshot, empty_log
+from sim.protocol.replication.replica import Replica, Snapshot, begin_anew
 from sim.protocol.rules.policy import judging_strategy
 from sim.protocol.rules.rules import Rules
 
@@ -425,7 +425,7 @@ def _empty_log(follower: Replica) -> LogEmptied:
     assert download is not None
     log = follower.log
     emptied = LogEmptied(follower.name, *download.id, log.log_end_offset, log.high_watermark)
-    empty_log(follower)
+    begin_anew(follower, epoch=follower.epoch)
     follower.download = download
     return emptied
 

@@ -29,9 +29,7 @@ class CleanerRules(Struct, frozen=True, gc=False):
 
     strategy: Annotated[str, STRATEGIES] = "offset"
     """Decides which record of a key wins."""
-    header_form: Literal["last_long", "first_varint", "unchecked_varint", "last_bytes"] = (
-        "last_long"
-    )
+    header_form: HeaderForm = "last_long"
     """Decides how the header strategy finds and reads a version.
 
     last_long: the last header of that very name; 8 bytes, signed, or else no version

@@ -12,7 +12,6 @@ from msgspec.structs import asdict
 
 from sim.files.attribute_docs import attribute_texts
 from sim.files.limits import Limit
-from sim.protocol.compaction.extending import meaning_of
 
 RuleValue = str | int | bool
 
@@ -57,15 +56,15 @@ class RuleSpec(NamedTuple):
         name: Its name in files and on the command line: that of the field.
         group: The class that has the field.
         choices: Its values, the default first; empty when any number or text will do. A registry
-            of strategies, fixes or the like stands for what is in it when asked: each has a
-            `source`, perhaps an `example`, and `means` or a docstring.
+            of strategies, fixes or the like stands for what is in it when asked: each has `means`,
+            `source` and `example`.
         limit: Largest allowed number, or longest text, for rules that take any.
         minimum: Smallest allowed number, for rules that take one.
     """
 
     name: str
     group: type[Struct]
-    choices: tuple[RuleValue, ...] | Mapping[str, object] = ()
+    choices: tuple[RuleValue, ...] | Mapping[str, Any] = ()
     limit: Limit | None = None
     minimum: int | None = None
 
@@ -89,7 +88,7 @@ class RuleSpec(NamedTuple):
         """The allowed values with meaning, source and example of each."""
         if isinstance(self.choices, Mapping):
             return tuple(
-                Value(name, meaning_of(one), source_of(one), getattr(one, "example", ""))
+                Value(name, one.means, one.source, one.example)
                 for name, one in self.choices.items()
             )
         found = _texts(self.group)[self.name].values
@@ -156,8 +155,3 @@ def _rule(group: type[Struct], name: str, kind: Any, default: RuleValue) -> Rule
         case [dict() as registry]:
             return RuleSpec(name, group, registry)
     return RuleSpec(name, group, (default, not default) if kind is bool else get_args(kind))
-
-
-def source_of(described: object) -> str:
-    """The source that a strategy, a fix or a removal rule names; empty without one."""
-    return str(getattr(described, "source", ""))

@@ -18,7 +18,7 @@ from sim.protocol.compaction.eligibility import (
     eligibility,
     first_dirty,
 )
-from sim.protocol.compaction.transactions import undivided_end
+from sim.protocol.compaction.fold import undivided_end
 from sim.protocol.events import CleanerLooked, ProducersForgotten, StateLoaded
 from sim.protocol.replication.cleaning import (
     Cleaner,

@@ -160,7 +160,7 @@ class Consumer:
         if goal is not None and goal.reached(self._place.offset):
             self._finish(response.replica, goal)
             return False
-        fetched = receive_consumer_fetch(self._place, response, committed=self._committed)
+        fetched = receive_consumer_fetch(self._place, response)
         if fetched.reset is not None:
             self._context.emit(
                 ConsumerReset(response.replica, self.name, fetched.start, fetched.reset)
