@@ -98,7 +98,7 @@ def test_when_a_record_goes_is_said_for_the_next_two_passes(
 
 def test_the_fate_of_an_offset_is_that_of_the_whole_log(partition: Path) -> None:
     opened = sim.open_partition(partition, now_ms=NOW[1])
-    whole, passes = _two_passes(opened.log_file())
+    whole, passes = _two_passes(opened, opened.log_file())
 
     for one in opened.records.itertuples():
         found = list(opened.fate(offset=one.offset))

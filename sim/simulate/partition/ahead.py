@@ -6,9 +6,9 @@ files say in addition: who has the open transaction, and how fast the log grows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import floor, inf
 from typing import Any, Final
 
@@ -69,13 +69,11 @@ class Due:
                 f"{found.cleanable_bytes:,} dirty ones: a lower ratio means more such passes"
             )
 
-    def forced(self, file: LogFile, *, now_ms: int) -> Clean:
+    def forced(self, now_ms: int, map_keys: int) -> Clean:
         """A pass over what one would clean now, at `now_ms`, whether or not it is due then."""
-        step, begin = file.steps[-1], self.decision.dirty.offset
-        assert isinstance(step, Clean)
-        end = self.decision.found.bound.effective
-        given = {"now_ms": now_ms, "first_dirty_offset": begin, "upper_bound": end}
-        return step.model_copy(update=given)
+        begin, end = self.decision.dirty.offset, self.decision.found.bound.effective
+        bounds: dict[str, Any] = {"first_dirty_offset": begin, "upper_bound": end}
+        return Clean(op="clean", now_ms=now_ms, map_capacity=map_keys, **bounds)
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -95,15 +93,9 @@ def due_of(asked: AskedPartition) -> Due:
     Raises:
         BadInput: A file is damaged.
     """
-    return due(asked.log_file(asked.partition.batches(Detail.HEADERS)))
-
-
-def due(file: LogFile) -> Due:
-    """Looks at a partition as its cleaner's manager does."""
-    step = file.steps[-1]
-    assert isinstance(step, Clean)
+    file = asked.log_file(asked.partition.batches(Detail.HEADERS))
     replica = replica_of(file)
-    decision, log = replica.decide(file.topic, now_ms=step.now_ms), replica.log
+    decision, log = replica.decide(file.topic, now_ms=asked.now_ms), replica.log
     rate, at_rate = _bytes_per_ms(log), None
     if rate is not None and decision.considered and not decision.eligible:
         at_rate = _due_at_rate(decision, log, file.topic.roll_bytes or (1 << 30), rate)
@@ -146,8 +138,8 @@ def _open_transaction(decision: LogEligibility, log: Log) -> str | None:
     for producer_id, producer in log.producers.producers.items():
         began = producer.open_since
         if began is not None and began <= bound.limited_to:
-            times = (one.timestamp_ms for one in log.batches() if one.base_offset >= began)
-            since = "".join(f", since {one} ms" for one in islice(times, 1))
+            there = log.read(began, max_batches=1)
+            since = f", since {there[0].timestamp_ms} ms" if there else ""
             return (
                 f"producer {producer_id}, epoch {producer.epoch}, has it open from offset "
                 f"{began} on{since}; `kafka-transactions abort` ends one that nobody ends any more"
@@ -169,28 +161,25 @@ def look_ahead(
         BadInput: Nothing has the key, or nothing lies at the offset.
         Damaged: A batch is not as it was written.
     """
-    partition, keys, marker = asked.partition, {key}, None
+    keys, marker, data = {key}, None, list[Record]()
     if offset is not None:
-        batch, record = _at(partition, offset)
-        if batch.control is not None:
-            marker = batch
-            batches = (one.batch for _, one in partition.batches(Detail.SIZES))
-            keys = {one.key for one in _data_of(marker, batches)}
-        elif record.key is None:
+        found, data = _at(asked.partition, offset)
+        keys = {one.key for one in data}
+        if found.control is not None:
+            marker = found
+        elif keys == {None}:
             yield f"offset {offset} is a record without a key: the pass that reaches it removes it"
             return
-        else:
-            keys = {record.key}
-    stored = partition.batches(Detail.SIZES)
+    stored = asked.partition.batches(Detail.SIZES)
     file = asked.log_file(
         (at, one._replace(batch=_with_keys(one.batch, keys))) for at, one in stored
     )
     if marker is None and all(record.key is None for record in records_of(file)):
-        raise BadInput(f"{partition.place}: no record has the key {readable(key or '')}")
-    ahead, passes = _two_passes(file)
+        raise BadInput(f"{asked.partition.place}: no record has the key {readable(key or '')}")
+    ahead, passes = _two_passes(asked, file)
     yield from passes
-    if marker:
-        yield from _of_marker(ahead, marker)
+    if marker is not None:
+        yield from _of_marker(ahead, marker, data)
     else:
         about = None if offset is None else {offset}
         yield from explain_key(ahead, keys.pop() or "", about=about).lines()
@@ -203,41 +192,36 @@ def _with_keys(batch: Batch, keys: Iterable[str | None]) -> Batch:
     return replaced(batch, records=tuple([one for one in batch.records if one.key in keys]))
 
 
-def _at(partition: Partition, offset: int) -> tuple[Batch, Record]:
-    """The record at an offset with its batch; of a marker its record. Raises BadInput, Damaged."""
-    there = "no batch covers it"
-    for _, stored in partition.batches(Detail.SIZES):
-        for record in stored.batch.records:
-            if record.offset == offset:
-                return stored.batch, record
-        if stored.batch.base_offset <= offset <= stored.batch.last_offset:
+def _at(partition: Partition, offset: int) -> tuple[Batch, list[Record]]:
+    """The batch at an offset with the record there, or the data left of a marker's transaction.
+
+    Raises:
+        BadInput: Nothing lies there, or a file is damaged.
+    """
+    there, data = "no batch covers it", defaultdict[int, list[Record]](list)
+    for batch in (stored.batch for _, stored in partition.batches(Detail.SIZES)):
+        if batch.base_offset <= offset <= batch.last_offset:
             there = "its batch has no record there"
+            found = [one for one in batch.records if one.offset == offset]
+            if found:
+                return batch, found if batch.control is None else data[batch.producer_id]
+        if batch.control is not None:
+            data.pop(batch.producer_id, None)
+        elif batch.transactional:
+            data[batch.producer_id] += batch.records
     raise BadInput(f"offset {offset}: {there}; nothing to ask about")
 
 
-def _data_of(marker: Batch, batches: Iterable[Batch]) -> list[Record]:
-    """The data that is left of the transaction that a marker ends."""
-    found: list[Record] = []
-    for batch in batches:
-        if batch.base_offset >= marker.base_offset:
-            break
-        if batch.producer_id == marker.producer_id >= 0 and batch.control is not None:
-            found.clear()
-        elif batch.producer_id == marker.producer_id and batch.transactional:
-            found += batch.records
-    return found
-
-
-def _two_passes(file: LogFile) -> tuple[LogFile, list[str]]:
+def _two_passes(asked: AskedPartition, file: LogFile) -> tuple[LogFile, list[str]]:
     """The next two passes over a partition as steps, and a sentence about each.
 
     The first one comes at the earliest time that its settings allow, the second when the horizons
     that it sets are over.
     """
-    found = due(file)
+    found = due_of(asked)
     first_ms, why = _first(found)
     bound = found.decision.found.bound.effective
-    first = found.forced(file, now_ms=first_ms)
+    first = found.forced(first_ms, asked.given.map_keys)
     horizons = [b.delete_horizon_ms or 0 for one in file.segments for b in one.batches]
     second_ms = max(first_ms + file.rules.rules.topic.delete_retention_ms, *horizons, 0)
     second = Clean(
@@ -269,11 +253,10 @@ def _first(found: Due) -> tuple[int, str]:
     return decision.now_ms, "a pass that is not due; had it come now"
 
 
-def _of_marker(file: LogFile, marker: Batch) -> Iterator[str]:
-    """The fate of a marker, or of a change of leader."""
+def _of_marker(file: LogFile, marker: Batch, data: Sequence[Record]) -> Iterator[str]:
+    """The fate of a marker with the data that is left, or of a change of leader."""
     offset, producer = marker.base_offset, marker.producer_id
     kind = "control record" if producer < 0 else f"{marker.control} marker of {producer}"
-    data = _data_of(marker, (batch for one in file.segments for batch in one.batches))
     left = "no data of its transaction is left"
     if producer < 0:
         left = "a change of leader, or another of no transaction"

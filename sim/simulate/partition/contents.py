@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from sim.files.document import CommandLine
 from sim.protocol.compaction import STRATEGIES
-from sim.protocol.log import AbortedTransaction, Batch
+from sim.protocol.compaction.transactions import TransactionWatch
+from sim.protocol.log import Batch
 from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 from sim.simulate.logfile.batches import readable
 from sim.simulate.logfile.file import LogFile
@@ -32,7 +33,7 @@ TRIED_RECORDS: Final = 500_000
 
 @dataclass(slots=True)
 class KeyUse:
-    """Records of one key, its tombstones among them, without aborted ones.
+    """Records of one key, or of none, tombstones among them, without aborted ones.
 
     Attributes:
         records: Their number.
@@ -57,9 +58,10 @@ class Contents:
         asked: The partition, with settings and time.
         due: The decision of the cleaner's manager now.
         counts: Numbers of batches and records by name. Aborted records count as such and as
-            records alone; an unkeyed one is removed by the pass that reaches it.
+            records alone.
         classes: Batches by their codec; tombstones and transaction markers by their age.
         keys: Records of each key.
+        unkeyed: Records without a key, which the pass that reaches them removes.
         passes: What a pass now would remove, under each strategy and fix; empty where there are too
             many records to try.
         notes: Lines about what is no damage, and should be known.
@@ -70,44 +72,36 @@ class Contents:
     counts: Counter[str] = field(default_factory=Counter)
     classes: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     keys: dict[str, KeyUse] = field(default_factory=lambda: defaultdict(KeyUse))
+    unkeyed: KeyUse = field(default_factory=KeyUse)
     passes: list[dict[str, Any]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
 
     def read(self) -> Iterator[tuple[PartitionSegment, Stored]]:
         """Every batch of the partition, counted as it is given. Raises Damaged."""
-        undone: dict[int, deque[AbortedTransaction]] = defaultdict(deque)
-        for one in (one for segment in self.due.log.segments for one in segment.aborted):
-            undone[one.producer_id].append(one)
+        watch = TransactionWatch(one for part in self.due.log.segments for one in part.aborted)
         for segment, stored in self.asked.partition.batches(Detail.SIZES):
-            batch = stored.batch
+            batch, is_aborted = stored.batch, watch.decides(stored.batch)
             self.counts["batches"] += 1
             self.counts["empty_batches"] += not batch.records
             self.classes["codecs"][stored.codec] += 1
             if batch.control is not None:
                 self._count_age("markers", batch.timestamp_ms)
             else:
-                self._count(batch, undone[batch.producer_id])
+                self.counts["records"] += len(batch.records)
+                self.counts["aborted_records"] += len(batch.records) * is_aborted
+                if not is_aborted:
+                    self._count(batch)
             yield segment, stored
 
-    def _count(self, batch: Batch, undone: deque[AbortedTransaction]) -> None:
-        """Counts the records of a batch, whose producer has aborted these transactions."""
-        self.counts["records"] += len(batch.records)
-        while undone and undone[0].last_offset < batch.base_offset:
-            undone.popleft()
-        if batch.transactional and undone and undone[0].first_offset <= batch.base_offset:
-            self.counts["aborted_records"] += len(batch.records)
-            return
+    def _count(self, batch: Batch) -> None:
+        """Counts the records of a batch that no transaction undid."""
         decision = self.due.decision
         dirty = range(decision.dirty.offset, decision.found.bound.effective)
         for record in batch.records:
-            size = size_of((record,), base_offset=record.offset) - BATCH_HEADER_BYTES
-            self.counts["record_bytes"] += size
             if record.value is None:
                 self._count_age("tombstones", record.timestamp_ms)
-            if record.key is None:
-                self.counts["unkeyed_records"] += 1
-                continue
-            use = self.keys[record.key]
+            use = self.unkeyed if record.key is None else self.keys[record.key]
+            size = size_of((record,), base_offset=record.offset) - BATCH_HEADER_BYTES
             use.records += 1
             use.size_bytes += size
             use.newest_bytes, use.deleted = size, record.value is None
@@ -135,12 +129,12 @@ class Contents:
             "empty_batches": self.counts["empty_batches"],
             "records": self.counts["records"],
             "aborted_records": self.counts["aborted_records"],
-            "unkeyed_records": self.counts["unkeyed_records"],
+            "unkeyed_records": self.unkeyed.records,
             "tombstones": dict(sorted(self.classes["tombstones"].items())),
             "markers": dict(sorted(self.classes["markers"].items())),
             "keys": len(uses),
             "live_keys": sum(not one.deleted for one in uses),
-            "record_bytes": self.counts["record_bytes"],
+            "record_bytes": sum(one.size_bytes for one in (self.unkeyed, *uses)),
             "superseded_bytes": sum(one.size_bytes - one.newest_bytes for one in uses),
             "dirty_keys": dirty_keys,
             "map_keys": map_keys,
@@ -183,20 +177,21 @@ def look_into(asked: AskedPartition) -> Contents:
         text = f"what a pass removes is not tried with more than {TRIED_RECORDS:,} records"
         contents.notes += (text,)
     else:
-        contents.passes = list(_next_passes(asked.log_file(contents.read()), found))
+        at_once = found.forced(asked.now_ms, asked.given.map_keys)
+        file = replace(asked.log_file(contents.read()), steps=(at_once,))
+        contents.passes = list(_next_passes(file))
     return contents
 
 
-def _next_passes(file: LogFile, found: Due) -> Iterator[dict[str, Any]]:
-    """Tries a pass now under each strategy and fix, whether or not one is due.
+def _next_passes(file: LogFile) -> Iterator[dict[str, Any]]:
+    """Tries the pass under each strategy and fix.
 
     A row has both, how many records go for each reason, and the bytes of all segments after it.
     """
-    at_once = found.forced(file, now_ms=found.decision.now_ms)
     for strategy, fix in product(STRATEGIES, COMPARED_FIXES):
         values = {"strategy": strategy, "fix": fix}
         rules = file.rules.with_values(values, CommandLine("--rule", values).top)
-        (after,) = run_steps(replace(file, rules=rules, steps=(at_once,)))
+        (after,) = run_steps(replace(file, rules=rules))
         assert after.cleaned is not None
         removed = after.cleaned.cleaning.removed
         row = values | {reason: len(records) for reason, records in removed.items()}
