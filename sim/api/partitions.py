@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from operator import attrgetter
 from os import PathLike
 from pathlib import Path
@@ -126,16 +125,11 @@ class OpenedReplicas:
 
     Attributes:
         replicas: One per replica.
-        names: The shortest name that tells each from the others: a part of its path.
+        compared: The comparison of the replicas, which names them.
     """
 
     replicas: tuple[OpenedPartition, ...]
-    names: tuple[str, ...]
-
-    @cached_property
-    def compared(self) -> Comparison:
-        """The comparison of the replicas. Raises BadInput."""
-        return compare([one.partition for one in self.replicas], self.names)
+    compared: Comparison
 
     def story(self, *, anonymous: bool = False) -> as_story.Beginning:
         """The replicas as the beginning of a story. Raises BadInput.
@@ -143,12 +137,13 @@ class OpenedReplicas:
         Args:
             anonymous: Keys become hashes of the same size.
         """
-        alias = as_log.aliases() if anonymous else None
-        return as_story.story_of(self.compared, self.replicas[0], alias)
+        return as_story.story_of(self.compared, self.replicas[0], anonymous=anonymous)
 
 
 def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:
-    """Opens the replicas of one partition; for the options see `open_partitions`.
+    """Opens and compares the replicas of one partition; for the options see `open_partitions`.
+
+    The name of each is the shortest that tells it from the others: a part of its path.
 
     Raises:
         BadInput: They are of several partitions, or a file is damaged.
@@ -164,4 +159,5 @@ def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:
         raise BadInput("replicas: partition.metadata has different ids: the topic was made anew")
     parts = zip(*(reversed(path.resolve().parts) for path in paths), strict=False)
     different = (one for one in parts if len(set(one)) == len(paths))
-    return OpenedReplicas(tuple(found), next(different, tuple(map(str, paths))))
+    logs = [one.partition for one in found]
+    return OpenedReplicas(tuple(found), compare(logs, next(different, tuple(map(str, paths)))))

@@ -18,6 +18,7 @@ from sim.cli.arguments import Argument, Json, shipped
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
 from sim.errors import BadInput
 from sim.files.limits import LONG
+from sim.files.reading import head_of
 
 if TYPE_CHECKING:
     from sim.api.partitions import OpenedPartition, OpenedReplicas
@@ -34,9 +35,8 @@ GivenSettings = Annotated[
     Path | None,
     Argument(
         metavar="FILE",
-        help="Of a partition: a file with the settings of its topic, as kafka-configs --describe "
-        "or kafka-topics --describe prints them, a server.properties, or JSON; default: Kafka's "
-        "defaults.",
+        help="Of a partition: a file with the settings of its topic, as kafka-configs or "
+        "kafka-topics --describe prints them, a server.properties, or JSON (default: Kafka's).",
     ),
 ]
 Now = Annotated[
@@ -48,7 +48,7 @@ Preset = Annotated[
     Argument(metavar="NAME", help="Of a partition: the release whose rules count."),
 ]
 Written = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
-_DUMPED: Final = re.compile(rb"^[^\w\n]*Dumping .*\d{20}\.\w+\r?$", re.MULTILINE)
+_DUMPED: Final = re.compile(rb"^(?:\xef\xbb\xbf)?Dumping .*\d{20}\.\w+\r?$", re.MULTILINE)
 _TIME: Final = re.compile(r"\b(1[0-9]{12})\b(?: ms)?")
 """A time in ms between 2001 and 2033."""
 
@@ -77,28 +77,32 @@ def log(
         story: With -o: write a story that begins with the replicas at these places.
         anonymous: With -o: replace keys and values by hashes of the same size.
     """
-    from sim.api.partitions import compacted, open_partitions, open_replicas
+    from sim.api.partitions import open_partition, open_partitions, open_replicas
 
     options: dict[str, Any] = {"settings": settings, "preset": preset, "now_ms": now_ms}
     if output is None and (story or anonymous):
         raise BadInput("--story and --anonymous: -o FILE is missing, the file to write")
-    if story and output is not None:
-        _write_story(open_replicas(place, **options), output, anonymous=anonymous)
-        return 0
-    if len(place) > 1:
+    if len(place) > 1 and not story:
         raise BadInput("log: several places are replicas: give --story, or use replog replicas")
-    found = open_partitions(place[0], **options)
-    if len(found) > 1 or found[0].partition.place != place[0]:
-        if output is not None:
-            raise BadInput(f"{place[0]}: -o: is a data directory; give the folder of one partition")
+    if output is None:
+        return _show(place[0], open_partitions(place[0], **options), as_json=as_json)
+    if story:
+        _write_story(open_replicas(place, **options), output, anonymous=anonymous)
+    else:
+        open_partition(place[0], **options).save(output, anonymous=anonymous)
+        tell(f"wrote {output}: replog clean {output}")
+    return 0
+
+
+def _show(place: Path, found: list[OpenedPartition], *, as_json: bool) -> int:
+    """Shows what a partition holds, or lists the compacted ones of a data directory."""
+    from sim.api.partitions import compacted
+
+    opened = found[0]
+    if opened.partition.place != place:
         chosen, left_out = compacted(found)
         rows = [one.partition.summary for one in chosen]
         return _print(as_json, rows, rows, *_noted(left_out))
-    (opened,) = found
-    if output is not None:
-        opened.save(output, anonymous=anonymous)
-        tell(f"wrote {output}: replog clean {output}")
-        return 0
     contents, name = opened.contents(), opened.partition.name
     cells = [{"": n.replace("_", " "), name: _cell(of)} for n, of in contents.numbers.items()]
     return _print(
@@ -153,7 +157,6 @@ def replicas(places: Places, *, output: Written = None, as_json: Json = False) -
     compared = opened.compared
     if output is not None:
         _draw(opened, output)
-
     unsafe, same = len(compared.findings), f"{compared.same} offsets hold the same"
     return _print(
         as_json,
@@ -213,21 +216,13 @@ def is_partition(path: Path, options: dict[str, Any]) -> bool:
     Raises:
         BadInput: Options of a partition are given with a log file.
     """
-    if path.is_dir() or _is_dump(path):
+    if path.is_dir() or (path.is_file() and _DUMPED.search(head_of(path, 1 << 16))):
         return True
     for name, value in options.items():
         if value is not None:
             text = f"only for a partition; {path} is a log file, which has its own"
             raise BadInput(f"--{name.replace('_', '-')}: {text}")
     return False
-
-
-def _is_dump(path: Path) -> bool:
-    """Checks whether a file has a line of kafka-dump-log near its beginning, in any encoding."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return _DUMPED.search(file.read(1 << 16).replace(b"\0", b"")) is not None
 
 
 def _print(

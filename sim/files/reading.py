@@ -70,12 +70,19 @@ def head_of(path: Path, count: int) -> bytes:
     Raises:
         BadInput: It cannot be read, or is no regular file: a pipe can be read only once.
     """
+    with opened(path) as file:
+        return file.read(count)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A regular file, open for reading. Raises as `head_of`, also while it is read."""
     with _clear_errors(path):
         if stat.S_ISFIFO(_refuse_others(path, path.stat()).st_mode):
             text = "is a pipe, and is read more than once here; save what comes through it first"
             raise BadInput(f"{path}: {text}")
         with _opened(path) as file:
-            return file.read(count)
+            yield file
 
 
 @contextmanager

@@ -14,8 +14,7 @@ from msgspec.structs import asdict
 
 from sim.protocol.log import AbortedTransaction, Batch, Record
 from sim.protocol.log.formats import OldBatch
-from sim.simulate.partition.segments import Detail, Stored, stored_in
-from sim.simulate.partition.small_files import aborted_in
+from sim.simulate.partition.segments import Detail, Stored, aborted_in, stored_in
 from tests.conformance.compare import Json
 
 BEFORE_LENGTH, BEFORE_COUNTED = 8, 12

@@ -120,7 +120,7 @@ def test_a_dump_stands_for_its_folder(recorded: Path) -> None:
     assert any("a dump has no checkpoints" in note for note in of_dump["notes"])
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-8"])
 def test_a_dump_may_come_from_windows_and_below_lines_of_a_log(
     recorded: Path, tmp_path: Path, encoding: str
 ) -> None:
@@ -151,15 +151,17 @@ def test_what_cannot_be_asked_is_refused(partition: Path, words: tuple[str, ...]
 
 
 def test_what_is_no_one_partition_is_refused(partition: Path, tmp_path: Path) -> None:
-    text = tmp_path / "text"
+    text, wide = tmp_path / "text", tmp_path / "wide"
     text.write_text("Dumping nothing\n")
+    wide.write_text("Dumping /t-0/00000000000000000000.log\n", encoding="utf-16")
 
     said = {
-        ("log", partition.parent, "-o", tmp_path / "log.yaml"): "-o: is a data directory",
+        ("log", partition.parent, "-o", tmp_path / "log.yaml"): "has several partitions",
         ("clean", partition.parent): "has several partitions; give the folder of one",
         ("replicas", partition, partition): "a place is given twice",
         ("log", partition, partition.parent / "t18-0"): "give --story, or use replog replicas",
         ("log", tmp_path / "absent"): "cannot be read: No such file or directory",
+        ("clean", wide): "is UTF-16 text; allowed: UTF-8",
         ("log", text): "no folder of a partition, and no text of kafka-dump-log",
     }
     for words, expected in said.items():

@@ -44,8 +44,8 @@ def test_the_story_begins_with_the_logs_as_they_are(
 
     begun = run_story(opened.story().story).moments["start"]
 
-    for name, replica in zip(opened.names, opened.replicas, strict=True):
-        held = [int(label.rpartition("@")[2]) for label in begun[name].log]
+    for log, replica in zip(opened.compared.logs, opened.replicas, strict=True):
+        held = [int(label.rpartition("@")[2]) for label in begun[log.name].log]
         assert held == list(replica.records.offset)
 
 
@@ -161,7 +161,7 @@ def test_a_long_log_has_in_a_story_what_violations_are_about(tmp_path: Path) -> 
 
     assert opened.compared.findings[0].key == "gone"
     assert len(begun.story.steps) < 40
-    assert "of 1,501 records the story has the 21" in begun.notes[-1]
+    assert "of 1,501 offsets the story has 1: markers, and the records" in begun.notes[-1]
 
 
 def test_log_end_retention_is_no_difference(tmp_path: Path) -> None:
@@ -172,4 +172,4 @@ def test_log_end_retention_is_no_difference(tmp_path: Path) -> None:
     compared = open_replicas([first, second]).compared
 
     assert compared.findings == ()
-    assert compared.cleaned == {"a": 0, "b": 1}
+    assert {log.name: log.cleaned for log in compared.logs} == {"a": 0, "b": 1}

@@ -6,8 +6,8 @@ replica what it does not hold. Offsets count from the first one that the story h
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -16,15 +16,13 @@ from sim.files import limits
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.log import Batch, Control, Record
 from sim.simulate.logfile.batches import readable
-from sim.simulate.partition.as_log import Alias, AskedPartition
+from sim.simulate.partition.as_log import Alias, AskedPartition, aliases
 from sim.simulate.partition.replicas import Comparison, Finding, ReplicaLog
 from sim.simulate.partition.segments import Detail
 from sim.simulate.story.format import Story, story_from
 
 SPAN_MAX: Final = 1_000
-"""Offsets of a log that a story has all of; of a longer log it has what violations are about."""
-_LATEST: Final = 20
-"""Records at the end of a longer log that a story has in any case."""
+"""Offsets of a log that a story has all of; of a longer one it has what violations are about."""
 
 
 class Held(NamedTuple):
@@ -43,8 +41,7 @@ _IDENTITY: Final = attrgetter("batch.epoch", "batch.control", "record.key", "rec
 """Gives what is equal where two replicas hold the same record."""
 
 
-@dataclass
-class Beginning:
+class Beginning(NamedTuple):
     """A story that begins with the replicas of a partition.
 
     Attributes:
@@ -53,10 +50,10 @@ class Beginning:
     """
 
     story: Story
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
 
 
-def story_of(compared: Comparison, asked: AskedPartition, alias: Alias | None = None) -> Beginning:
+def story_of(compared: Comparison, asked: AskedPartition, *, anonymous: bool) -> Beginning:
     """Makes the beginning of a story of a partition's replicas.
 
     After the moment `start` it goes on with a failover to the first replica that is not safe.
@@ -64,12 +61,12 @@ def story_of(compared: Comparison, asked: AskedPartition, alias: Alias | None = 
     Args:
         compared: The comparison of the replicas.
         asked: One of them, with settings and time.
-        alias: Gives the text that stands for a key; None for the key and the topic's name.
+        anonymous: Keys become hashes of the same size, and the topic is not named.
 
     Raises:
         Damaged: A batch is not as it was written.
     """
-    writer = _Writer(compared, asked, alias or (lambda key: key))
+    writer = _Writer(compared, asked, aliases() if anonymous else lambda key: key)
     steps = [*writer.written(), *writer.cleaned(), {"op": "moment", "name": "start"}]
     steps += writer.failover()
     writer.notes += [
@@ -77,7 +74,7 @@ def story_of(compared: Comparison, asked: AskedPartition, alias: Alias | None = 
         for log in compared.logs
         if log.unlisted
     ]
-    name = "a partition" if alias else compared.logs[0].partition.name
+    name = "a partition" if anonymous else compared.logs[0].partition.name
     retention_ms = asked.given.topic["delete.retention.ms"]
     document = {
         "format": STORY_FORMAT,
@@ -104,9 +101,8 @@ class _Writer:
         self._asked, self._alias = asked, alias
         self._leader = max(compared.logs, key=attrgetter("end"))
         self._held = {log.name: _held_by(log) for log in compared.logs}
-        self._records: dict[int, Held] = {}
-        for held in (*self._held.values(), self._held[self._leader.name]):
-            self._records |= held
+        others = reversed(self._held.values())
+        self._records = ChainMap({}, self._held[self._leader.name], *others)
         self._deduced = self._deduce()
         self._chosen = self._choose()
         self._place = {offset: place for place, offset in enumerate(self._chosen)}
@@ -116,24 +112,23 @@ class _Writer:
         self._epoch = min((one.batch.epoch for one in self._records.values()), default=0)
 
     def _choose(self) -> list[int]:
-        """Offsets that the story has, in order."""
+        """Offsets that the story has, in order.
+
+        Of a long log these are the records of keys that violations are about, and all markers.
+        """
         start, end = max(log.start for log in self._logs), self._leader.end
-        known = {at: self._records[at] for at in sorted(self._records) if at >= start}
         if start > min(log.start for log in self._logs):
             self.notes.append(f"the story begins at offset {start}, the highest log start")
         if end - start <= SPAN_MAX:
             return list(range(start, end))
-        about = {one.offset for one in self._findings} & known.keys()
-        keys = {one.key for one in self._findings} - {None}
-        producers = {known[at].batch.producer_id for at in about} - {-1}
-        chosen = about | {at for at in self._deduced if at >= start} | {*[*known][-_LATEST:]}
-        chosen |= {at for at, one in known.items() if one.record.key in keys}
-        chosen |= {at for at, one in known.items() if one.batch.producer_id in producers}
+        keys = {None, *(one.key for one in self._findings)}
+        about = {at for at, one in self._records.items() if one.record.key in keys}
+        chosen = [at for at in sorted(about | self._deduced.keys()) if at >= start]
         self.notes.append(
-            f"of {len(known):,} records the story has the {len(chosen):,} that violations are "
-            f"about, and the last {_LATEST}"
+            f"of {end - start:,} offsets the story has {len(chosen):,}: markers, and the records "
+            "of keys that violations are about"
         )
-        return sorted(chosen)
+        return chosen
 
     def _deduce(self) -> dict[int, dict[str, Any]]:
         """Offset -> step that appends what no replica holds any more, though it must have been.
@@ -156,10 +151,9 @@ class _Writer:
         """The tombstone or marker that decided about a record and is gone; None without one."""
         held, key = self._records.get(finding.offset), finding.key
         producer = -1 if held is None else held.batch.producer_id
-        ends = [log.first_marker_after(producer, finding.offset) for log in self._logs]
         kinds = {
-            None if at is None else log.markers[producer][at]
-            for log, at in zip(self._logs, ends, strict=True)
+            log.markers[producer].get(log.first_marker_after(producer, finding.offset) or 0)
+            for log in self._logs
         }
         marker = {"pid": producer, "marker": "abort"}
         if finding.invariant == "txn-isolation" and Control.ABORT not in kinds:
@@ -202,7 +196,7 @@ class _Writer:
             self._epoch = held.batch.epoch
             yield {"op": "elect", "leader": leader, "epoch": self._epoch}
         step: dict[str, Any] = {"op": "append", "leader": leader}
-        if held is None or held.batch.control is Control.LEADER_CHANGE:
+        if held is None:
             yield step | self._deduced.get(offset, {"label": f"gone{offset}", "key": None})
             return
         batch, record = held
@@ -231,19 +225,16 @@ class _Writer:
                 for at in self._chosen
                 if at in held and (horizon_ms := held[at].batch.delete_horizon_ms) is not None
             ]
-            gone = [self._place[at] for at in reached if not self._has(held.get(at), at)]
+            gone = [
+                self._place[at]
+                for at in reached
+                if at not in held or _IDENTITY(held[at]) != _IDENTITY(self._records[at])
+            ]
             upto = sum(at < (log.partition.checkpoint or 0) for at in reached)
             step = {"offsets": gone, "horizons": horizons, "upto": upto}
-            if any(step.values()):
-                given = {name: value for name, value in step.items() if value}
+            given = {name: value for name, value in step.items() if value}
+            if given:
                 yield {"op": "cleaned", "replica": log.name, **given}
-
-    def _has(self, own: Held | None, offset: int) -> bool:
-        """Checks that a replica holds the record that the story has at an offset."""
-        chosen = self._records.get(offset)
-        if own is None or chosen is None or chosen.batch.control is Control.LEADER_CHANGE:
-            return False
-        return bool(_IDENTITY(own) == _IDENTITY(chosen))
 
     def failover(self) -> Iterator[dict[str, Any]]:
         """Steps of a failover to the first replica that is not safe; none where all are."""
@@ -260,9 +251,10 @@ class _Writer:
 
 
 def _held_by(log: ReplicaLog) -> dict[int, Held]:
-    """The records of a replica by offset."""
+    """The records of a replica by offset; a change of leader is none."""
     return {
         record.offset: Held(stored.batch, record)
         for _, stored in log.partition.batches(Detail.SIZES)
+        if stored.batch.control is not Control.LEADER_CHANGE
         for record in stored.batch.records
     }

@@ -1,13 +1,13 @@
 """Text of `kafka-dump-log --deep-iteration --print-data-log`, read as the segments it was made of.
 
-A dump has no values of headers, no modification times, no checkpoints and no indexes. Bytes of a
-key or a value that are no UTF-8 are printed as replacement characters. Source: DumpLogSegments,
-releases 2.8 to 4.3.
+A dump has no modification times and no indexes, either. Source: DumpLogSegments, releases 2.8 to
+4.3.
 """
 
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
@@ -15,11 +15,11 @@ from typing import Final, NoReturn
 from msgspec.structs import replace
 
 from sim.errors import BadInput
+from sim.files.reading import read_bytes
 from sim.protocol.log import Batch, Control, Record
 from sim.protocol.log.formats import old_batch
 from sim.simulate.partition.partition import Partition
-from sim.simulate.partition.segments import MAGIC, PartitionSegment, Stored, text_of
-from sim.simulate.partition.small_files import Damaged, printed_in
+from sim.simulate.partition.segments import MAGIC, Damaged, PartitionSegment, Stored, text_of
 
 DUMP_BYTES_MAX: Final = 1 << 31
 """Most bytes of a dump."""
@@ -31,13 +31,16 @@ _VALUE: Final = re.compile(rb" payload: ")
 _FIELD: Final = re.compile(r"(\w+): (OptionalLong\[\d+\]|[\w.-]+)")
 _RECORD: Final = re.compile(
     rb"\| offset: (\d+) .*?(?:CreateTime|Log\w+|NoTimestampType): (-?\d+) .*?"
-    rb"keySize: (-?\d+) valueSize: (-?\d+)(?: sequence: -?\d+ headerKeys: \[(.*?)\])?"
+    rb"keySize: (-?\d+) valueSize: (-?\d+)(?: sequence: -?\d+ headerKeys: \[.*?\])?"
     rb".*?(?= key: | payload: | endTxnMarker: (COMMIT|ABORT)|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A record's line up to its key: offset, time, sizes of key and value, names of headers, and what
-a marker says."""
+"""A record's line up to its key: offset, time, sizes of key and value, and what a marker says."""
 _ADVICE: Final = "dump it with --deep-iteration --print-data-log"
+_NOTES: Final = (
+    "a dump has no checkpoints: all of the log counts as committed, and as dirty",
+    "a dump has no values of headers, and bytes that are no UTF-8 look alike in it",
+)
 
 
 def partition_of_dump(path: Path) -> Partition:
@@ -47,37 +50,25 @@ def partition_of_dump(path: Path) -> Partition:
         BadInput: There is none, there are several, or the file cannot be read.
         Damaged: The dump found damage, or has not all records.
     """
-    dump = Dump(path)
-    found = sorted(dump.segments(), key=lambda one: one[1].base_offset)
+    found = sorted(Dump(path).segments(), key=lambda one: one[1].base_offset)
     folders = {folder for folder, _ in found}
     if not folders:
         raise BadInput(f"{path}: no folder of a partition, and no text of kafka-dump-log")
     if len(folders) > 1:
         text = ", ".join(sorted(folders))
         raise BadInput(f"{path}: a dump of one partition is read; here are {text}")
-    notes = ["a dump has no checkpoints: all of the log counts as committed, and as dirty"]
-    if dump.guessed:
-        text = "keys or values are no UTF-8, or were decoded"
-        notes.append(f"{text}: different ones may look alike in a dump")
-    if dump.hides_headers:
-        notes.append("a dump has no values of headers: the header strategy finds no version")
-    return Partition(folders.pop(), path, [one for _, one in found], notes=tuple(notes))
+    return Partition(folders.pop(), path, [one for _, one in found], notes=_NOTES)
 
 
 class Dump:
-    """The text of a dump, read from its beginning to its end.
-
-    Attributes:
-        guessed: Whether a key or a value was no UTF-8: two different ones may then look alike.
-        hides_headers: Whether a record has headers, of which a dump has the names alone.
-    """
+    """The text of a dump, read from its beginning to its end."""
 
     def __init__(self, path: Path) -> None:
-        """Reads the file at `path`. Raises BadInput."""
-        self._path = path
-        self._content = printed_in(path, limit=DUMP_BYTES_MAX)
-        self._at = 0
-        self.guessed = self.hides_headers = False
+        """Reads the file at `path`; on Windows its lines end with CR LF. Raises BadInput."""
+        content = read_bytes(path, limit=DUMP_BYTES_MAX).removeprefix(BOM_UTF8)
+        if re.match(rb".*\r\n", content):
+            content = content.replace(b"\r\n", b"\n")
+        self._path, self._content, self._at = path, content, 0
 
     def segments(self) -> Iterator[tuple[str, PartitionSegment]]:
         """Every segment in order, with the name of the folder that it lay in.
@@ -128,7 +119,7 @@ class Dump:
             if found is None:
                 self._fail("no record of a dump")
             if is_control:
-                control = Control(found[6].decode()) if found[6] else Control.LEADER_CHANGE
+                control = Control(found[5].decode()) if found[5] else Control.LEADER_CHANGE
                 self._at += len(self._line()) + 1
                 offset = int(found[1])
                 records.append(Record(offset, None, None, int(found[2]), uid=offset + 1))
@@ -147,7 +138,6 @@ class Dump:
         """The record whose line begins so; keys and values may have more lines."""
         offset, time_ms, key_size, value_size = map(int, found.groups()[:4])
         self._at = found.end()
-        self.hides_headers |= bool(found[5])
         key = self._text(b" key: ", key_size, _LINE_START if value_size < 0 else _VALUE)
         value = self._text(b" payload: ", value_size, _LINE_START)
         self._at += 1
@@ -164,7 +154,6 @@ class Dump:
         start = self._at + len(label)
         end = start + size
         if follows.match(content, end) is None and end < len(content):
-            self.guessed = True
             ends = follows.search(content, start)
             end = len(content) if ends is None else ends.start()
         self._at = end

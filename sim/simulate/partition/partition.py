@@ -1,19 +1,31 @@
-"""A partition: its folder, and what a broker's data directory says of it."""
+"""A partition: its folder, and what checkpoints and other small files say of it.
+
+A file that is not there reads as an empty one. Sources: CheckpointFile and its readers
+(LeaderEpochCheckpointFile, OffsetCheckpointFile), ProducerStateManager.readSnapshot,
+PartitionMetadataFile.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from sim.errors import BadInput
-from sim.simulate.partition import small_files
-from sim.simulate.partition.segments import SEGMENT, Detail, PartitionSegment, Stored, segment_at
-from sim.simulate.partition.small_files import Damaged, checkpoint_in
+from sim.simulate.partition.segments import (
+    SEGMENT,
+    Damaged,
+    Detail,
+    PartitionSegment,
+    Stored,
+    content_of,
+    segment_at,
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,7 @@ class Partition:
             transaction begins (inclusive); None without one.
         topic_id: Id of the topic; None if none is known.
         notes: Lines about what is no damage, and should be known.
-        is_replaced: Checks whether a segment is not the file any more that it was.
+        files: Name and inode of each segment's file when it was opened; none for a dump.
     """
 
     name: str
@@ -45,23 +57,22 @@ class Partition:
     open_from: Sequence[int | None] = ()
     topic_id: str | None = None
     notes: tuple[str, ...] = ()
-    is_replaced: Callable[[], bool] = field(default=lambda: False, compare=False)
+    files: frozenset[tuple[str, int]] = frozenset()
 
     def batches(self, detail: Detail) -> Iterator[tuple[PartitionSegment, Stored]]:
         """Every batch with its segment, in order.
 
         Raises:
+            BadInput: Segments were replaced meanwhile.
             Damaged: A batch is not as it was written, segments overlap, or the log is cut off below
                 its high watermark.
-            FilesChanged: The same, as segments were replaced meanwhile.
         """
         try:
             yield from self._batches(detail)
         except BadInput as error:
-            if self.is_replaced():
+            if self.files and not self.files <= _segments_in(self.place):
                 text = "its segments were replaced while they were read, as a cleaner does"
-                text = f"{self.place}: {text}: try again, or copy it first"
-                raise small_files.FilesChanged(text) from error
+                raise BadInput(f"{self.place}: {text}: try again, or copy it first") from error
             raise
 
     def _batches(self, detail: Detail) -> Iterator[tuple[PartitionSegment, Stored]]:
@@ -70,9 +81,7 @@ class Partition:
             text = f"a segment is missing, or in remote storage: the log starts at {self.log_start}"
             raise Damaged(self.place, f"{text}, the first one at {first}")
         for segment in self.segments:
-            if segment.base_offset < end:
-                raise Damaged(segment.path, f"begins below {end}, where the one before it ends")
-            end = segment.base_offset
+            end = max(end, segment.base_offset)
             for stored in segment.read(detail):
                 first, last = stored.batch.base_offset, stored.batch.last_offset
                 if not end <= first <= last:
@@ -112,8 +121,10 @@ class Partition:
         return self.name.rpartition("-")[0]
 
 
-FOLDER: Final = re.compile(r"(?P<name>[a-zA-Z0-9._-]+-\d+)(\.[0-9a-f]{32}-future)?")
+_FOLDER: Final = re.compile(r"[a-zA-Z0-9._-]+-\d+")
 """The name of a partition's folder (LocalLog.parseTopicPartitionName)."""
+_MOVED: Final = re.compile(r"\.[0-9a-f]{32}-future$")
+"""The end of the name of a replica that is being moved here, on which no cleaner works."""
 _PAUSE_S: Final = 0.02
 _TRIES: Final = 5
 """A cleaner that swaps segments meanwhile makes a reader begin anew so often at most."""
@@ -129,9 +140,7 @@ def partitions_in(place: Path) -> list[Partition]:
     try:
         found = [place]
         if not _segments_in(place):
-            # No cleaner works on a replica that is being moved here, in a folder `-future`.
-            names = [one for one in sorted(place.iterdir()) if FOLDER.fullmatch(one.name)]
-            names = [one for one in names if not one.name.endswith("-future")]
+            names = [one for one in sorted(place.iterdir()) if _FOLDER.fullmatch(one.name)]
             found = [one for one in names if one.is_dir() and _segments_in(one)]
     except OSError as error:
         raise BadInput(f"{place}: cannot be read: {error.strerror}") from None
@@ -151,25 +160,21 @@ def partition_in(folder: Path) -> Partition:
     for _ in range(_TRIES):  # a cleaner may be swapping a segment, or a broker renaming files
         try:
             return _read(folder)
-        except OSError as error:
-            text = "cannot be read, or changes faster than it can be read"
-            failed = BadInput(f"{folder}: {text}: {error.strerror}")
-        except BadInput as error:
+        except (OSError, BadInput) as error:
             failed = error
         time.sleep(_PAUSE_S)
-    raise failed
+    raise BadInput(str(failed))
 
 
-def _segments_in(folder: Path) -> set[tuple[str, int]]:
+def _segments_in(folder: Path) -> frozenset[tuple[str, int]]:
     """Name and inode of each segment file."""
     with os.scandir(folder) as entries:
-        return {(one.name, one.inode()) for one in entries if SEGMENT.fullmatch(one.name)}
+        return frozenset((e.name, e.inode()) for e in entries if SEGMENT.fullmatch(e.name))
 
 
 def _read(folder: Path) -> Partition:
-    names, were = sorted(one.name for one in folder.iterdir()), _segments_in(folder)
-    known, data = FOLDER.fullmatch(folder.resolve().name), folder.resolve().parent
-    name = known["name"] if known else folder.resolve().name
+    names, files = sorted(one.name for one in folder.iterdir()), _segments_in(folder)
+    name, data = _MOVED.sub("", folder.resolve().name), folder.resolve().parent
     snapshots = [one for one in names if one.endswith(".snapshot") and one[:20].isdecimal()]
     epochs = checkpoint_in(folder / "leader-epoch-checkpoint")
 
@@ -184,9 +189,9 @@ def _read(folder: Path) -> Partition:
         offset("replication-offset-checkpoint"),
         offset("cleaner-offset-checkpoint"),
         {int(epoch): start for epoch, start in epochs.items()},
-        small_files.open_transactions_in(folder / snapshots[-1]) if snapshots else (),
-        small_files.topic_id_in(folder / "partition.metadata"),
-        is_replaced=lambda: not were <= _segments_in(folder),
+        open_transactions_in(folder / snapshots[-1]) if snapshots else (),
+        topic_id_in(folder / "partition.metadata"),
+        files=files,
     )
     return replace(found, notes=tuple(_notes(found, names)))
 
@@ -219,3 +224,71 @@ def _notes(found: Partition, names: Sequence[str]) -> Iterator[str]:
         cut = f"the last {last.size_bytes - last.whole_bytes:,} bytes, from position"
         text = f"{cut} {last.whole_bytes}, are no batch"
         yield f"{last.path.name}: {text}: a broker is writing them, keeps them free, or was cut off"
+
+
+_ENTRY: Final = re.compile(r"(.+) (-?\d{1,19})")
+_PRODUCER: Final = struct.Struct(">qhiqiqiq")
+_SNAPSHOT_HEAD: Final = struct.Struct(">hIi")
+_SNAPSHOT_VERSION: Final = 1
+_CRC_ENDS: Final = 6
+
+
+def checkpoint_in(file: Path) -> dict[str, int]:
+    """The entries of a checkpoint: the last number of each line, by what stands before it.
+
+    That is an offset by topic and partition, such as `orders 0`, in a broker's checkpoints, and a
+    start offset by leader epoch in `leader-epoch-checkpoint`.
+
+    Raises:
+        Damaged: It is no checkpoint of version 0, or a line is no entry.
+    """
+    version, count, *lines = [*_lines(file), "", ""]
+    if not version:
+        return {}  # made by a broker that wrote nothing to it yet
+    if version != "0" or not count.isdecimal():
+        raise Damaged(file, f"no checkpoint of version 0: it begins with {[version, count]}")
+    entries = [_ENTRY.fullmatch(line) for line in lines if line]
+    for number, entry in enumerate(entries, start=3):
+        if entry is None:
+            raise Damaged(file, f"line {number}: no entry: {lines[number - 3]!r}")
+    if len(entries) != int(count):
+        raise Damaged(file, f"line 2: {count} entries; there are {len(entries)}")
+    return {entry[1]: int(entry[2]) for entry in entries if entry}
+
+
+def topic_id_in(file: Path) -> str | None:
+    """The topic's id in `partition.metadata`; None without such a file. Raises Damaged."""
+    lines = _lines(file)
+    found = dict(line.partition(": ")[::2] for line in lines).get("topic_id")
+    if lines and not found:
+        raise Damaged(file, "no line `topic_id: ` with an id")
+    return found
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return content_of(file).decode("ascii").splitlines()
+    except UnicodeDecodeError as error:
+        raise Damaged(file, "not text", position=error.start) from None
+
+
+def open_transactions_in(file: Path) -> list[int | None]:
+    """First offset of the open transaction of each producer in a `.snapshot`; None without one.
+
+    Raises:
+        Damaged: It is no snapshot of version 1, or its CRC is wrong.
+    """
+    from crc32c import crc32c
+
+    content = content_of(file)
+    if len(content) < _SNAPSHOT_HEAD.size:
+        raise Damaged(file, f"{len(content)} bytes; a snapshot of producers has more")
+    version, crc, count = _SNAPSHOT_HEAD.unpack_from(content)
+    if version != _SNAPSHOT_VERSION:
+        raise Damaged(file, f"version {version}; known: {_SNAPSHOT_VERSION}")
+    if crc != crc32c(content[_CRC_ENDS:]):
+        raise Damaged(file, "a wrong CRC")
+    if len(content) != _SNAPSHOT_HEAD.size + count * _PRODUCER.size:
+        raise Damaged(file, f"{count} producers in {len(content)} bytes")
+    entries = _PRODUCER.iter_unpack(content[_SNAPSHOT_HEAD.size :])
+    return [None if open_from < 0 else open_from for *_, open_from in entries]

@@ -60,7 +60,11 @@ class ReplicaLog:
     Attributes:
         name: Name of the replica.
         partition: Its files.
+        start: Log start offset (inclusive).
         held_end: End of its last batch (exclusive), from where on a follower fetches nothing.
+        end: Log end offset (exclusive).
+        committed: High watermark (exclusive); the log end offset where no checkpoint has it.
+        cleaned: Number of committed offsets that are gone here and not elsewhere.
         newest: The newest record of each key, aborted ones left out.
         markers: Markers of each producer by their offset, in order.
         data: First record of each producer's transactional batches, in order.
@@ -71,28 +75,16 @@ class ReplicaLog:
 
     name: str
     partition: Partition
+    start: int
     held_end: int
+    end: int
+    committed: int
+    cleaned: int = 0
     newest: dict[str, Newest] = field(default_factory=dict)
     markers: dict[int, dict[int, Control]] = field(default_factory=lambda: defaultdict(dict))
     data: dict[int, list[Record]] = field(default_factory=lambda: defaultdict(list))
     pending: dict[int, list[Record]] = field(default_factory=lambda: defaultdict(list))
     unlisted: list[Finding] = field(default_factory=list)
-
-    @property
-    def start(self) -> int:
-        """Log start offset (inclusive)."""
-        return self.partition.log_start or self.partition.segments[0].base_offset
-
-    @property
-    def end(self) -> int:
-        """Log end offset (exclusive)."""
-        return max(self.held_end, self.partition.segments[-1].base_offset)
-
-    @property
-    def committed(self) -> int:
-        """High watermark (exclusive); the log end offset where no checkpoint has it."""
-        known = self.partition.committed
-        return self.end if known is None else known
 
     def covers(self, offset: int) -> bool:
         """True if the log reaches over an offset, with or without a record there."""
@@ -111,14 +103,12 @@ class Comparison:
         logs: The replicas.
         below: Offsets below it are committed on every replica (exclusive).
         same: Offsets below it that hold the same on every replica that reaches over them.
-        cleaned: Of each replica the offsets below it that are gone there and not elsewhere.
         findings: What is not safe.
     """
 
     logs: tuple[ReplicaLog, ...]
     below: int
     same: int
-    cleaned: dict[str, int]
     findings: tuple[Finding, ...]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -129,7 +119,7 @@ class Comparison:
                 "log_start": log.start,
                 "log_end": log.end,
                 "high_watermark": log.partition.committed,
-                "cleaned_here_alone": self.cleaned[log.name],
+                "cleaned_here_alone": log.cleaned,
                 "violations": sum(one.replica == log.name for one in self.findings),
             }
             for log in self.logs
@@ -175,11 +165,9 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
     Raises:
         Damaged: A batch is not as it was written.
     """
-    ends = (max([0, *_ends_of_batches(one)]) for one in partitions)
-    logs = tuple(map(ReplicaLog, names, partitions, ends))
+    logs = tuple(map(_log, names, partitions))
     below, committed = min(log.committed for log in logs), max(log.committed for log in logs)
-    same, cleaned = 0, dict.fromkeys(names, 0)
-    findings: list[Finding] = []
+    same, findings = 0, list[Finding]()
     for offset, group in groupby(merge(*map(_read, logs), key=itemgetter(0)), key=itemgetter(0)):
         there = {name: what for _, name, what in group}
         if offset >= below:
@@ -187,10 +175,10 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
         if len({*there.values()}) > 1:
             findings += _at_offset(offset, there)
             continue
-        gone = [log.name for log in logs if log.covers(offset) and log.name not in there]
+        gone = [log for log in logs if log.covers(offset) and log.name not in there]
         same += not gone
-        for name in gone:
-            cleaned[name] += 1
+        for log in gone:
+            log.cleaned += 1
     for log, other in permutations(logs, 2):
         findings += _values(log, other, committed)
         findings += [*_markers_missed(log, other), *_committed_by_next(log, other)]
@@ -200,12 +188,17 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
     # Several pairs of replicas may show the same.
     once = {(one.invariant, one.replica, one.offset): one for one in reversed(findings)}
     found = sorted(once.values(), key=attrgetter("offset", "replica", "invariant"))
-    return Comparison(logs, below, same, cleaned, tuple(found))
+    return Comparison(logs, below, same, tuple(found))
 
 
-def _ends_of_batches(partition: Partition) -> Iterator[int]:
-    for _, stored in partition.batches(Detail.HEADERS):
-        yield stored.batch.last_offset + 1
+def _log(name: str, partition: Partition) -> ReplicaLog:
+    """A replica's log of which nothing but its ends is known yet."""
+    ends = (one.batch.last_offset + 1 for _, one in partition.batches(Detail.HEADERS))
+    held_end, segments = max(ends, default=0), partition.segments
+    end = max(held_end, segments[-1].base_offset)
+    start = partition.log_start or segments[0].base_offset
+    committed = end if partition.committed is None else partition.committed
+    return ReplicaLog(name, partition, start, held_end, end, committed)
 
 
 def _read(log: ReplicaLog) -> Iterator[tuple[int, str, tuple[Any, ...]]]:

@@ -1,15 +1,16 @@
-"""Segment files: their record batches, each checked by its CRC, and what indexes say of them.
+"""Segment files: their record batches, each checked by its CRC, and the indexes beside them.
 
-The formats are read by kafka-python. Kafka describes them in DefaultRecordBatch, DefaultRecord and
+Batches are read by kafka-python. Kafka describes them in DefaultRecordBatch, DefaultRecord and
 AbstractLegacyRecordBatch; that a base timestamp may be a delete horizon is KIP-534
-(DefaultRecordBatch.deleteHorizonMs, bit 6 of the attributes).
+(DefaultRecordBatch.deleteHorizonMs, bit 6 of the attributes). Sources of the indexes: AbortedTxn
+and TransactionIndex, OffsetIndex.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import stat
+import struct
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,23 +18,26 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from itertools import islice
+from mmap import mmap
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from sim.errors import BadInput
+from sim.files.reading import opened, read_bytes
 from sim.files.shipped import check_extra
 from sim.protocol.log import AbortedTransaction, Batch, Control, Record
 from sim.protocol.log.formats import old_batch
 from sim.protocol.log.record import STRAY_BYTES
-from sim.simulate.partition.small_files import Damaged, aborted_in, index_in
 
 MAGIC: Final = 2
 _MAGIC_AT: Final = 16
 """Where the magic byte of a batch stands in each format, in bytes."""
 UNPACKED_BYTES_MAX: Final = 1 << 27
 """Most bytes of a batch's records; a producer's `batch.size` is 16 KiB by default."""
+_ROOM: Final = mmap(-1, UNPACKED_BYTES_MAX)
+"""Room for the unpacked records of a batch; the system gives what is written to."""
 _HORIZON_BIT: Final = 0x40
 """Attribute of a batch whose base timestamp is its delete horizon (KIP-534)."""
 _RECORDS_AT: Final = {0: 26, 1: 34, MAGIC: 61}
@@ -44,6 +48,15 @@ _CONTROLS: Final = {0: Control.ABORT, 1: Control.COMMIT}
 _XERIAL: Final = b"\x82SNAPPY\0"
 """First bytes of snappy blocks by xerial's library, which Kafka uses; each has its size before."""
 _XERIAL_HEADER_BYTES: Final = 16
+
+
+class Damaged(BadInput):
+    """A file that no broker leaves behind as it is."""
+
+    def __init__(self, file: Path, what: str, *, position: int | None = None) -> None:
+        """Names the file, the position in bytes where the damage begins, and what is wrong."""
+        where = "" if position is None else f": position {position}"
+        super().__init__(f"{file}{where}: {what}")
 
 
 class Detail(Enum):
@@ -91,11 +104,11 @@ def stored_in(packed: bytes, position: int, detail: Detail, aborts: frozenset[in
         raise ValueError(f"a wrong CRC of the batch at offset {found.base_offset}")
     codec = _CODECS.get(found.compression_type, "unknown")
     is_control = found.magic == MAGIC and found.is_control_batch
-    records: list[Record] = []
+    read: list[Any] = []
     if is_control or found.magic < MAGIC or detail is not Detail.HEADERS:
         _check_unpacked(codec, packed[_RECORDS_AT[found.magic] :])
         read = list(found)
-        records = [_record(one, detail) for one in read]
+    records = tuple([_record(one, detail) for one in read])
     if found.magic < MAGIC:
         old = old_batch(found.magic, tuple([replace(one, flagged=None) for one in records]))
         kept = () if detail is Detail.HEADERS else old.records
@@ -106,12 +119,12 @@ def stored_in(packed: bytes, position: int, detail: Detail, aborts: frozenset[in
         control = Control.ABORT if found.last_offset in aborts else Control.COMMIT
         if read:
             control = _CONTROLS.get(read[0].type, Control.LEADER_CHANGE)
-        records = [replace(one, key=None, value=None, flagged=False) for one in records]
+        records = tuple([replace(one, key=None, value=None, flagged=False) for one in records])
     batch = Batch(
         base_offset=found.base_offset,
         last_offset=found.last_offset,
         epoch=found.leader_epoch,
-        records=tuple(records),
+        records=records,
         timestamp_ms=found.max_timestamp,
         size_bytes=len(packed),
         producer_id=found.producer_id,
@@ -156,12 +169,6 @@ def _text_of_size(count: int) -> str:
     return "x" * count
 
 
-@cache
-def _unpacked() -> bytearray:
-    """Room for the unpacked records of a batch; the system gives what is written to."""
-    return bytearray(UNPACKED_BYTES_MAX)
-
-
 def _check_unpacked(codec: str, packed: bytes) -> None:
     """Checks that compressed records fit in memory: kilobytes may unpack to gigabytes.
 
@@ -175,7 +182,7 @@ def _check_unpacked(codec: str, packed: bytes) -> None:
         fits = _snappy_bytes(packed) <= UNPACKED_BYTES_MAX
     elif codec in ("gzip", "lz4", "zstd"):
         try:
-            getattr(cramjam, codec).decompress_into(packed, _unpacked())
+            getattr(cramjam, codec).decompress_into(packed, _ROOM)
         except cramjam.DecompressionError:
             fits = False
     if not fits:
@@ -247,7 +254,7 @@ class PartitionSegment:
         check_extra("partitions of brokers need", "kafka", "kafka", "crc32c")
         position, known = 0, dict(self.index)
         aborts = frozenset(one.last_offset for one in self.aborted or ())
-        with _opened(self.path) as content:
+        with opened(self.path) as content:
             while position < self.whole_bytes:
                 start = content.read(_PREFIX_BYTES)
                 packed = start + content.read(max(0, _length(start)))
@@ -289,29 +296,24 @@ class PartitionSegment:
 
 
 def segment_at(path: Path) -> PartitionSegment:
-    """The segment in the file at `path`, whose name is a base offset. Raises BadInput, OSError."""
-    base_offset = int(path.stem)
+    """The segment in the file at `path`, whose name is a base offset. Raises BadInput.
+
+    The last whole batch is found by the lengths of batches alone.
+    """
+    base_offset, whole = int(path.stem), 0
     # The index first: what a broker appends meanwhile then has no entry yet.
     index = index_in(path.with_suffix(".index"), base_offset)
     aborted = aborted_in(path.with_suffix(".txnindex"))
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise BadInput(f"{path}: is no regular file, so no segment")
-    size, modified_ms = found.st_size, found.st_mtime_ns // 1_000_000
-    whole = _whole_bytes(path, size)
-    return PartitionSegment(path, base_offset, size, whole, modified_ms, aborted, index)
-
-
-def _whole_bytes(path: Path, size: int) -> int:
-    """Where the last whole batch of a file ends, in bytes, by the lengths of batches alone."""
-    position = 0
-    with _opened(path) as content:
+    with opened(path) as content:
+        found = os.fstat(content.fileno())
         while True:
-            length = _length(os.pread(content.fileno(), _PREFIX_BYTES, position))
-            end = position + _PREFIX_BYTES + length
-            if not 0 < length <= BATCH_BYTES_MAX or end > size:
-                return position
-            position = end
+            length = _length(os.pread(content.fileno(), _PREFIX_BYTES, whole))
+            end = whole + _PREFIX_BYTES + length
+            if not 0 < length <= BATCH_BYTES_MAX or end > found.st_size:
+                break
+            whole = end
+    modified_ms = found.st_mtime_ns // 1_000_000
+    return PartitionSegment(path, base_offset, found.st_size, whole, modified_ms, aborted, index)
 
 
 def _length(start: bytes) -> int:
@@ -319,10 +321,62 @@ def _length(start: bytes) -> int:
     return int.from_bytes(start[8:_PREFIX_BYTES], "big", signed=True)
 
 
-def _opened(path: Path) -> BinaryIO:
-    """The file, open for reading. Raises BadInput."""
-    try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    return os.fdopen(number, "rb", _CHUNK)
+INDEX_BYTES_MAX: Final = 1 << 27
+"""Most bytes that are read of a small file; `segment.index.bytes` is 10 MiB by default."""
+_ABORTED: Final = struct.Struct(">hqqqq")
+_OFFSET_ENTRY: Final = struct.Struct(">ii")
+
+
+def content_of(file: Path) -> bytes:
+    """The content of a small file beside segments; nothing without a file. Raises BadInput."""
+    return read_bytes(file, limit=INDEX_BYTES_MAX) if file.exists() else b""
+
+
+def _entries(file: Path, form: struct.Struct) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Position and numbers of each entry of an index. Raises Damaged."""
+    content = content_of(file)
+    if len(content) % form.size:
+        raise Damaged(file, f"{len(content)} bytes are no whole entries of {form.size}")
+    for number, entry in enumerate(form.iter_unpack(content)):
+        yield number * form.size, entry
+
+
+def aborted_in(file: Path) -> tuple[AbortedTransaction, ...] | None:
+    """The aborted transactions in a segment's `.txnindex`; None without a file. Raises Damaged."""
+    if not file.exists():
+        return None
+    found: list[AbortedTransaction] = []
+    for position, (version, *numbers) in _entries(file, _ABORTED):
+        entry = AbortedTransaction(*numbers)
+        ascends = not found or found[-1].last_offset < entry.last_offset
+        if version != 0 or not 0 <= entry.first_offset <= entry.last_offset or not ascends:
+            raise Damaged(file, "no aborted transaction", position=position)
+        found.append(entry)
+    return tuple(found)
+
+
+def index_in(file: Path, base_offset: int) -> dict[int, int]:
+    """Offset by position of a batch, but the first.
+
+    Until a clean shutdown the active segment's index ends in zeroes, and a truncation leaves stale
+    entries in it (AbstractIndex.truncateToEntries), so that it is read as empty.
+
+    Args:
+        file: The `.index` file.
+        base_offset: The offset that its entries count from.
+
+    Raises:
+        Damaged: An entry does not ascend.
+    """
+    found: dict[int, int] = {}
+    last = (-1, -1)
+    if content_of(file).endswith(bytes(_OFFSET_ENTRY.size)):
+        return found
+    for place, (relative, position) in _entries(file, _OFFSET_ENTRY):
+        if relative <= last[0] or position <= last[1]:
+            text = f"offset {base_offset + relative} follows {base_offset + last[0]}"
+            raise Damaged(file, text, position=place)
+        last = (relative, position)
+        if position > 0:
+            found[position] = base_offset + relative
+    return found

@@ -7,7 +7,6 @@ LogConfig.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sim.errors import BadInput
-from sim.simulate.partition.small_files import printed_in
+from sim.files.reading import parse_json, read_text
 
 _KNOWN: Final[Mapping[str, tuple[Any, str]]] = {
     "cleanup.policy": ("compact", "log.cleanup.policy"),
@@ -115,7 +114,7 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
 
 def _values(path: Path, topic: str) -> dict[str, Any]:
     """The settings in a file that apply to a topic: those of a broker, then the topic's own."""
-    text = printed_in(path).decode(errors="replace")
+    text = read_text(path).replace("\r\n", "\n")
     if text.lstrip().startswith(("{", "[")):
         return _of_json(path, text, topic)
     sections = list(_HEADING.finditer(text))
@@ -134,10 +133,7 @@ def _values(path: Path, topic: str) -> dict[str, Any]:
 
 def _of_json(path: Path, text: str, topic: str) -> dict[str, Any]:
     """Settings of a topic: names with values, or a list of both, also below other names."""
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BadInput(f"{path}: no JSON: {error}") from None
+    found: Any = parse_json(text, str(path)).data
     for name in (topic, *_AROUND):
         if isinstance(found, dict) and isinstance(found.get(name), dict | list):
             found = found[name]
