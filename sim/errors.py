@@ -1,13 +1,16 @@
-"""The exception for mistakes of users, and suggestions for misspelt names."""
+"""The exceptions for mistakes of users and of plugins, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from sim.files.foreign import LONGEST, one_line
 
 _COMPARED = 200
 """Characters of a name that are compared with known names."""
+TEXT_MAX = 300
+"""Longest text of a plugin's message or value in an error."""
 
 
 class BadInput(Exception):
@@ -30,6 +33,52 @@ class PluginError(BadInput):
 
     As any bad input it ends a command with status 2; in a sweep it is the error of a run.
     """
+
+
+class Guarded:
+    """A function of a plugin, of one argument; what goes wrong in it is one line that names it."""
+
+    def __init__(
+        self,
+        label: str,
+        function: Callable[[Any], Any],
+        problem: Callable[[Any, Any], str | None] | None = None,
+    ) -> None:
+        """Wraps a function.
+
+        Args:
+            label: The plugin and its function, for messages.
+            function: The function.
+            problem: From the argument and the answer to the problem with the answer; None for none.
+        """
+        self._label = label
+        self._function = function
+        self._problem = problem
+
+    def __call__(self, argument: Any) -> Any:
+        """Calls the function. Raises PluginError."""
+        try:
+            answer = self._function(argument)
+        except PluginError:
+            raise
+        except Exception as error:
+            where = f"{self._label}: raises {in_one_line(error)} at {shortly(argument)}"
+            raise PluginError(where) from error
+        found = None if self._problem is None else self._problem(argument, answer)
+        if found is not None:
+            raise PluginError(f"{self._label}: {found}")
+        return answer
+
+
+def in_one_line(error: BaseException) -> str:
+    """An exception in one line: its class and its message."""
+    said = " ".join(str(error).split())
+    return one_line(f"{type(error).__name__}{': ' if said else ''}{said}", longest=TEXT_MAX)
+
+
+def shortly(value: object) -> str:
+    """A value as text, in one line and not too long."""
+    return one_line(" ".join(repr(value).split()), longest=TEXT_MAX)
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:

@@ -26,8 +26,7 @@ from sim.check.registry import (
     register_invariant,
     registered_invariants,
 )
-from sim.errors import BadInput
-from sim.files.plugin_calls import in_one_line
+from sim.errors import BadInput, in_one_line
 from sim.protocol.compaction.extending import (
     REGISTERED,
     forget,

@@ -16,9 +16,8 @@ from sim.check.families import (
 )
 from sim.check.history import ClusterHistory
 from sim.check.violation import Evidence, RecordSeen, Value
-from sim.errors import PluginError
+from sim.errors import PluginError, shortly
 from sim.files.attribute_docs import described
-from sim.files.plugin_calls import shortly
 from sim.protocol.events import Appended, Copied, Pushed, Removal
 from sim.protocol.log.record import Batch
 

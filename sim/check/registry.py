@@ -1,7 +1,7 @@
 """The registry of invariants: the classes of `sim.check.invariants`, and those of plugins.
 
 What an invariant of a plugin raises, or reports with values of a wrong type, is an error of the
-plugin (`sim.files.plugin_calls`).
+plugin (`sim.errors`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from sim.check.families import NO_FAMILY
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant, Report
 from sim.check.listening import GROUPS, Handler, events_by_method, handlers_of, methods_of
-from sim.errors import BadInput, PluginError, did_you_mean
-from sim.files.plugin_calls import Guarded, in_one_line
+from sim.errors import BadInput, Guarded, PluginError, did_you_mean, in_one_line
 
 INVARIANTS: dict[str, type[Invariant]] = {}
 """Every invariant by name, once `discover` was called: Replog's own in alphabetical order, then

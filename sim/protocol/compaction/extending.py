@@ -3,7 +3,7 @@
 Each is checked against the contract of its kind on a few samples; the tests hold the built-in ones
 to it, too. The functions that check return the first problem, None without one. Calls in a run are
 guarded: an exception, or an answer of a wrong type, is reported as the plugin's
-(`sim.files.plugin_calls`).
+(`sim.errors`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from sim.errors import BadInput
-from sim.files.plugin_calls import Guarded, in_one_line, shortly
+from sim.errors import BadInput, Guarded, in_one_line, shortly
 from sim.protocol.compaction.fixes import FIXES, Fix, Kept, Tail
 from sim.protocol.compaction.strategies import STRATEGIES, Strategy, Version, encode_version
 from sim.protocol.compaction.tombstones import (
