@@ -6,14 +6,14 @@ import ast
 import inspect
 import re
 
-_SECTION = re.compile(r"\n(?:Args|Attributes):\n")
+_SECTION = re.compile(r"\n(?:Args|Attributes|Fields):\n")
 _PART = re.compile(r"^(Source|Example|Says): (.*(?:\n    .*)*)", re.MULTILINE)
 _ENDS = re.compile(r"\n\n\w+:[ \n]")
 _ENTRY = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 
 
 def docs_of(thing: object) -> tuple[str, dict[str, str]]:
-    """A docstring without its parameters or attributes, and their descriptions by name."""
+    """A docstring without its parameters, attributes or fields, and their descriptions by name."""
     text, *section = _SECTION.split(inspect.getdoc(thing) or "")
     docs = _ENTRY.findall("\n".join(section))
     return text.rstrip(), {name: " ".join(one.split()) for name, one in docs}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from sim.files.attribute_docs import described
+from sim.files.attribute_docs import described, docs_of
 from sim.files.document import Place
 from sim.protocol.replication import Replica
 from sim.protocol.rules import Rules
@@ -166,8 +164,7 @@ class Op:
     @property
     def meanings(self) -> dict[str, str]:
         """The meaning of each field's value, with the unit, in order."""
-        found = _FIELD.findall(inspect.getdoc(self.take) or "")
-        said = {name: " ".join(text.split()) for name, text in found}
+        _, said = docs_of(self.take)
         return {name: one.means or said[name] for name, one in self.fields.items()}
 
     @property
@@ -191,8 +188,6 @@ class Op:
         """The types of all fields, in order."""
         return {name: one.kind for name, one in self.fields.items()}
 
-
-_FIELD = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 
 OPS: dict[str, Op] = {}
 """Every op by name, once `sim.simulate.story.ops` is imported."""
