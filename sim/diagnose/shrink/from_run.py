@@ -37,9 +37,10 @@ from sim.protocol.rules import Rules
 from sim.simulate.faults.kinds import Crash
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.driver import StoryDriver
+from sim.simulate.story.fields import REPLICA
 from sim.simulate.story.format import Story
 from sim.simulate.story.op import Step
-from sim.simulate.story.ops import OPS, REPLICA
+from sim.simulate.story.ops import OPS
 
 NOT_IN_STORIES: Final = {
     of.BY_OTHER_SETTINGS: "settings do not change during a story",

@@ -33,13 +33,11 @@ class FieldType:
         expected: Name of the type in errors.
         parse: Function that reads a given value; it raises ValueError, TypeError or KeyError.
         schema: JSON Schema of values that are no texts of a line, for editors.
-        limit: Limit of its values; None without one.
     """
 
     expected: str
     parse: Callable[[Any], Any]
     schema: Mapping[str, Any]
-    limit: Limit | None = None
 
     def value_of(self, value: object, place: Place) -> Any:
         """The value at `place`, read by this type.
@@ -87,7 +85,7 @@ def _number(limit: Limit, *, natural: bool = False) -> FieldType:
     least = 0 if natural else limit.least
     schema = {"type": "integer", "minimum": least, "maximum": limit.most}
     expected = "an integer that is not negative" if natural else "an integer"
-    return FieldType(expected, parse, schema, limit)
+    return FieldType(expected, parse, schema)
 
 
 NATURAL = _number(limits.OFFSET, natural=True)
@@ -218,7 +216,6 @@ VERSION = FieldType(
     "an integer of 64 bits or null",
     _version,
     {"anyOf": [_number(limits.VERSION).schema, {"type": "null"}]},
-    limits.VERSION,
 )
 MARKER = _one_of("commit", "abort")
 MOMENT = _one_of(*MOMENTS)

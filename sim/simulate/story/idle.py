@@ -17,14 +17,6 @@ from sim.protocol import events
 
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
 """Types that are compared as they are; a tuple holds nothing that changes."""
-_FETCHED_TO = "acknowledged_end"
-"""Fields of a follower that a refused fetch moves, too; they matter only at a power loss."""
-_CLEANED_AT = "last_cleaning"
-"""Moved by any pass, and read by `tombstone_removal: cleaning_checkpoint` alone."""
-_RESTARTED_AT = "restarts"
-"""Grows with any restart; the offset index that it is for has no effect in short stories."""
-_DISK = "disk"
-"""Replaced by a wipe; a new disk differs from an empty one only under certain rules."""
 
 _SURE: Final = (
     events.ReplicaAdded,
@@ -86,10 +78,14 @@ def state_of(world: Any, *, loses_power: bool) -> object:
     dated = rules.cleaner.tombstone_removal == "cleaning_checkpoint"
     asked = rules.cleaner.lost_disk_report == "dropped" or rules.snapshots.bootstrap_snapshot
     unread = {
-        _FETCHED_TO: not loses_power,
-        _CLEANED_AT: not dated,
-        _RESTARTED_AT: True,
-        _DISK: not asked,
+        # A refused fetch moves it, too; it matters only at a power loss.
+        "acknowledged_end": not loses_power,
+        # Any pass moves it; only `tombstone_removal: cleaning_checkpoint` reads it.
+        "last_cleaning": not dated,
+        # It grows with any restart; the offset index that it is for has no effect in short stories.
+        "restarts": True,
+        # A wipe replaces it; a new disk differs from an empty one only under certain rules.
+        "disk": not asked,
     }
     ignored = tuple(name for name, is_unread in unread.items() if is_unread)
     parts = (

@@ -2,7 +2,6 @@
 
 from importlib import import_module
 
-from sim.simulate.story.fields import REPLICA, REPLICAS, FieldType
 from sim.simulate.story.op import OPS
 
 for _subject in (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+
 from sim.files.document import Place
 from sim.protocol.events import Event
 from sim.protocol.log import Batch
@@ -25,30 +28,33 @@ from sim.protocol.replication.truncation import (
 )
 from sim.simulate.story.driver import Response, StoryDriver
 from sim.simulate.story.fields import BOOLEAN, LABEL, NATURAL, REPLICA
-from sim.simulate.story.op import FOLLOWER, LEADER, Fields, Step, be_up, may, need, op
+from sim.simulate.story.op import FOLLOWER, LEADER, Fields, Step, Take, be_up, may, need, op
 
 _DELAYED = may(BOOLEAN, "The answer waits for a `deliver`.")
 _NOTHING_NEW = "there is nothing to fetch"
 
 
-def _pair(world: StoryDriver, step: Step) -> tuple[Replica, Replica] | str:
-    """Follower and leader of a step; or a text with the reason why the step does nothing."""
-    fetcher, source = world.replicas[step["follower"]], world.replicas[step["leader"]]
-    if fetcher is source:
-        return f"{source.name} does not follow itself"
-    return fetcher, source
+def _of_two(take: Callable[[StoryDriver, Step, Replica, Replica], str | None]) -> Take:
+    """Carries out a step with its follower and its leader, unless they are the same replica."""
+
+    @wraps(take)
+    def taken(world: StoryDriver, step: Step) -> str | None:
+        fetcher, source = world.replicas[step["follower"]], world.replicas[step["leader"]]
+        if fetcher is source:
+            return f"{source.name} does not follow itself"
+        return take(world, step, fetcher, source)
+
+    return taken
 
 
 @op(follower=FOLLOWER, leader=LEADER)
-def follow(world: StoryDriver, step: Step) -> str | None:
+@_of_two
+def follow(world: StoryDriver, step: Step, fetcher: Replica, source: Replica) -> str | None:
     """The replica becomes a follower, and truncates by the rule `truncation`.
 
     Source: Partition.makeFollower; KIP-101
     """
-    pair = _pair(world, step)
-    if isinstance(pair, str):
-        return pair
-    fetcher, source = pair
+    del step
     assert source.leadership is not None
     result = start_following(fetcher, source.leadership.epoch, rules=world.rules)
     if result.refused:
@@ -80,7 +86,8 @@ def _check_fetch(fields: Fields, place: Place) -> None:
     drop_response=may(BOOLEAN),
     delay_response=_DELAYED,
 )
-def fetch(world: StoryDriver, step: Step) -> str | None:
+@_of_two
+def fetch(world: StoryDriver, step: Step, fetcher: Replica, source: Replica) -> str | None:
     """The follower fetches from its leader, in one round trip.
 
     The leader records the follower's position and answers; the follower appends the records.
@@ -91,10 +98,6 @@ def fetch(world: StoryDriver, step: Step) -> str | None:
 
     Source: AbstractFetcherThread; KIP-595
     """
-    pair = _pair(world, step)
-    if isinstance(pair, str):
-        return pair
-    fetcher, source = pair
     response = _answer(world, fetcher, source, step.get("max"))
     world.answered(_said(fetcher, source, response))
     if step.get("delay_response", False):
@@ -126,13 +129,14 @@ def deliver(world: StoryDriver, step: Step) -> str | None:
 
 
 @op(follower=FOLLOWER, leader=LEADER)
-def sync(world: StoryDriver, step: Step) -> str | None:
+@_of_two
+def sync(world: StoryDriver, step: Step, fetcher: Replica, source: Replica) -> str | None:
     """The follower fetches until nothing changes any more.
 
     Source: this project
     """
-    pair = _pair(world, step)
-    return pair if isinstance(pair, str) else until_stable(world, *pair)
+    del step
+    return until_stable(world, fetcher, source)
 
 
 def until_stable(world: StoryDriver, fetcher: Replica, source: Replica) -> str | None:
@@ -255,7 +259,8 @@ def _check_chunk(fields: Fields, place: Place) -> None:
     crash=may(BOOLEAN),
     delay_response=_DELAYED,
 )
-def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
+@_of_two
+def fetch_snapshot(world: StoryDriver, step: Step, fetcher: Replica, source: Replica) -> str | None:
     """The follower fetches a chunk of the leader's snapshot; the last chunk replaces the log.
 
     Fields:
@@ -264,10 +269,6 @@ def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
 
     Source: KIP-630, FetchSnapshot
     """
-    pair = _pair(world, step)
-    if isinstance(pair, str):
-        return pair
-    fetcher, source = pair
     response = _chunk(world, fetcher, source, step.get("chunk"))
     if response is not None and step.get("delay_response", False):
         world.delayed.append((fetcher.name, source.name, response))
