@@ -311,7 +311,7 @@ class Run:
         Raises:
             BadInput: Nothing is violated.
         """
-        from sim.diagnose.explain.signature import signature_of
+        from sim.diagnose.explain.questions import signature_of
 
         return signature_of(self.past, self.violation()).cause
 

@@ -126,7 +126,7 @@ def _keys_of(event: Event) -> Sequence[str]:
 
 def violations_table(recorded: Run, past: Past, time: str) -> pd.DataFrame:
     """Makes the table `Run.violations`; `time` as in `events_table`."""
-    from sim.diagnose.explain.signature import so_since
+    from sim.diagnose.explain.text import so_since
 
     rows = [
         (
@@ -230,7 +230,7 @@ def no_return_table(found: NoReturn) -> pd.DataFrame:
 
 def causes_table(violations: Iterable[Violation], past: Past) -> pd.DataFrame:
     """Makes the table of `Run.causes`."""
-    from sim.diagnose.explain.signature import signature_of
+    from sim.diagnose.explain.questions import signature_of
 
     named: dict[str, list[str]] = {}
     for found in violations:

@@ -22,7 +22,7 @@ from typing import Any
 from sim.check import Violation
 from sim.check.violation import unexpected
 from sim.diagnose.draw import DrawnCase, html, strip, svg
-from sim.diagnose.explain.signature import signature_of
+from sim.diagnose.explain.questions import signature_of
 from sim.errors import BadInput
 from sim.files import markdown
 from sim.files.foreign import LONGEST, LONGEST_BYTES, file_name, json_text, one_line, readable

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from sim.bounds import Inconclusive
 from sim.diagnose.explain.mechanisms import deciding_rules
 from sim.diagnose.explain.past import Past
-from sim.diagnose.explain.signature import Signature, first_signatures, signature_of
+from sim.diagnose.explain.questions import Signature, first_signatures, signature_of
 from sim.errors import BadInput
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.shipped import PREFIX, shipped_folder
@@ -194,7 +194,7 @@ class Cause:
     """A cause of failing runs.
 
     Attributes:
-        text: Family and mechanism (`sim.diagnose.explain.signature.Signature.cause`).
+        text: Family and mechanism (`sim.diagnose.explain.questions.Signature.cause`).
         runs: Number of runs that fail for it first.
         invariants: Number of runs by the invariant that they violate first.
         shares: Its shares in each environment under each rule set, in the order of the plan.

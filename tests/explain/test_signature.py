@@ -11,7 +11,7 @@ from sim.check import Violation
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.mechanisms import MECHANISMS
 from sim.diagnose.explain.past import Past
-from sim.diagnose.explain.signature import FOUND_AT, Signature, signature_of
+from sim.diagnose.explain.questions import FOUND_AT, Signature, signature_of
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.events import (
     Cleaned,

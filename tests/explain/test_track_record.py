@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sim.diagnose.explain import ExplanationText, explanation
 from sim.diagnose.explain.past import Past
-from sim.diagnose.explain.signature import Signature, signature_of
+from sim.diagnose.explain.questions import Signature, signature_of
 from sim.files.formats import STORY_FORMAT
 from sim.simulate.run.stories import run_story
 from sim.simulate.story import load_story
@@ -65,7 +65,7 @@ def test_every_violation_of_every_story_has_a_deciding_fact() -> None:
     for story, why, found in told():
         assert found.facts[0].kind not in GENERAL, (story, why)
         decided = [fact.position for fact in found.facts if fact.position is not None]
-        assert max([*decided, found.cone[-1]]) <= found.judged
+        assert max(decided, default=0) <= found.cone[-1]
         assert found.since <= found.violation.at
     assert len({why.invariant for _, why, _ in told()}) > 50
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.diagnose.explain.past import Past
-from sim.diagnose.explain.signature import signature_of
+from sim.diagnose.explain.questions import signature_of
 from sim.diagnose.shrink.engine import ShrinkBudget
 from sim.diagnose.shrink.from_run import story_from_run
 from sim.diagnose.shrink.smallest import NO_STORY, ShrinkCase, smallest_example

@@ -1,7 +1,7 @@
 """The mechanisms of violations: every one that a signature may name, its meaning, its source.
 
 A mechanism never depends on how often something happened, or on which replica, so that a large
-random run and its smallest example name the same ones. `sim.diagnose.explain.signature` finds them
+random run and its smallest example name the same ones. `sim.diagnose.explain.questions` finds them
 in the events of a run.
 """
 

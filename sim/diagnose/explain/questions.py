@@ -1,15 +1,22 @@
-"""The questions that explain violations, except for the fate of an offset.
+"""The questions that explain violations, and the signature of a violation that the answers give.
 
 An invariant names its question as `explained_by`. The fate of the offset explains the violations of
 all other invariants, and those for which the question finds nothing.
+
+Two violations with the same signature are one bug as far as events show, in a run of a thousand
+events and in its smallest example alike. The mechanisms are those that the deciding facts name
+(`sim.diagnose.explain.mechanisms`); where they name none, the class of the event that showed it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
+from sim.check import Violation
+from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE, TRANSACTIONS
 from sim.check.registry import INVARIANTS, discover
 from sim.diagnose.explain import fate, state
 from sim.diagnose.explain import mechanisms as of
@@ -24,7 +31,7 @@ from sim.diagnose.explain.case import (
     listed,
     mechanisms_of,
 )
-from sim.diagnose.explain.past import Became
+from sim.diagnose.explain.past import Became, Past
 from sim.diagnose.explain.removed import holders, removal_at, why_needed
 from sim.protocol import events as on
 from sim.protocol.log.record import Control, Record
@@ -372,3 +379,68 @@ QUESTIONS: Final[dict[str, Callable[[Case], Facts]]] = {
     "two_leaders": fate.led_twice,
 }
 """Name that an invariant gives as `explained_by` -> the function that finds the deciding facts."""
+
+
+# The signature.
+
+FOUND_AT: Final = "found at"
+"""Beginning of a mechanism that is only the class of an event, in words."""
+
+
+class Signature(NamedTuple):
+    """The cause of a violation, comparable between runs.
+
+    Attributes:
+        invariant: Name of the violated invariant.
+        family: Family of the violation (`sim.check.families`). A deleted key that returned counts
+            as a late write if its value was written after the delete.
+        mechanism: Names of mechanisms, the most important first; never empty.
+        marker: Kind of the missing marker of a transaction, `COMMIT` or `ABORT`; empty if none is
+            missing. It is part of no text.
+    """
+
+    invariant: str
+    family: str
+    mechanism: tuple[str, ...]
+    marker: str = ""
+
+    @property
+    def cause(self) -> str:
+        """Family and mechanisms: the part that violations of different invariants may share."""
+        return f"{self.family}: {'; '.join(self.mechanism)}"
+
+    def __str__(self) -> str:
+        """The stable text, such as `no-offset-reuse: log end fell by cleaning`."""
+        return f"{self.invariant}: {'; '.join(self.mechanism)}"
+
+
+def signature_of(past: Past, violation: Violation) -> Signature:
+    """The signature of a violation.
+
+    Args:
+        past: The run or story; events after the violation are ignored.
+        violation: The violation.
+    """
+    case = Case(past, violation)
+    mechanism = mechanisms_of(deciding(case))
+    if not mechanism:
+        words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(case.shown_by).__name__).lower()
+        mechanism = (f"{FOUND_AT} {words}",)
+    family = violation.family
+    if family == DELETED_KEY_RETURNS and mechanism[0] in of.LATE:
+        family = LATE_WRITE
+    marker = case.marker if family == TRANSACTIONS else ""
+    return Signature(violation.invariant, family, mechanism, marker)
+
+
+def first_signatures(past: Past, violations: Sequence[Violation]) -> dict[int, Signature]:
+    """The signatures of the first violation of each invariant and family, by its index.
+
+    Args:
+        past: The run.
+        violations: Violations in order of detection.
+    """
+    firsts: dict[tuple[str, str], int] = {}
+    for place, found in enumerate(violations):
+        firsts.setdefault((found.invariant, found.family), place)
+    return {place: signature_of(past, violations[place]) for place in firsts.values()}

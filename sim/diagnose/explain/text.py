@@ -10,12 +10,12 @@ from typing import Any
 
 from sim.check import Violation
 from sim.check.facts import EMPTY, ReplicaView
-from sim.diagnose.explain.case import Case, Fact, listed
+from sim.check.violation import RecordSeen
+from sim.diagnose.explain.case import Case, Fact, judged_at, listed
 from sim.diagnose.explain.causality import causal_cone
 from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.questions import deciding
 from sim.diagnose.explain.removed import span
-from sim.diagnose.explain.signature import so_since
 from sim.files.foreign import LONGEST, one_line
 from sim.protocol import events as on
 from sim.protocol.events import Event
@@ -38,8 +38,7 @@ class ExplanationText:
         now: Lines about each replica's log when the violation was found.
         rules: Rules of the run with another value than the default; empty without any.
         chain: Lines about the events that led there, newest first, each with its time before it.
-        cone: Positions of these events, ascending.
-        judged: Position of the event that showed the violation.
+        cone: Positions of these events, ascending; the last one showed the violation.
         since: Time from which it held, in ms or steps: earlier than `violation.at` for a violation
             that is judged at rest.
     """
@@ -51,7 +50,6 @@ class ExplanationText:
     rules: str
     chain: tuple[str, ...]
     cone: tuple[int, ...]
-    judged: int
     since: int
 
     @property
@@ -116,7 +114,6 @@ def explanation(
         ", ".join(f"{k}={v}" for k, v in case.rules.differing_from(Rules()).items()),
         tuple(map(_shown, chain(case, cone))),
         tuple(cone),
-        case.judged,
         so_since(case, violation),
     )
 
@@ -174,6 +171,64 @@ def _held(case: Case, view: ReplicaView) -> str:
         none = f"no{'' if offset is None else ' other'} record of {key}"
         found.append(case.names(held[-RECORDS_NAMED:]) or none)
     return listed(found) + "; " if found else ""
+
+
+# Since when it held.
+
+AT_REST = (on.Quiesced, on.RoundsEnded, on.TombstoneProbed)
+"""Events at which the state of the cluster at rest is judged."""
+
+
+def so_since(past: Past, violation: Violation) -> int:
+    """The time from which a violation held: ms, or a step.
+
+    A violation that is judged at rest held since the last event that changed it: a commit of an
+    offset that it names, or a change of such an offset on its replica. All other violations are
+    judged when they happen.
+
+    Args:
+        past: The run or story.
+        violation: The violation.
+    """
+    if violation.began is not None:
+        return violation.began
+    if not isinstance(past.event(judged_at(past.events, violation)), AT_REST):
+        return violation.at
+    case = Case(past, violation)
+    return past.events[max(_changes(case), default=case.judged)][0]
+
+
+def _changes(case: Case) -> list[int]:
+    """Positions of the events that changed what a violation is about."""
+    replica, leader = case.violation.replica, case.leader_at()
+    names = [replica] if replica else [leader[0]] if leader else []
+    changed = []
+    for offset in _offsets(case):
+        changed += [case.first_commit(offset), *(case.slot(name, offset) for name in names)]
+    known = [position for position in changed if position is not None]
+    if known:
+        return known
+    ends = names if leader is None else [*names, leader[0]]  # it is about where logs end
+    return [step.position for name in ends for step in case.steps_before(name, case.end)[:1]]
+
+
+def _offsets(case: Case) -> set[int]:
+    """The offsets of a violation, of its evidence, of its key and of its transaction."""
+    violation, written = case.violation, case.written
+    found = {violation.offset, violation.value("deleted_at")}
+    found |= {value.offset for _, value in violation.evidence if isinstance(value, RecordSeen)}
+    if violation.key is not None:
+        winner = written.get(case.history.winners.get(violation.key, 0))
+        found.add(None if winner is None else winner.offset)
+        if violation.replica is not None:
+            held = case.holding(violation.replica, case.uids_of(violation.key))
+            found |= {written[uid].offset for uid in held}
+    for _, value in violation.evidence:
+        known = case.known(value.uid) if isinstance(value, RecordSeen) else None
+        if known is not None and known.batch.transactional:
+            marker = case.next_marker(known)
+            found.add(None if marker is None else marker.offset)
+    return {offset for offset in found if offset is not None and offset >= 0}
 
 
 # What led to it.

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from sim.diagnose.explain import mechanisms as of
-from sim.diagnose.explain.signature import Signature
+from sim.diagnose.explain.questions import Signature
 from sim.diagnose.shrink.engine import ShownTarget
 from sim.diagnose.shrink.scenarios import ROLES
 from sim.diagnose.shrink.stories import OFFSETS, with_steps

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from sim.diagnose.explain.signature import Signature
+from sim.diagnose.explain.questions import Signature
 from sim.diagnose.shrink.engine import ShownTarget, ShrinkBudget
 from sim.diagnose.shrink.from_run import story_from_run, why_no_story
 from sim.diagnose.shrink.target import Target, target_of

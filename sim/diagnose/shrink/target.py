@@ -17,7 +17,7 @@ from sim.check import Checker, Violation
 from sim.check.checker import known_invariants, story_invariants
 from sim.check.facts import ReplicaView
 from sim.diagnose.explain.past import Past, Recorded
-from sim.diagnose.explain.signature import Signature, signature_of
+from sim.diagnose.explain.questions import Signature, signature_of
 from sim.diagnose.shrink.engine import Reducer, ShownTarget, ShrinkKind
 from sim.diagnose.shrink.scenarios import SCENARIOS
 from sim.diagnose.shrink.stories import STORIES, with_steps

@@ -105,10 +105,10 @@ class Run:
         environment: Digest of workload, faults, network and clocks of a timed scenario, equal for
             all rule sets of a case. JSON and the rows of a sweep call it `weather`.
         causes: Cause of a violation by its place in `violations`
-            (`sim.diagnose.explain.signature`), of the first of each invariant and family. Only
+            (`sim.diagnose.explain.questions`), of the first of each invariant and family. Only
             sweeps fill it.
         since: Time in ms from which a violation existed, by its place in `violations`
-            (`sim.diagnose.explain.signature`), of those that have a row. Only sweeps fill it.
+            (`sim.diagnose.explain.questions`), of those that have a row. Only sweeps fill it.
     """
 
     command: ClassVar[str] = "replog run"

@@ -51,7 +51,7 @@ TIMING_COLUMNS: Final = ("wall_ms",)
 
 _SINCE = "Latest time since which it was so; earlier than the judgement where that is at rest."
 _TARGETED = "tail_hunts, election_hunts, disk_hunts and mark_hunts of a mix"
-_SIGNATURE = "sim.diagnose.explain.signature"
+_SIGNATURE = "sim.diagnose.explain"
 _number = partial(SweepColumn, source="sim.study.sweep.plan", kind="int64")
 _verdict = partial(SweepColumn, group="verdict")
 _time = partial(_verdict, kind="int64", unit="ms")
