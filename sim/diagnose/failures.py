@@ -10,8 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -200,18 +199,24 @@ def save_failure(folder: Path, failure: RunFailure) -> Path:
     Raises:
         BadInput: It cannot be written; nothing is left half-written.
     """
-    with _clear_errors(folder):
+    draft: Path | None = None
+    try:
         folder.mkdir(parents=True, exist_ok=True)
         place = _place(folder, failure)
         if not place.exists():
             draft = folder / f".{place.name}.{os.getpid()}.part"
             shutil.rmtree(draft, ignore_errors=True)
-            try:
-                draft.mkdir()
-                _write(draft, failure)
-                draft.rename(place)
-            finally:
-                shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir()
+            _write(draft, failure)
+            draft.rename(place)
+    except OSError as error:
+        what = error.strerror or str(error)
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            what = "is a file; failures are written into folders below a folder"
+        raise BadInput(f"{error.filename or folder}: {what}") from None
+    finally:
+        if draft is not None:
+            shutil.rmtree(draft, ignore_errors=True)
     return place
 
 
@@ -318,15 +323,3 @@ def _read(folder: Path) -> dict[str, Any]:
         return {}
     ours = isinstance(document, dict) and document.get("format") == FAILURE_FORMAT
     return document if ours else {}
-
-
-@contextmanager
-def _clear_errors(folder: Path) -> Iterator[None]:
-    """Turns an error of the file system into BadInput of one line."""
-    try:
-        yield
-    except OSError as error:
-        what = error.strerror or str(error)
-        if error.errno in (errno.EEXIST, errno.ENOTDIR):
-            what = "is a file; failures are written into folders below a folder"
-        raise BadInput(f"{error.filename or folder}: {what}") from None

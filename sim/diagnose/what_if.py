@@ -31,7 +31,6 @@ from math import comb, inf
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
-from sim.bounds import Inconclusive
 from sim.check import INVARIANTS, Kind, Violation
 from sim.check.registry import discover
 from sim.diagnose.explain.case import Case
@@ -91,14 +90,11 @@ def violated_by(value: Story | Scenario, invariant: str) -> list[str]:
         Inconclusive: It took too long or too much memory.
     """
     if isinstance(value, Scenario):
-        violated = conclusive(judge_scenario(value, (*judging(value), invariant))).violated
+        run = judge_scenario(value, (*judging(value), invariant))
     else:
-        story = run_story(replace(value, expect=StoryExpect((invariant,))))
-        if story.reason is not None:
-            raise Inconclusive(f"{value.id}: {story.reason}")
-        violated = story.violated
+        run = run_story(replace(value, expect=StoryExpect((invariant,))))
     liveness = {name for name, known in INVARIANTS.items() if known.kind is Kind.LIVENESS}
-    return [each for each in dict.fromkeys(violated) if each == invariant or each not in liveness]
+    return [one for one in conclusive(run).violated if one == invariant or one not in liveness]
 
 
 class Healing(NamedTuple):

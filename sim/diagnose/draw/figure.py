@@ -30,7 +30,7 @@ from sim.diagnose.draw.shapes import (
 )
 from sim.diagnose.draw.space_time import SpaceTime
 from sim.errors import BadInput
-from sim.files.shipped import install
+from sim.files.shipped import check_extra
 
 ROWS_MAX = 60
 """How many events are drawn: the violation and the last ones; the picture says how many are not."""
@@ -83,10 +83,9 @@ def png(case: DrawnCase, **options: Unpack[Options]) -> bytes:
     Raises:
         BadInput: As `svg`; also when matplotlib is not installed.
     """
-    try:
-        from sim.diagnose.draw.raster import png_of
-    except ModuleNotFoundError as error:
-        raise BadInput(f"a PNG needs {error.name}: {install('report')}") from None
+    check_extra("a PNG needs", "report", "matplotlib")
+    from sim.diagnose.draw.raster import png_of
+
     return png_of(figure(case, **options))
 
 

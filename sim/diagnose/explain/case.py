@@ -159,10 +159,6 @@ class Case(Past):
         """The records, of some, that a log held before a position."""
         return [u for u in uids if self.uid_at(replica, self.written[u].offset, before) == u]
 
-    def beats(self, uid: int, other: int) -> bool:
-        """Compares two records of a key: True if `uid` wins under the topic's strategy."""
-        return self.written[uid].version > self.written[other].version
-
     def tombstone(self, uid: int) -> bool:
         """Checks that a record is a tombstone under the run's `tombstone_mark`."""
         known = self.known(uid)

@@ -67,7 +67,7 @@ def _superseded(
     event, keyed = case.event(position), removal.key is not None
     winner = case.uid_at(event.replica, winner_offset, position)
     text += f", beaten by {case.name(winner) if winner else f'the record at {winner_offset}'}"
-    if winner and keyed and not case.beats(winner, removal.uid):
+    if winner and keyed and not case.folded.beats(winner, removal.uid):
         text += _unfairly(case, event.replica, winner, position)
     text += "" if keyed else f", as one key to the cleaner {case.by_rules('marker_lookup')}"
     text += needed
@@ -239,7 +239,7 @@ def _decided_by(case: Case, uid: int) -> list[int]:
     deciding, written = case.written[uid], case.written
     if deciding.key is not None:
         values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
-        return [each for each in values if case.beats(uid, each)]
+        return [each for each in values if case.folded.beats(uid, each)]
     producer = deciding.batch.producer_id
     mine = case.markers(producer)
     ends = (one.offset for one in mine if case.committed_at(one.offset) == one.record.uid)

@@ -30,7 +30,7 @@ def answer(case: Case) -> Facts:
         return first_is(last_removal(case), of.INCREMENTS)
     replica, facts = case.replica, Facts()
     held, winner, before = _held_and_wanted(case)
-    if held and winner and held != winner and case.beats(winner, held):
+    if held and winner and held != winner and case.folded.beats(winner, held):
         facts = _outlives(case, held, winner, before)
     elif winner and winner != held:
         facts = _lacks_winner(case, winner, before)

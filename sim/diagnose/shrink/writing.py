@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from sim.check.checker import story_invariants
+from sim.diagnose.what_if import violated_by
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.foreign import is_plain, one_line
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS, waits_for_joining
 from sim.protocol.rules import Rules
-from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import judge_scenario, judging
 from sim.simulate.scenario.file.write import flow, quoted, scenario_text
 from sim.simulate.scenario.model import Expect, Scenario
-from sim.simulate.story.format import LAG, STORY_DEFAULTS, Story, StoryExpect
+from sim.simulate.story.format import LAG, STORY_DEFAULTS, Story
 from sim.simulate.story.op import Scope, Step
 from sim.simulate.story.ops import OPS
 from sim.simulate.story.steps import line_of, step_at
@@ -72,9 +72,7 @@ def file_of(value: Story | Scenario, invariant: str, remark: str = "") -> str:
     if isinstance(value, Scenario):
         run = judge_scenario(value, (*judging(value), invariant))
         return scenario_text(replace(value, expect=Expect(tuple(run.violated))))
-    judged = {*story_invariants(liveness=False), invariant}
-    found = run_story(replace(value, expect=StoryExpect((invariant,)))).violated
-    violated = [name for name in found if name in judged]
+    violated = violated_by(value, invariant)
     if invariant in story_invariants(liveness=False) or invariant in violated:
         return story_text(value, violated=violated, remark=remark)
     return story_text(value, violated=[], checked=[invariant])
