@@ -405,10 +405,11 @@ def _shrunk(run: Simulated, found: Violation | None) -> dict[str, str]:
     if found is None:
         return {}
     from sim.diagnose.failures import SHRUNK, SHRUNK_PICTURE
-    from sim.diagnose.shrink.smallest import smallest_example
+    from sim.diagnose.shrink.engine import ShrinkBudget
+    from sim.diagnose.shrink.smallest import ShrinkCase
 
-    source = run.content.source
-    witness = smallest_example(run.content, found.invariant, within_s=SHRINK_S, source=source)
+    case = ShrinkCase(run.content, found.invariant, source=run.content.source)
+    witness = case.shrink(ShrinkBudget(SHRINK_S))
     if witness.interrupted:
         raise KeyboardInterrupt
     small = run_of(load(witness.text).content)

@@ -8,7 +8,7 @@ from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.questions import signature_of
 from sim.diagnose.shrink.engine import ShrinkBudget
 from sim.diagnose.shrink.from_run import story_from_run
-from sim.diagnose.shrink.smallest import NO_STORY, ShrinkCase, smallest_example
+from sim.diagnose.shrink.smallest import NO_STORY, ShrinkCase
 from sim.diagnose.shrink.stories import key_of
 from sim.diagnose.shrink.target import illegal_steps, target_of
 from sim.diagnose.shrink.writing import file_of, story_text
@@ -23,7 +23,7 @@ from tests.shrink.cases import AT_ONCE, LOST_TAIL, REMOVED, REUSED, story, timed
 
 
 def test_what_no_story_says_stays_a_scenario(tmp_path: Path) -> None:
-    example = smallest_example(timed("timed_unchanged_application"))
+    example = ShrinkCase(timed("timed_unchanged_application")).shrink(ShrinkBudget())
     path = tmp_path / "example.yaml"
     path.write_text(example.text)
     scenario = load_scenario(path)
@@ -31,12 +31,13 @@ def test_what_no_story_says_stays_a_scenario(tmp_path: Path) -> None:
     assert (example.kind, example.steps, example.made_of) == ("scenario", None, NO_STORY)
     assert example.events < 10
     assert run_scenario(scenario).differences == ()
-    cut_off = smallest_example(timed("timed_b8_old_cleaner"), tries=20)
+    cut_off = ShrinkCase(timed("timed_b8_old_cleaner")).shrink(ShrinkBudget(tries=20))
     assert cut_off.remark == "as a scenario: settings do not change during a story"
 
 
 def test_a_budget_in_tries_gives_the_same_witness_every_time() -> None:
-    first, second = (smallest_example(REUSED, "leader-completeness", tries=30) for _ in range(2))
+    cases = (ShrinkCase(REUSED, "leader-completeness") for _ in range(2))
+    first, second = (case.shrink(ShrinkBudget(tries=30)) for case in cases)
 
     assert (first.complete, first.tries) == (False, 30)
     assert first == second
@@ -99,7 +100,7 @@ CASES = {
 def test_a_random_run_becomes_a_story_of_a_few_lawful_steps(name: str) -> None:
     scenario, invariant, steps = CASES[name]
     _, in_run, _ = target_of(scenario, invariant)
-    example = smallest_example(scenario, invariant)
+    example = ShrinkCase(scenario, invariant).shrink(ShrinkBudget())
     story = story_from(parse_yaml(example.text, "example").data, where="example")
     run = run_story(story)
     same = next(one for one in run.violations if one.invariant == invariant)

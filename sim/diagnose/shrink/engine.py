@@ -60,23 +60,16 @@ class ShrinkBudget:
         tries: Number of values run so far.
     """
 
-    def __init__(
-        self,
-        within_s: float | None = None,
-        tries: int | None = None,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, within_s: float | None = None, tries: int | None = None) -> None:
         """Starts the budget: seconds from now on, and runs; None for no limit."""
         self.tries = 0
         self._most_s = inf if within_s is None else within_s
         self._most_tries = inf if tries is None else tries
-        self._clock = clock
-        self._begun = clock()
+        self._begun = time.monotonic()
 
     def is_over(self, share: float = 1.0) -> bool:
         """Checks that this share of the budget is spent."""
-        spent_s = self._clock() - self._begun
+        spent_s = time.monotonic() - self._begun
         return self.tries >= self._most_tries * share or spent_s >= self._most_s * share
 
 

@@ -111,6 +111,7 @@ _SAME: Final[dict[type, tuple[str, dict[str, str]]]] = {
     on.SnapshotTaken: ("snapshot", {"replica": "replica", "end": "end_offset"}),
     on.PrefixDeleted: ("delete_prefix", {"replica": "replica", "to": "log_start_offset"}),
     on.ReplicaRemoved: ("remove_replica", {"replica": "replica"}),
+    on.ReplicaRestarted: ("restart", {"replica": "replica"}),
     on.ReadingEnded: ("read_to_end", {n: n for n in ("consumer", "replica", "until")}),
 }
 """Class of an event that needs one step -> the op, and its fields by the names of the event's."""
@@ -245,8 +246,7 @@ class Conversion:
     # Leading.
 
     def _at_leader_elected(self, event: on.LeaderElected, candidate: Replica) -> None:
-        if not candidate.up:
-            self.step("restart", replica=event.replica)
+        self.step("restart", replica=event.replica)  # if it is down
         by_isr, is_first = self.rules.replication.commit == "isr", self.driver.leader is None
         in_sync = by_isr and event.replica in self.driver.isr
         op = "elect_from_isr" if in_sync and not is_first else "elect"
@@ -331,7 +331,9 @@ class Conversion:
     def _at_cleaned(self, event: on.Cleaned, replica: Replica) -> None:
         self.until(event.now_ms)
         ripe = [each for each in event.removals if each.reason in ("tombstone", "marker")]
-        self._ripen(replica, {held_at(replica, each.offset) for each in ripe})
+        offsets = {held_at(replica, each.offset) for each in ripe}
+        batches = [batch for batch in replica.log.batches() if batch.base_offset in offsets]
+        self.until(max((batch.delete_horizon_ms or 0 for batch in batches), default=0))
         bound = held_at(replica, event.upper_bound)
         fields: dict[str, Any] = {}
         if self.rules.cleaner.tombstone_removal == "last_modified" and ripe:
@@ -341,11 +343,6 @@ class Conversion:
         crash = self._amid_passes.get((self._at_ms, replica.name))
         self.step("compact", replica=replica.name, **fields, crash=crash)
 
-    def _ripen(self, replica: Replica, offsets: set[int]) -> None:
-        """Lets time pass until the delete horizons at some offsets are over."""
-        batches = [batch for batch in replica.log.batches() if batch.base_offset in offsets]
-        self.until(max((batch.delete_horizon_ms or 0 for batch in batches), default=0))
-
     # Crashes and restarts.
 
     def _at_fault_injected(self, event: on.FaultInjected, replica: Replica) -> None:
@@ -354,13 +351,8 @@ class Conversion:
             self.step("compact", replica=replica.name, crash=moment)
 
     def _at_replica_crashed(self, event: on.ReplicaCrashed, replica: Replica) -> None:
-        if replica.up:
-            lost = count(replica, event.log_end_offset)
-            self.step("crash", replica=replica.name, lose=lost or None)
-
-    def _at_replica_restarted(self, event: on.ReplicaRestarted, replica: Replica) -> None:
-        if not replica.up:
-            self.step("restart", replica=event.replica)
+        lost = count(replica, event.log_end_offset)
+        self.step("crash", replica=replica.name, lose=lost or None)
 
     def _at_replica_wiped(self, event: on.ReplicaWiped, replica: Replica) -> None:
         if event.reason != REBUILT:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from sim.diagnose.explain.questions import Signature
-from sim.diagnose.shrink.engine import ShownTarget, ShrinkBudget
+from sim.diagnose.shrink.engine import Reducer, ShownTarget, ShrinkBudget
 from sim.diagnose.shrink.from_run import story_from_run, why_no_story
-from sim.diagnose.shrink.target import Target, target_of
+from sim.diagnose.shrink.target import target_of
 from sim.diagnose.shrink.writing import file_of, story_text
 from sim.diagnose.what_if import NearMiss, near_miss_of
 from sim.files.foreign import file_name
@@ -104,31 +104,31 @@ class ShrinkCase:
         Raises:
             BadInput: The value violates nothing, or not this invariant.
         """
-        self._target: Target[Any]
-        self._shown: ShownTarget[Any]
-        self._target, self._shown, self._events_before = target_of(value, invariant, where=where)
-        self.value, self.invariant = value, self._target.invariant
-        self.signature = self._target.signature
+        target, shown, self._events_before = target_of(value, invariant, where=where)
+        self.value, self.invariant, self.signature = value, target.invariant, target.signature
         self._command, self._source = command, source
         plain = re.sub(r"[^\w.-]", "_", f"{value.id}_{self.invariant.replace('-', '_')}")
         self.id = file_name(plain, instead="shrunk")
         self.size = self._events_before if isinstance(value, Scenario) else len(value.steps)
         self.whole = f"{self.size:,} events" if isinstance(value, Scenario) else str(self.size)
+        self._reducer: Reducer[Any]
         self._made_of = ""
         if isinstance(value, Scenario):
             self._made_of = why_no_story(self.signature) or NO_STORY
-            self._becomes_story(self._shown)
+        if isinstance(value, Story) or not self._becomes_story(shown):
+            self._reducer = target.reducer(shown.value)
 
     @property
     def unit(self) -> str:
         """The unit of the current size: `steps` or `events`."""
-        return "steps" if isinstance(self._shown.value, Story) else "events"
+        return "steps" if isinstance(self.best.value, Story) else "events"
 
-    def _becomes_story(self, shown: ShownTarget[Scenario]) -> bool:
+    def _becomes_story(self, shown: ShownTarget[Any]) -> bool:
         """Looks for a story that shows the same as a scenario, to be shrunk in its place."""
         found = None if why_no_story(self.signature) else story_from_run(shown, self.signature)
         if found is not None:
-            (self._target, self._shown), self._made_of = found, "the run"
+            target, story = found
+            self._reducer, self._made_of = target.reducer(story.value), "the run"
         return found is not None
 
     def shrink(
@@ -144,7 +144,6 @@ class ShrinkCase:
                 that is not completely shrunk.
             report: Function called after every run, with True for a new `best`.
         """
-        self._reducer = self._target.reducer(self._shown.value)
         complete = interrupted = False
         try:
             complete = self._run(budget, report)
@@ -172,7 +171,6 @@ class ShrinkCase:
             complete = self._reducer.run(budget, share=share, report=report)
             may_convert = self.unit == "events" and self.left <= SMALL
             if may_convert and self._becomes_story(self.best):
-                self._reducer = self._target.reducer(self._shown.value)
                 return self._reducer.run(budget, report=report) and complete
             if complete:
                 break
@@ -180,7 +178,7 @@ class ShrinkCase:
 
     @property
     def best(self) -> ShownTarget[Any]:
-        """The smallest value that `shrink` has found."""
+        """The smallest value so far."""
         return self._reducer.best
 
     @property
@@ -221,27 +219,3 @@ class ShrinkCase:
             why = steps if self.unit == "steps" else title
             title = f"{why}, shrunk from {self.whole} of {self.value.id}"
         return self._named(self.best.value, title)
-
-
-def smallest_example(
-    value: Story | Scenario,
-    invariant: str | None = None,
-    *,
-    within_s: float | None = None,
-    tries: int | None = None,
-    source: str = "",
-) -> SmallestExample:
-    """Finds the smallest example of a failure.
-
-    Args:
-        value: A story or a scenario with a violation.
-        invariant: Invariant whose first violation counts; None for the first one violated.
-        within_s: Limit in seconds; None without one.
-        tries: Limit in runs, with the same result on any machine; None without one.
-        source: Source of the failure, for the file.
-
-    Raises:
-        BadInput: The value violates nothing, or not this invariant.
-    """
-    budget = ShrinkBudget(within_s, tries)
-    return ShrinkCase(value, invariant, source=source).shrink(budget)
