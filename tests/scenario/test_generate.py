@@ -16,7 +16,7 @@ from sim.simulate.scenario.file.format import own_fields
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.clients import draw_workload
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, WorkloadShape
-from sim.simulate.scenario.generate.streams import between, log_between, stream, words
+from sim.simulate.scenario.generate.streams import Draws, stream, words
 from sim.simulate.scenario.model import Scenario, SentHeader, TraceSource, Workload
 
 REFERENCE = BUILT_IN_MIXES["reference"]
@@ -208,11 +208,11 @@ def test_a_workload_has_as_many_sends_as_its_shape_says() -> None:
 
 
 def test_draws_stay_within_their_limits() -> None:
-    rng = stream(5, "test")
+    draws, rng = Draws(5, "test"), stream(5, "test")
 
-    assert {between(rng, (3, 5)) for _ in range(200)} == {3, 4, 5}
-    assert {log_between(rng, (1, 4)) for _ in range(500)} == {1, 2, 3, 4}
-    assert log_between(rng, (7, 7)) == 7
+    assert {draws.between((3, 5)) for _ in range(200)} == {3, 4, 5}
+    assert {draws.log_between((1, 4)) for _ in range(500)} == {1, 2, 3, 4}
+    assert draws.log_between((7, 7)) == 7
     assert all(0 <= word < 2**32 for word in words(rng, 100))
 
 

@@ -174,11 +174,11 @@ class Simulation:
     def _last_rounds(self, rounds: int) -> None:
         """Rolls and cleans all logs in several rounds, the delete retention apart."""
         context, nodes = self._context, self._cluster.nodes
-        wait = round_wait(context.rules, context.scenario.topic)
-        interval_ms = wait.ms + SLICE_MS
+        wait_ms, setting = round_wait(context.rules, context.scenario.topic)
+        interval_ms = wait_ms + SLICE_MS
         for number in range(1, rounds + 1):
             context.settling = (
-                f"in last round {number} of {rounds}, which waits {wait.ms} ms ({wait.setting})"
+                f"in last round {number} of {rounds}, which waits {wait_ms} ms ({setting})"
             )
             for node in nodes.values():
                 if node.replica.log.active.batches:

@@ -201,12 +201,6 @@ class Run:
         vars(light).update(idle=self.idle, notes=self.notes)
         return light
 
-    @property
-    def counters_at_rest(self) -> dict[str, int]:
-        """Counters of a timed run, with the increases by settling."""
-        more = {} if self.settling is None else self.settling.counters
-        return {name: count + more.get(name, 0) for name, count in self.counters.items()}
-
     def at_rest(self, violation: Violation) -> bool:
         """True when a violation was found at rest, after the end of the run."""
         return self.settling is not None and violation.position >= self.settling.position

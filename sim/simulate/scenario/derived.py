@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from hashlib import blake2b
+from operator import itemgetter
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -176,17 +177,13 @@ def _idle(topic: Topic, names: dict[str, str], why: str) -> Iterator[str]:
         yield f"{', '.join(given)} {several} nothing: {why}"
 
 
-class RoundWait(NamedTuple):
-    """The time in ms that a last round waits, and the setting behind it."""
+def round_wait(rules: Rules, topic: Topic) -> tuple[int, str]:
+    """The time in ms that a last round waits, and the setting behind it.
 
-    ms: int
-    setting: str
-
-
-def round_wait(rules: Rules, topic: Topic) -> RoundWait:
-    """The longer of the two times after which a cleaning pass may remove more."""
+    It is the longer of the two times after which a cleaning pass may remove more.
+    """
     waits = (
-        RoundWait(rules.topic.delete_retention_ms, "delete.retention.ms"),
-        RoundWait(topic.min_compaction_lag_ms, "min.compaction.lag.ms"),
+        (rules.topic.delete_retention_ms, "delete.retention.ms"),
+        (topic.min_compaction_lag_ms, "min.compaction.lag.ms"),
     )
-    return max(waits, key=lambda wait: wait.ms)
+    return max(waits, key=itemgetter(0))

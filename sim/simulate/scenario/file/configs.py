@@ -310,11 +310,8 @@ def settings_of_topic(topic: Topic, rules: Rules) -> tuple[dict[str, Any], dict[
     standard = Topic()
     of_topic: dict[str, Any] = {}
     of_broker: dict[str, Any] = {}
-    policy = "compact,delete" if topic.compacts else "delete"
-    if topic.deletes and topic.compacts and rules.cleaner.cleanup == "snapshot":
-        policy = "delete,snapshot"
     if topic.deletes or not topic.compacts:
-        of_topic["cleanup.policy"] = policy
+        of_topic["cleanup.policy"] = _policy_of(rules, topic, takes_snapshots=False)
     for name in _AS_TOPIC:
         value = getattr(topic, name)
         if value != getattr(standard, name):

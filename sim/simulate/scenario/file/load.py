@@ -285,32 +285,29 @@ def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
 
     Later sources win: defaults, the preset, the broker's settings, the topic's, the named rules.
     """
-    given = dict(file.rules)
-    preset = given.pop("preset", None)
     values: dict[str, object] = {}
-    if preset is not None:
-        if preset in PRESETS:
-            values.update(PRESETS[str(preset)].values)
-        else:
-            report(("rules", "preset"), unknown_value(preset, PRESETS, what="preset"))
-    if values.get("cleanup") == "snapshot" and takes_no_snapshots(file.topic):
-        values["cleanup"] = "compact"  # the topic's setting wins over the preset
-    values.update(settings_as_rules(file.broker))
-    values.update(settings_as_rules(file.topic))
-    for name, value in given.items():
+    named: dict[str, object] = {}
+    for name, value in file.rules.items():
         problem = rule_problem(name, value)
         if problem is not None:
             report(("rules", name), problem)
+        elif name == "preset":
+            values |= PRESETS[str(value)].values
         else:
-            values[name] = value
+            named[name] = value
+    if values.get("cleanup") == "snapshot" and takes_no_snapshots(file.topic):
+        values["cleanup"] = "compact"  # the topic's setting wins over the preset
+    values |= {**settings_as_rules(file.broker), **settings_as_rules(file.topic), **named}
     for setting, text in conflicts(file.rules, file.topic):
         report(("topic", setting), text)
     for place, text in nameless_header(file.rules, file.topic, file.broker):
         report(place, text)
     rules = Rules().with_values({n: values[n] for n in values if n in DEFAULTS})
     if rules.replication.commit == "isr" and rules.topic.min_isr > replicas:
-        section = "topic" if "min_insync_replicas" in file.topic.model_fields_set else "broker"
-        place = ("rules", "min_isr") if "min_isr" in given else (section, "min.insync.replicas")
+        place = ("rules", "min_isr")
+        if "min_isr" not in file.rules:
+            of_topic = "min_insync_replicas" in file.topic.model_fields_set
+            place = ("topic" if of_topic else "broker", "min.insync.replicas")
         report(place, f"{rules.topic.min_isr} replicas must be in sync, but there are {replicas}")
     return rules
 

@@ -201,7 +201,10 @@ def _check_versions_after(
     for index, change in sorted(changes, key=lambda pair: pair[1].at_ms):
         settings = {name: value for name, value in change.settings if name in VERSION_SETTINGS}
         if not settings or change.replica is None:
-            _check_client(index, change, versioned=now.get(first) is not None, report=report)
+            asks = change.producer is not None and change.format is not None
+            if asks and now.get(first) is None:
+                text = "producers have versions only where brokers have; add `broker.software`"
+                report(("changes", index, "format"), text)
             continue
         for name in list(now) if change.replica == EVERY_REPLICA else [change.replica]:
             known = now.get(name, now.get(first))
@@ -213,12 +216,6 @@ def _check_versions_after(
             problem = later.contradiction()
             if problem is not None:
                 report(("changes", index, "set"), f"{name} would not start: {problem}")
-
-
-def _check_client(index: int, change: Change, *, versioned: bool, report: Report) -> None:
-    if change.producer is not None and change.format is not None and not versioned:
-        text = "producers have versions only where brokers have; add `broker.software`"
-        report(("changes", index, "format"), text)
 
 
 def build_faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault, ...]:

@@ -16,23 +16,22 @@ from dataclasses import fields, replace
 from decimal import Decimal
 from os.path import relpath
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sim.errors import BadInput
 from sim.files.document import Location, joint_error, shown
 from sim.files.foreign import is_plain
 from sim.files.formats import SCENARIO_FORMAT
-from sim.files.models import validate
+from sim.files.models import Part, validate
 from sim.files.yaml_text import parse_yaml
 from sim.protocol.log.formats import Versions
 from sim.protocol.rules import PRESETS, Rules
 from sim.simulate.faults import Fault
 from sim.simulate.scenario.file.configs import settings_of_snapshots, settings_of_topic
-from sim.simulate.scenario.file.format import ScenarioFile
+from sim.simulate.scenario.file.format import ChangeLine, HeaderLine, ScenarioFile, SendLine
 from sim.simulate.scenario.file.load import build
 from sim.simulate.scenario.file.replicas import ROLES
 from sim.simulate.scenario.model import (
-    EVERY_REPLICA,
     Change,
     EndTransaction,
     ReplicaSpec,
@@ -311,28 +310,29 @@ def _trace(trace: TraceSource, folder: Path) -> dict[str, Any]:
     return {"trace": name, **{field: v for field, v in _plain(trace).items() if field != "path"}}
 
 
+def _line(part: Part) -> dict[str, Any]:
+    """The fields of a line that differ from their defaults, by their names in a file."""
+    return part.model_dump(by_alias=True, exclude_defaults=True)
+
+
 def _send(send: Send) -> dict[str, Any]:
-    line: dict[str, Any] = {"at": send.at_ms, "key": send.key, "value": send.value}
-    if send.headers:
-        line["headers"] = [_header(header) for header in send.headers]
-    elif send.version is not None:
-        line["version"] = send.version
-    if send.timestamp_ms != send.at_ms:
-        line["timestamp"] = send.timestamp_ms
-    if send.producer != 1:
-        line["producer"] = send.producer
-    if send.transaction:
-        line["transaction"] = send.transaction
-    if send.flag is not None:
-        line["flag"] = send.flag
-    return line
-
-
-def _header(header: SentHeader) -> dict[str, Any]:
-    line: dict[str, Any] = (
-        {"bytes": header.raw.hex()} if header.version is None else {"version": header.version}
+    line = SendLine.model_construct(
+        at=send.at_ms,
+        key=send.key,
+        value=send.value,
+        version=send.version,
+        headers=tuple(map(_header, send.headers)),
+        timestamp=None if send.timestamp_ms == send.at_ms else send.timestamp_ms,
+        producer=send.producer,
+        transaction=send.transaction,
+        flag=send.flag,
     )
-    return line if header.name is None else line | {"name": header.name}
+    return _line(line)
+
+
+def _header(header: SentHeader) -> HeaderLine:
+    raw = header.raw.hex() if header.version is None else None
+    return HeaderLine.model_construct(version=header.version, hex_bytes=raw, name=header.name)
 
 
 def _end(end: EndTransaction) -> dict[str, Any]:
@@ -349,15 +349,14 @@ def _fault(fault: Fault) -> dict[str, Any]:
 
 
 def _change(change: Change) -> dict[str, Any]:
-    line: dict[str, Any] = {"at": change.at_ms}
-    if change.replica is not None:
-        line |= {"replica": change.replica, "set": dict(change.settings)}
-    elif change.producer is not None:
-        line["producer"] = change.producer or EVERY_REPLICA
-        if change.versions is not None:
-            line["versions"] = change.versions
-    else:
-        line["consumer"] = change.consumer
-    if change.format is not None:
-        line["format"] = change.format
-    return line
+    producer: Literal["all"] | int | None = "all" if change.producer == 0 else change.producer
+    line = ChangeLine.model_construct(
+        at=change.at_ms,
+        replica=change.replica,
+        settings=None if change.replica is None else dict(change.settings),
+        producer=producer,
+        versions=None if producer is None else change.versions,
+        consumer=change.consumer,
+        format=change.format,
+    )
+    return _line(line)

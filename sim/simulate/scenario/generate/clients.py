@@ -18,10 +18,7 @@ from sim.simulate.scenario.generate.mix import Mix, Span, WorkloadShape
 from sim.simulate.scenario.generate.streams import (
     WORD,
     Draws,
-    between,
-    log_between,
     perhaps,
-    share_between,
     stream,
     words,
 )
@@ -49,9 +46,9 @@ def draw_idle_phases(seed: int, mix: Mix) -> tuple[Span, ...]:
     duration_ms = mix.duration_ms
     first_ms = int(duration_ms * _BUSY_BEGINNING) + 1
     drawn = []
-    for _ in range(between(draws, mix.idle_phases)):
+    for _ in range(draws.between(mix.idle_phases)):
         start = first_ms + draws.below(duration_ms - first_ms)
-        drawn.append((start, min(duration_ms, start + log_between(draws, mix.idle_ms))))
+        drawn.append((start, min(duration_ms, start + draws.log_between(mix.idle_ms))))
     phases: list[Span] = []
     for start, end in sorted(drawn):
         if phases and start <= phases[-1][1]:
@@ -65,18 +62,18 @@ def draw_shape(seed: int, mix: Mix, idle: tuple[Span, ...]) -> WorkloadShape:
     """Draws the shape of the workload with the given idle phases."""
     draws, transactions = Draws(seed, "shape"), Draws(seed, "transactions")
     unversioned = Draws(seed, "unversioned sends")
-    producers = between(draws, mix.producers)
+    producers = draws.between(mix.producers)
     transactional, writers = transactions.happens(mix.transactional), transactions.below(producers)
     longest = 1 + transactions.below(6)
     if Draws(seed, "long transactions").happens(mix.long_transactions):
-        longest = between(Draws(seed, "length of transactions"), _LONG)
+        longest = Draws(seed, "length of transactions").between(_LONG)
     return WorkloadShape(
         producers=producers,
-        sends=between(draws, mix.sends),
-        keys=between(draws, mix.keys),
-        delete_share=share_between(draws, mix.delete_share),
-        late_share=share_between(draws, mix.late_share),
-        lateness_ms=log_between(draws, mix.lateness_ms),
+        sends=draws.between(mix.sends),
+        keys=draws.between(mix.keys),
+        delete_share=draws.share_between(mix.delete_share),
+        late_share=draws.share_between(mix.late_share),
+        lateness_ms=draws.log_between(mix.lateness_ms),
         late_tail=draws.random(),
         deleted_tail=draws.random() * 0.5,
         unversioned_share=unversioned.random() * 0.2 if unversioned.happens(0.3) else 0.0,
@@ -107,7 +104,7 @@ def draw_consumers(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Consum
     """Draws consumers c1, c2, …; some lag, some read one replica, some pause or read committed."""
     isolation, ending = Draws(seed, "isolation"), Draws(seed, "ending readers")
     consumers = []
-    for number in range(1, between(Draws(seed, "consumers"), mix.consumers) + 1):
+    for number in range(1, Draws(seed, "consumers").between(mix.consumers) + 1):
         draws = Draws(seed, f"consumers/{number}")
         lags, batches = draws.happens(0.3), 1 + draws.below(5)
         tied, replica = draws.happens(0.15), draws.choice(replicas)
@@ -131,7 +128,7 @@ def _pauses(mix: Mix, draws: Draws) -> tuple[Span, ...]:
     pauses, start_ms = [], 0
     for _ in range(draws.below(3)):
         start_ms += draws.below(mix.duration_ms / 2)
-        end_ms = start_ms + log_between(draws, (100, 4_000))
+        end_ms = start_ms + draws.log_between((100, 4_000))
         pauses.append((start_ms, end_ms))
         start_ms = end_ms
     return tuple(pauses)

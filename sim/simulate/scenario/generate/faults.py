@@ -26,7 +26,7 @@ from sim.simulate.faults.kinds import (
 )
 from sim.simulate.scenario.generate.clients import busy_spans, draw_shape
 from sim.simulate.scenario.generate.mix import Mix
-from sim.simulate.scenario.generate.streams import Draws, between, log_between
+from sim.simulate.scenario.generate.streams import Draws
 
 _OUTAGES: dict[type[Fault], int] = {
     Crash: 6,
@@ -54,12 +54,11 @@ def tail_faults(
     """Draws outage, roll, return and migration around one idle phase, or nothing.
 
     In this order a cleaned tail can be lost (KIP-280, KAFKA-17076), if it has lost to earlier
-    records and is cleaned in time. Outages of weight 0 are not drawn, and runs without faults have
-    none.
+    records and is cleaned in time. Outages of weight 0 are not drawn.
     """
     draws, weights = Draws(seed, "hunt"), mix.weights
     phases = [phase for phase in idle if phase[1] - phase[0] >= _IDLE_MS]
-    targeted = draws.happens(mix.tail_hunts) and mix.faults[1] > 0
+    targeted = draws.happens(mix.tail_hunts)
     if not (targeted and phases and weights.of(Roll) and weights.of(Migrate)):
         return []
     point = draws.random() * _ENDS[-1]
@@ -69,10 +68,10 @@ def tail_faults(
     start, end = draws.choice(phases)
     length = end - start
     target = draws.choice(replicas)
-    away_ms = max(0, start - between(draws, _BEFORE_MS))
+    away_ms = max(0, start - draws.between(_BEFORE_MS))
     roll_ms = start + int(draws.random() * length * 0.3)
     back_ms = start + int((0.2 + draws.random() * 0.6) * length)
-    migrate_ms = back_ms + log_between(draws, _MIGRATION_MS)
+    migrate_ms = back_ms + draws.log_between(_MIGRATION_MS)
     faults: list[Fault] = [
         kind(away_ms, target, back_ms - away_ms),
         Roll(roll_ms, "leader"),
@@ -93,18 +92,18 @@ def disk_faults(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
 
     The replica has left the in-sync set before, or its disk would not be replaced: it was away for
     long, or so slow that it lagged behind. In the second case its restart is short, so that answers
-    from before arrive afterwards. Runs without faults have none.
+    from before arrive afterwards.
     """
     draws = Draws(seed, "disk hunt")
-    if not (draws.happens(mix.disk_hunts) and mix.faults[1] > 0 and len(replicas) > 1):
+    if not draws.happens(mix.disk_hunts) or len(replicas) == 1:
         return []
     at_ms, target = draws.below(mix.duration_ms * 0.8), draws.choice(replicas)
-    slow, lags_ms = draws.happens(0.5), between(draws, (700, 2_000))
-    away_ms = log_between(draws, _AT_ONCE_MS) if slow else log_between(draws, (700, 3_000))
+    slow, lags_ms = draws.happens(0.5), draws.between((700, 2_000))
+    away_ms = draws.log_between(_AT_ONCE_MS) if slow else draws.log_between((700, 3_000))
     wiped_ms = at_ms + lags_ms if slow else at_ms
     back_ms = wiped_ms + away_ms
     soon_ms = back_ms + draws.below(_SOON_MS)
-    crashes, down_ms = draws.happens(0.5), log_between(draws, (300, 3_000))
+    crashes, down_ms = draws.happens(0.5), draws.log_between((300, 3_000))
     heir = draws.choice(replicas)
     faults: list[Fault] = [SlowFetcher(at_ms, target, lags_ms + away_ms)] if slow else []
     faults.append(Wipe(wiped_ms, target, away_ms))
@@ -124,10 +123,10 @@ def election_faults(
 ) -> list[Fault]:
     """Draws one of three sequences of faults in which leaders follow each other, or nothing.
 
-    They begin while clients write. Runs without faults, or with one replica, have none.
+    They begin while clients write. Runs with one replica have none.
     """
     draws = Draws(seed, "election hunt")
-    if not (draws.happens(mix.election_hunts) and mix.faults[1] > 0 and len(replicas) > 1):
+    if not draws.happens(mix.election_hunts) or len(replicas) == 1:
         return []
     spans = busy_spans(idle, mix.duration_ms)
     start, end = draws.choice(spans) if spans else (0, mix.duration_ms)
@@ -141,11 +140,11 @@ def election_faults(
 def _successor_dies(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[Fault]:
     """The leader is cut off while clients write; the next one dies when it returns."""
     del replicas
-    away_ms = log_between(draws, (300, 2_500))
+    away_ms = draws.log_between((300, 2_500))
     dies_ms = at_ms + away_ms + draws.below(300)
     return [
         Partition(at_ms, _LEADER, away_ms),
-        Crash(dies_ms, _LEADER, log_between(draws, (100, 2_000))),
+        Crash(dies_ms, _LEADER, draws.log_between((100, 2_000))),
     ]
 
 
@@ -157,14 +156,14 @@ def _three_leaders(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[Fa
     """
     first = draws.choice(replicas)
     second = draws.choice([name for name in replicas if name != first])
-    mute_ms = at_ms + between(draws, _ELECTED_MS)
-    crash_ms = mute_ms + between(draws, (50, 400))
-    second_leads_ms = crash_ms + between(draws, _ELECTED_MS)
+    mute_ms = at_ms + draws.between(_ELECTED_MS)
+    crash_ms = mute_ms + draws.between((50, 400))
+    second_leads_ms = crash_ms + draws.between(_ELECTED_MS)
     second_mute_ms = second_leads_ms + draws.below(400)
-    second_crash_ms = second_mute_ms + between(draws, (50, 400))
+    second_crash_ms = second_mute_ms + draws.between((50, 400))
     back_ms = second_crash_ms + draws.below(300)
-    again_ms = back_ms + between(draws, _ELECTED_MS)
-    third_ms = again_ms + between(draws, (20, 600))
+    again_ms = back_ms + draws.between(_ELECTED_MS)
+    third_ms = again_ms + draws.between((20, 600))
     second_back_ms = third_ms + draws.below(300)
     return [
         Migrate(at_ms, first),
@@ -174,8 +173,8 @@ def _three_leaders(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[Fa
         OneWayPartition(second_mute_ms, second, second_crash_ms - second_mute_ms + 1),
         Crash(second_crash_ms, second, second_back_ms - second_crash_ms),
         Migrate(again_ms, first),
-        Crash(third_ms, first, log_between(draws, (500, 3_000))),
-        Migrate(second_back_ms + between(draws, _ELECTED_MS), second),
+        Crash(third_ms, first, draws.log_between((500, 3_000))),
+        Migrate(second_back_ms + draws.between(_ELECTED_MS), second),
     ]
 
 
@@ -186,14 +185,14 @@ def _restarts_between_votes(at_ms: int, replicas: Sequence[str], draws: Draws) -
     """
     restarts = [
         Crash(
-            at_ms + between(draws, (200, 1_400)),
+            at_ms + draws.between((200, 1_400)),
             _FOLLOWER,
-            log_between(draws, (1, 60)),
+            draws.log_between((1, 60)),
             draws.below(len(replicas)),
         )
         for _ in range(4)
     ]
-    return [Crash(at_ms, _LEADER, log_between(draws, (1_000, 4_000))), *restarts]
+    return [Crash(at_ms, _LEADER, draws.log_between((1_000, 4_000))), *restarts]
 
 
 _UNREACHABLE_MS = (800, 4_500)
@@ -207,19 +206,35 @@ def mark_faults(
     """Draws restarts with an old high watermark, out of reach of the leader, or nothing.
 
     The mark may be in the middle of a batch, and stays until the replica can fetch; a snapshot that
-    is taken before ends there, and the log starts there later. Runs without faults have none.
+    is taken before ends there, and the log starts there later.
     """
     draws = Draws(seed, "mark hunt")
-    if not (draws.happens(mix.mark_hunts) and mix.faults[1] > 0):
+    if not draws.happens(mix.mark_hunts):
         return []
     sends, faults = draw_shape(seed, mix, idle).sends, list[Fault]()
     for _ in range(_OLD_MARKS):
         share, target = draws.random(), draws.choice(replicas)
-        at_ms, down_ms = int(share * mix.duration_ms), log_between(draws, (1, 60))
+        at_ms, down_ms = int(share * mix.duration_ms), draws.log_between((1, 60))
         mark = int(sends * share * (0.1 + 0.9 * draws.random()))
-        faults.append(Partition(at_ms, target, down_ms + between(draws, _UNREACHABLE_MS)))
+        faults.append(Partition(at_ms, target, down_ms + draws.between(_UNREACHABLE_MS)))
         faults.append(Crash(at_ms, target, down_ms, high_watermark=mark))
     return faults
+
+
+def targeted_faults(
+    seed: int, mix: Mix, replicas: Sequence[str], idle: tuple[tuple[int, int], ...]
+) -> dict[str, list[Fault]]:
+    """Draws all targeted faults, by the name of their stream; runs without faults have none.
+
+    See `Mix.tail_hunts`, `Mix.election_hunts`, `Mix.disk_hunts`, `Mix.mark_hunts`.
+    """
+    found = {
+        "hunt": tail_faults(seed, mix, replicas, idle),
+        "election hunt": election_faults(seed, mix, replicas, idle),
+        "disk hunt": disk_faults(seed, mix, replicas),
+        "mark hunt": mark_faults(seed, mix, replicas, idle),
+    }
+    return found if mix.faults[1] > 0 else {name: [] for name in found}
 
 
 WEIGHTS = 16.0
@@ -240,24 +255,23 @@ _RETURN_MS = (10, 1_500)
 
 
 def draw_faults(
-    seed: int, mix: Mix, *, replicas: Sequence[str], idle: Sequence[tuple[int, int]]
+    seed: int, mix: Mix, *, replicas: Sequence[str], idle: tuple[tuple[int, int], ...]
 ) -> tuple[Fault, ...]:
     """Draws faults in order of time; `idle` are the phases without writes, (from, to) in ms."""
-    number = between(Draws(seed, "faults"), mix.faults)
+    number = Draws(seed, "faults").between(mix.faults)
     drawn = {
         name: _of_kind(seed, mix, FAULTS[name], number * weight, replicas, idle)
         for name, weight in mix.weights
         if weight > 0
     }
     returns = list(_migrations_back(seed, mix, drawn))
-    drawn["hunt"] = tail_faults(seed, mix, replicas, idle)
+    targeted = targeted_faults(seed, mix, replicas, idle)
+    drawn["hunt"] = targeted.pop("hunt")
     for source in ("crash", "hunt"):
         drawn[source] = made_harder(seed, mix, source, drawn.get(source, []))
     for kind in (Partition.kind, OneWayPartition.kind):
         drawn[kind] = list(_partial(seed, mix, kind, drawn.get(kind, []), replicas))
-    drawn["election hunt"] = election_faults(seed, mix, replicas, idle)
-    drawn["disk hunt"] = disk_faults(seed, mix, replicas)
-    drawn["mark hunt"] = mark_faults(seed, mix, replicas, tuple(idle))
+    drawn |= targeted
     drawn["power failure"] = power_failure(seed, mix, replicas)
     installs = crashes_during_installs(seed, mix, drawn)
     return tuple(sorted([*chain(*drawn.values()), *returns, *installs], key=attrgetter("at_ms")))
@@ -302,7 +316,7 @@ def _when(
     """Draws start and duration in ms, by five numbers with and without idle phases."""
     aimed, place = draws.happens(_AIMED), draws.random()
     moment, before_ms = draws.random(), draws.below(_BEFORE_IDLE_MS)
-    at_ms, duration_ms = int(moment * mix.duration_ms), log_between(draws, mix.outage_ms)
+    at_ms, duration_ms = int(moment * mix.duration_ms), draws.log_between(mix.outage_ms)
     if idle and aimed:
         start, end = idle[int(place * len(idle))]
         inside = start + int(moment * (end - start))
@@ -344,7 +358,7 @@ def _migrations_back(seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]) 
             continue
         draws = Draws(seed, f"migrations back/{kind}")
         for fault in faults:
-            follows, pause_ms = draws.happens(share), log_between(draws, _RETURN_MS)
+            follows, pause_ms = draws.happens(share), draws.log_between(_RETURN_MS)
             at_ms = fault.at_ms + fault.duration_ms + pause_ms
             by_role = fault.target in ("leader", "follower")
             if follows and at_ms < mix.duration_ms and not by_role:
@@ -387,7 +401,7 @@ def _during_a_pass(fault: Crash, chance: float, draws: Draws) -> Crash:
 
 def _beside_old_files(fault: Crash, chance: float, draws: Draws) -> Crash:
     """Perhaps lets a crash leave a file of the replica that is older than the log."""
-    happens, number = draws.happens(chance), log_between(draws, _OLD)
+    happens, number = draws.happens(chance), draws.log_between(_OLD)
     old: dict[str, Any] = {draws.choice(("high_watermark", "cleaned", "epochs")): number}
     return replace(fault, **old) if happens else fault
 
@@ -398,7 +412,7 @@ def power_failure(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
     if not draws.happens(mix.power_failures):
         return []
     at_ms = draws.below(mix.duration_ms)
-    return [Crash(at_ms, name, log_between(draws, _DARK_MS), power_loss=True) for name in replicas]
+    return [Crash(at_ms, name, draws.log_between(_DARK_MS), power_loss=True) for name in replicas]
 
 
 def crashes_during_installs(
@@ -414,7 +428,7 @@ def crashes_during_installs(
     for source, faults in drawn.items():
         draws = Draws(seed, f"installs/{source}")
         for fault in faults:
-            waits, down_ms = draws.happens(mix.install_crashes), log_between(draws, _DARK_MS)
+            waits, down_ms = draws.happens(mix.install_crashes), draws.log_between(_DARK_MS)
             back_ms = fault.at_ms + fault.duration_ms + 1
             named = fault.target not in ("leader", "follower")
             behind = fault.outage or fault.joins  # so far that it may be sent a snapshot

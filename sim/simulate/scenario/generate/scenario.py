@@ -23,20 +23,11 @@ from sim.simulate.scenario.generate.clients import (
     with_header_mistakes,
     with_mixed_clients,
 )
-from sim.simulate.scenario.generate.faults import (
-    disk_faults,
-    draw_faults,
-    election_faults,
-    mark_faults,
-    tail_faults,
-)
+from sim.simulate.scenario.generate.faults import draw_faults, targeted_faults
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.generate.streams import (
     Draws,
-    between,
-    log_between,
     perhaps,
-    share_between,
     stream,
 )
 from sim.simulate.scenario.model import (
@@ -64,7 +55,7 @@ def draw_replicas(seed: int, mix: Mix) -> tuple[ReplicaSpec, ...]:
     clocks, cleaners = Draws(seed, "clocks"), Draws(seed, "cleaners")
     skew_ms = mix.clock_skew_ms if clocks.happens(mix.skewed_clocks) else 0
     replicas = []
-    for number in range(1, between(Draws(seed, "replicas"), mix.replicas) + 1):
+    for number in range(1, Draws(seed, "replicas").between(mix.replicas) + 1):
         cleans, backoff_ms = cleaners.happens(mix.cleaners), cleaners.choice(_CLEANER_BACKOFFS_MS)
         ahead_ms = int(skew_ms * (2.0 * clocks.random() - 1.0))
         replicas.append(ReplicaSpec(f"r{number}", ahead_ms, backoff_ms if cleans else None))
@@ -80,8 +71,8 @@ def draw_network(seed: int, mix: Mix, replicas: Sequence[str]) -> Network:
     if slow.happens(mix.slow_link) and len(replicas) > 1:
         source = slow.choice(replicas)
         target = slow.choice([name for name in replicas if name != source])
-        links = (Link(source, target, (high, high + log_between(slow, (20, 400)))),)
-    loss = share_between(lossy, mix.loss) if lossy.happens(mix.lossy_network) else 0.0
+        links = (Link(source, target, (high, high + slow.log_between((20, 400)))),)
+    loss = lossy.share_between(mix.loss) if lossy.happens(mix.lossy_network) else 0.0
     return Network((low, high), loss, links)
 
 
@@ -120,7 +111,7 @@ def _retention(seed: int, mix: Mix) -> dict[str, Any]:
     if any(due) or not draws.happens(mix.retention):
         return {}
     by_age, by_size = draws.below(3) < 2, draws.below(3) < 2
-    age_ms, size = log_between(draws, (800, 8_000)), log_between(draws, (1_000, 12_000))
+    age_ms, size = draws.log_between((800, 8_000)), draws.log_between((1_000, 12_000))
     return {
         "deletes": True,
         "retention_ms": age_ms if by_age or not by_size else None,
@@ -154,7 +145,7 @@ def draw_snapshots(seed: int, mix: Mix) -> SnapshotSettings:
     if mix.snapshots <= 0:
         return SnapshotSettings()
     return SnapshotSettings(
-        chunk_bytes=log_between(Draws(seed, "snapshot chunks"), (40, 1_000)),
+        chunk_bytes=Draws(seed, "snapshot chunks").log_between((40, 1_000)),
         record_bytes=perhaps(seed, "snapshot records", 0.5, (150, 4_000)),
         interval_ms=perhaps(seed, "snapshot age", 0.3, (200, 4_000)),
         retention_bytes=perhaps(seed, "snapshot retention bytes", 0.4, (300, 8_000)),
@@ -173,7 +164,7 @@ def draw_changes(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Change, 
         target = draws.choice((EVERY_REPLICA, draws.choice(replicas)))
         settings: dict[str, RuleValue] = {"map_range": "full"}
         if draws.happens(0.7):
-            settings = {"delete_retention_ms": log_between(draws, (1_000, 5_000))}
+            settings = {"delete_retention_ms": draws.log_between((1_000, 5_000))}
         changes.append(Change(at_ms, target, tuple(settings.items())))
     return tuple(changes)
 
@@ -223,17 +214,11 @@ def generate(seed: int, mix: Mix) -> Scenario:
     return with_header_mistakes(seed, mix, mixed)
 
 
-def targeted_faults_of(seed: int, mix: Mix) -> tuple[str, ...]:
-    """The targeted faults of a scenario: `tail`, `elections`, `lost_disks`, `marks`, in this order.
+_TARGETED = ("tail", "elections", "lost_disks", "marks")
 
-    See `Mix.tail_hunts`, `Mix.election_hunts`, `Mix.disk_hunts`, `Mix.mark_hunts`.
-    """
+
+def targeted_faults_of(seed: int, mix: Mix) -> tuple[str, ...]:
+    """The targeted faults of a scenario, of `tail`, `elections`, `lost_disks` and `marks`."""
     names = [replica.name for replica in draw_replicas(seed, mix)]
-    idle = draw_idle_phases(seed, mix)
-    scripts = {
-        "tail": tail_faults(seed, mix, names, idle),
-        "elections": election_faults(seed, mix, names, idle),
-        "lost_disks": disk_faults(seed, mix, names),
-        "marks": mark_faults(seed, mix, names, idle),
-    }
-    return tuple(name for name, faults in scripts.items() if faults)
+    found = targeted_faults(seed, mix, names, draw_idle_phases(seed, mix))
+    return tuple(name for name, faults in zip(_TARGETED, found.values(), strict=True) if faults)

@@ -6,21 +6,13 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from random import Random
 from struct import Struct
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 WORD = 1 << 32
 """The number above the largest one that `words` returns."""
 
 _Item = TypeVar("_Item")
 _BLOCK = Struct("<16I")
-
-
-class Uniform(Protocol):
-    """A source of random numbers in [0, 1)."""
-
-    def random(self) -> float:
-        """The next number in [0, 1)."""
-        ...
 
 
 def stream(seed: int, purpose: str) -> Random:
@@ -66,31 +58,28 @@ class Draws:
         """A whole number from 0 to `limit` (exclusive); 0 if the limit is 0."""
         return int(self.random() * limit)
 
+    def between(self, limits: tuple[int, int]) -> int:
+        """A whole number in `limits` (both inclusive)."""
+        low, high = limits
+        return low + int(self.random() * (high - low + 1))
 
-def between(rng: Uniform, limits: tuple[int, int]) -> int:
-    """A whole number in `limits` (both inclusive), five times as fast as `randint`."""
-    low, high = limits
-    return low + int(rng.random() * (high - low + 1))
+    def log_between(self, limits: tuple[int, int]) -> int:
+        """A whole number in `limits` (inclusive, above 0), each order of magnitude as likely."""
+        low, high = limits
+        return min(high, int(low * ((high + 1) / low) ** self.random()))
 
-
-def log_between(rng: Uniform, limits: tuple[int, int]) -> int:
-    """A whole number in `limits` (both inclusive, above 0), each order of magnitude as likely."""
-    low, high = limits
-    return min(high, int(low * ((high + 1) / low) ** rng.random()))
+    def share_between(self, limits: tuple[float, float]) -> float:
+        """A number between two limits."""
+        low, high = limits
+        return low + self.random() * (high - low)
 
 
 def perhaps(seed: int, purpose: str, chance: float, limits: tuple[int, int]) -> int | None:
-    """With this chance a number as by `log_between`; else None."""
+    """With this chance a number as by `Draws.log_between`; else None."""
     if chance <= 0:
         return None
     draws = Draws(seed, purpose)
-    return log_between(draws, limits) if draws.happens(chance) else None
-
-
-def share_between(rng: Uniform, limits: tuple[float, float]) -> float:
-    """A number between two limits."""
-    low, high = limits
-    return low + rng.random() * (high - low)
+    return draws.log_between(limits) if draws.happens(chance) else None
 
 
 def words(rng: Random, count: int) -> tuple[int, ...]:
