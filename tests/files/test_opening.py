@@ -145,7 +145,6 @@ OTHERS = ("study/sweep/",)
 """What users do not call, and what has rules of its own: folders of sweeps."""
 OPENED_ELSEWHERE = {
     "cli/new.py": "a template of our own",
-    "cli/partitions.py": "the first bytes of what may be a dump, which is then read as all are",
     "diagnose/draw/page.py": "a style and a script of our own",
     "files/shipped.py": "what pip wrote about this installation",
     "plugins.py": "what installed packages say of themselves",
