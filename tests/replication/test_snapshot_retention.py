@@ -5,8 +5,8 @@ import pytest
 from sim.protocol.events import PrefixDeleted, SnapshotDeleted
 from sim.protocol.log import Record, data_batch
 from sim.protocol.replication import Replica
+from sim.protocol.replication.cleaning import Retention
 from sim.protocol.replication.snapshots import (
-    SnapshotRetention,
     delete_old_snapshots,
     delete_prefix,
     file_bytes,
@@ -33,7 +33,7 @@ def replica(*, committed: int = 6) -> Replica:
 
 
 def kept(
-    found: Replica, retention: SnapshotRetention, *, now_ms: int = 0, gate: int = 99
+    found: Replica, retention: Retention, *, now_ms: int = 0, gate: int = 99
 ) -> tuple[int, ...]:
     """The ends of the snapshots that stay; the log must start at the first of them, or at 0."""
     before, had = found.log.log_start_offset, [id_.end_offset for id_ in found.snapshots]
@@ -119,6 +119,6 @@ def test_which_old_snapshots_go(
 ) -> None:
     found = replica(committed=committed)
     limit = None if excess_bytes is None else max(0, size(found) - excess_bytes)
-    retention = SnapshotRetention(retention_bytes=limit, retention_ms=retention_ms)
+    retention = Retention(retention_bytes=limit, retention_ms=retention_ms)
 
     assert kept(found, retention, now_ms=now_ms, gate=gate) == ends

@@ -11,7 +11,6 @@ from typing import Final
 from sim.protocol.events.cleaning import *
 from sim.protocol.events.cluster import *
 from sim.protocol.events.cluster import Event
-from sim.protocol.events.logs import *
 
 NAMES: Final[dict[type, str]] = {kind: kind.__name__ for kind in Event.__subclasses__()}
 """Class of event -> its kind, as digests and traces have it."""

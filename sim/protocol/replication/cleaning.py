@@ -362,11 +362,11 @@ def _left_in(segment: Segment, offsets: Collection[int], horizons: Mapping[int, 
 
 
 class Retention(Struct, frozen=True, gc=False):
-    """How long and how much a topic with `delete` in its `cleanup.policy` keeps.
+    """How long and how much is kept of a topic with `delete` in `cleanup.policy`, or of snapshots.
 
     Attributes:
-        retention_ms: `retention.ms`; None = no bound.
-        retention_bytes: `retention.bytes`; None = no bound.
+        retention_ms: `retention.ms`, `metadata.max.retention.ms`; None = no bound.
+        retention_bytes: `retention.bytes`, `metadata.max.retention.bytes`; None = no bound.
     """
 
     retention_ms: int | None = None

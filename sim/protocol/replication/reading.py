@@ -24,7 +24,7 @@ from sim.protocol.compaction.tombstones import (
 )
 from sim.protocol.compaction.transactions import aborted_in
 from sim.protocol.events import Converted, Event, ReadingEnded, Understood
-from sim.protocol.events.logs import ResetCause
+from sim.protocol.events.cluster import ResetCause
 from sim.protocol.log import AbortedTransaction, Batch, Control, Log, Record
 from sim.protocol.log.formats import MAGIC_FLAG, Versions, serve, speaks
 from sim.protocol.replication.messages import (

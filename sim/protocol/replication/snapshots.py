@@ -33,6 +33,7 @@ from sim.protocol.events import (
 )
 from sim.protocol.log import Control, Record, control_batch
 from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
+from sim.protocol.replication.cleaning import Retention
 from sim.protocol.replication.leader import append
 from sim.protocol.replication.messages import (
     NO_ERROR,
@@ -182,29 +183,19 @@ def may_delete_prefix(
     )
 
 
-class SnapshotRetention(Struct, frozen=True, gc=False):
-    """The retention of snapshots and log; None = no bound.
-
-    Attributes:
-        retention_bytes: `metadata.max.retention.bytes`, of the log and of all snapshots.
-        retention_ms: `metadata.max.retention.ms`, since the last record of a snapshot.
-    """
-
-    retention_bytes: int | None = None
-    retention_ms: int | None = None
-
-
 def delete_old_snapshots(
     replica: Replica,
-    retention: SnapshotRetention,
+    retention: Retention,
     *,
     now_ms: int,
     may_delete: Callable[[int], bool],
 ) -> list[Event]:
     """Deletes the oldest snapshots, with the log before the next one, beyond size or age.
 
-    The last snapshot always stays (KafkaMetadataLog.maybeClean). `now_ms` is the replica's own
-    clock; `may_delete` says whether the log start may move to an offset.
+    Size is that of the log and of all snapshots (`metadata.max.retention.bytes`), the age counts
+    since the last record of a snapshot (`metadata.max.retention.ms`). The last snapshot always
+    stays (KafkaMetadataLog.maybeClean). `now_ms` is the replica's own clock; `may_delete` says
+    whether the log start may move to an offset.
     """
     events: list[Event] = []
     limit_bytes, limit_ms = retention.retention_bytes, retention.retention_ms

@@ -17,8 +17,12 @@ from msgspec.structs import astuple, replace
 from sim.errors import BadInput, did_you_mean
 from sim.files.limits import in_short, whole_number
 from sim.protocol.rules.cleaner import CleanerRules
-from sim.protocol.rules.clients import CoordinatorRules, ReadingRules
-from sim.protocol.rules.replication import ElectionRules, ReplicationRules
+from sim.protocol.rules.replication import (
+    CoordinatorRules,
+    ElectionRules,
+    ReadingRules,
+    ReplicationRules,
+)
 from sim.protocol.rules.spec import RuleSpec, RuleValue, rules_of, shown
 from sim.protocol.rules.storage import SnapshotRules, StorageRules, TopicRules
 

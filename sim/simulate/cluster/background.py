@@ -23,12 +23,12 @@ from sim.protocol.events import CleanerLooked, ProducersForgotten, StateLoaded
 from sim.protocol.replication.cleaning import (
     Cleaner,
     CleaningResult,
+    Retention,
     delete_old_segments,
     legacy_horizon_ms,
     stable_offset,
 )
 from sim.protocol.replication.snapshots import (
-    SnapshotRetention,
     delete_old_snapshots,
     delete_prefix,
     may_delete_prefix,
@@ -247,9 +247,9 @@ class SnapshotTasks:
         self._loader = loader
         self._settings = settings = broker.context.scenario.snapshots
         self.watches = False
-        self._retention: SnapshotRetention | None = None
+        self._retention: Retention | None = None
         if settings.retention_bytes is not None or settings.retention_ms is not None:
-            self._retention = SnapshotRetention(settings.retention_bytes, settings.retention_ms)
+            self._retention = Retention(settings.retention_ms, settings.retention_bytes)
         self._bytes = 0
         self._counted = 0
         self._since_ms: int | None = None

@@ -11,7 +11,7 @@ from sim.check.invariants.deletes import TombstoneEventuallyRemoved
 from sim.check.registry import name_of
 from sim.files.document import Place
 from sim.protocol.events import Consumed, ConsumerReset, Event, Quiesced, TombstoneProbed
-from sim.protocol.events.logs import ResetCause
+from sim.protocol.events.cluster import ResetCause
 from sim.protocol.events.sentences import describe
 from sim.protocol.log import Batch
 from sim.protocol.replication import Replica
