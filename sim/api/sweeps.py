@@ -107,7 +107,7 @@ class Sweep:
         check_pandas()
         import pandas as pd
 
-        from sim.check.families import FAMILIES
+        from sim.check.violation import FAMILIES
 
         named = ", ".join(f'"{name}"' for name in dict.fromkeys(("run_id", *columns)))
         if named == '"run_id"':

@@ -10,19 +10,20 @@ from functools import partial
 from typing import Any
 
 from sim.check.facts import HOLE, NOTHING, Asked, ReplicaView, unlabelled
-from sim.check.families import (
-    DELETED_KEY_RETURNS,
-    LATE_WRITE,
-    LOG_DIVERGENCE,
-    NO_FAMILY,
-    TRANSACTIONS,
-)
 from sim.check.folding import highest_of
 from sim.check.history import LOGS_STAY, ClusterHistory
 from sim.check.invariant import Invariant, Kind
 from sim.check.listening import Handler, handlers_of
 from sim.check.registry import INVARIANTS, discover, guarded_handlers_of, registered_invariants
-from sim.check.violation import Evidence, Violation
+from sim.check.violation import (
+    DELETED_KEY_RETURNS,
+    LATE_WRITE,
+    LOG_DIVERGENCE,
+    NO_FAMILY,
+    TRANSACTIONS,
+    Evidence,
+    Violation,
+)
 from sim.protocol.events import Event, ReplicaCrashed
 from sim.protocol.rules import Rules
 

@@ -7,15 +7,17 @@ from enum import StrEnum
 from typing import Any, ClassVar, Final
 
 from sim.check.facts import ReplicaView
-from sim.check.families import (
+from sim.check.history import ClusterHistory
+from sim.check.violation import (
     DELETED_KEY_RETURNS,
     LOG_DIVERGENCE,
     NO_FAMILY,
     READERS,
     TRANSACTIONS,
+    Evidence,
+    RecordSeen,
+    Value,
 )
-from sim.check.history import ClusterHistory
-from sim.check.violation import Evidence, RecordSeen, Value
 from sim.errors import PluginError, shortly
 from sim.files.attribute_docs import described
 from sim.protocol.events import Appended, Copied, Pushed, Removal
@@ -67,7 +69,7 @@ class Invariant:
             the name of their class, see `sim.check.registry.name_of`.
         kind: When it is judged.
         source: The document, ticket or specification that asks for it.
-        family: What kind of thing goes wrong (`sim.check.families`).
+        family: What kind of thing goes wrong (`sim.check.violation`).
         family_by_cause: True where the facts about the key decide on the family.
         explained_by: The question whose answer explains a violation (`sim.diagnose.explain`); empty
             for the latest removal, truncation or loss.

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+from sim.errors import did_you_mean
 from sim.protocol.events import (
-    NAMES,
     Appended,
     Copied,
+    Event,
     LogEmptied,
     LogStartedAfresh,
     LogStartMoved,
@@ -74,20 +75,17 @@ def methods_of(listener: Any, prefix: str = "") -> dict[type, str]:
 
 @cache
 def _methods_of(listener: Any, prefix: str) -> dict[type, str]:
-    events = events_by_method()
+    events = {_method_for(kind): kind for kind in Event.__subclasses__()}
     groups = GROUPS | {"on_any_of": getattr(listener, "any_of", ())}
     start = f"{prefix}on_"
     methods = [name.removeprefix(prefix) for name in dir(listener) if name.startswith(start)]
     for name in methods:
         if name not in events and name not in groups:
-            raise ValueError(f"{listener.__name__}.{name}: there is no such event")
+            raise ValueError(f"{name}: there is no such event{did_you_mean(name, events)}")
     found = {kind: name for name in methods for kind in groups.get(name, ())}
     return found | {events[name]: name for name in methods if name in events}
 
 
-@cache
-def events_by_method() -> dict[str, type]:
-    """The class of events that each method takes: `on_leader_elected` -> LeaderElected."""
-    return {
-        "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): kind for kind, name in NAMES.items()
-    }
+def _method_for(kind: type) -> str:
+    """The name of the method for a class of events: `on_leader_elected` takes LeaderElected."""
+    return "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()

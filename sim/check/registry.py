@@ -12,11 +12,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar
 
-from sim.check.families import NO_FAMILY
 from sim.check.history import ClusterHistory
 from sim.check.invariant import Invariant, Report
-from sim.check.listening import GROUPS, Handler, events_by_method, handlers_of, methods_of
-from sim.errors import BadInput, Guarded, PluginError, did_you_mean, in_one_line
+from sim.check.listening import Handler, handlers_of, methods_of
+from sim.check.violation import NO_FAMILY
+from sim.errors import BadInput, Guarded, PluginError, in_one_line
 
 INVARIANTS: dict[str, type[Invariant]] = {}
 """Every invariant by name, once `discover` was called: Replog's own in alphabetical order, then
@@ -142,11 +142,11 @@ def _problem(cls: object) -> str | None:
         return f"source is {cls.source!r}; allowed: a text that is not empty"
     if not (cls.__doc__ or "").strip() or cls.__doc__ == Invariant.__doc__:
         return "the docstring is missing; it says what must hold"
-    events = events_by_method()
-    for name in (name for name in dir(cls) if name.startswith("on_")):
-        if name not in events and name not in GROUPS:
-            return f"{name}: there is no such event{did_you_mean(name, events)}"
-    return None if methods_of(cls) else "it listens to nothing; it has a method on_<event>"
+    try:
+        listens = methods_of(cls)
+    except ValueError as error:
+        return str(error)
+    return None if listens else "it listens to nothing; it has a method on_<event>"
 
 
 def _from_the_same_cell(cls: type[Invariant], before: type[Invariant]) -> bool:

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from sim.check.families import FAMILIES
 from sim.check.registry import INVARIANTS, discover
+from sim.check.violation import FAMILIES
 from sim.files.attribute_docs import attribute_docs
 from sim.files.document import TAG_PATTERN
 from sim.files.formats import (

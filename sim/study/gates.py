@@ -25,7 +25,7 @@ check_extra("gates need", "report", "numpy", "scipy", "pyarrow")
 from scipy import special
 
 from sim.check.checker import known_invariants
-from sim.check.families import FAMILIES
+from sim.check.violation import FAMILIES
 from sim.errors import BadInput, did_you_mean
 from sim.files import markdown
 from sim.study.report.sweep_folder import SweepFolder

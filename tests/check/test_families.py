@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from sim.check.checker import family_of, known_invariants
-from sim.check.families import (
+from sim.check.history import ClusterHistory
+from sim.check.registry import INVARIANTS
+from sim.check.violation import (
     DELETED_KEY_RETURNS,
     FAMILIES,
     LATE_WRITE,
@@ -13,8 +15,6 @@ from sim.check.families import (
     NO_FAMILY,
     TRANSACTIONS,
 )
-from sim.check.history import ClusterHistory
-from sim.check.registry import INVARIANTS
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import load_story
 from tests.check.events import RULES

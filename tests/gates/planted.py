@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from sim.check.families import FAMILIES
+from sim.check.violation import FAMILIES
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.plan import Plan, number_runs
 from tests.report.folders import MADE, entry

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sim.check.families import READERS
+from sim.check.violation import READERS
 from sim.study.gates import Budget, Gates, budget_in, judge
 from tests.gates.planted import folder
 

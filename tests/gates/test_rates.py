@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sim.check.families import READERS
+from sim.check.violation import READERS
 from sim.study.gates import LEVEL, Budget, GateFinding, Gates, judge
 from tests.gates.planted import folder
 

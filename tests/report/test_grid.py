@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sim.check.checker import known_invariants
-from sim.check.families import FAMILIES
 from sim.check.registry import declared_family
+from sim.check.violation import FAMILIES
 from sim.errors import BadInput
 from sim.simulate.run import run_of
 from sim.study.matrix import judged

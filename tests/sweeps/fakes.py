@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from sim.check.counters import COUNTERS
-from sim.check.families import NO_FAMILY, READERS
-from sim.check.violation import Violation
+from sim.check.violation import NO_FAMILY, READERS, Violation
 from sim.protocol.rules.rules import Rules
 from sim.simulate.run import Run
 from sim.simulate.scenario.model import Scenario

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.check.counters import COSTS, COUNTERS
-from sim.check.families import READERS
+from sim.check.violation import READERS
 from sim.study.sweep.folder import read_sweep
 from sim.study.sweep.hazards import hazard_of
 from sim.study.sweep.runner import run_sweep

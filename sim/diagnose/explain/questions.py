@@ -16,8 +16,8 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from sim.check import Violation
-from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE, TRANSACTIONS
 from sim.check.registry import INVARIANTS, discover
+from sim.check.violation import DELETED_KEY_RETURNS, LATE_WRITE, TRANSACTIONS
 from sim.diagnose.explain import fate, state
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.case import (
@@ -392,7 +392,7 @@ class Signature(NamedTuple):
 
     Attributes:
         invariant: Name of the violated invariant.
-        family: Family of the violation (`sim.check.families`). A deleted key that returned counts
+        family: Family of the violation (`sim.check.violation`). A deleted key that returned counts
             as a late write if its value was written after the delete.
         mechanism: Names of mechanisms, the most important first; never empty.
         marker: Kind of the missing marker of a transaction, `COMMIT` or `ABORT`; empty if none is

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from operator import itemgetter
 
-from sim.check.families import TRANSACTIONS
 from sim.check.folding import own_state
+from sim.check.violation import TRANSACTIONS
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.case import (
     Case,

@@ -16,8 +16,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sim.check.families import DELETED_KEY_RETURNS, FAMILIES, LOG_DIVERGENCE
 from sim.check.registry import declared_family
+from sim.check.violation import DELETED_KEY_RETURNS, FAMILIES, LOG_DIVERGENCE
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import PROVEN_FORMAT
 from sim.files.reading import read_text

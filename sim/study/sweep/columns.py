@@ -135,7 +135,7 @@ VIOLATION: Final = (
     _violation("offset", "The offset it is about, if about one.", "sim.check", "int64"),
     _violation("key", "The key it is about, if about one.", "sim.check"),
     _violation("sentence", "What happened, with the numbers in it.", "sim.check"),
-    _violation("family", "Kind of damage for users of the log.", "sim.check.families"),
+    _violation("family", "Kind of damage for users of the log.", "sim.check.violation"),
     _violation(
         "cause",
         "Cause, of the first of each invariant and family in the run; null for the others.",

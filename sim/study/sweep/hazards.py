@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from sim.check import families
+from sim.check import violation as families
 
 
 class Hazard(NamedTuple):

@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic_core.core_schema import CoreSchema
 
 from sim.check.checker import known_invariants
-from sim.check.families import FAMILIES
+from sim.check.violation import FAMILIES
 from sim.errors import BadInput, did_you_mean
 from sim.files.bounds import Seed, Within
 from sim.files.document import Document, listed
