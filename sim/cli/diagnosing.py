@@ -37,7 +37,7 @@ from sim.cli.output import (
 )
 from sim.errors import BadInput
 from sim.files.foreign import command_line
-from sim.files.limits import RUN, TRIES
+from sim.files.limits import TRIES
 from sim.plugins import as_options
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _by_rule(changes: Iterable[str]) -> Iterator[str]:
 
 def shrink(
     file: RunOf,
-    run_id: Annotated[int | None, Argument(IntRange(0, RUN.most))] = None,
+    run_id: RunId = None,
     *,
     output: Output = None,
     within: Seconds = WITHIN_S,

@@ -25,6 +25,7 @@ from sim.cli.partitions import (
     print_due,
     print_fate,
 )
+from sim.errors import BadInput
 from sim.files.foreign import command_line, one_line
 from sim.files.limits import LONG
 from sim.plugins import as_options
@@ -69,7 +70,6 @@ def clean(
     options = {"settings": settings, "preset": preset, "now_ms": now_ms}
     if is_partition(logfile, options):
         from sim.api.partitions import open_partition
-        from sim.errors import BadInput
 
         if explain is not None and offset is not None:
             raise BadInput("--explain and --offset: give one of them")
@@ -131,7 +131,6 @@ def eligible(
 
 
 def _explained(loaded: LogFile, file: Path, key: str) -> KeyExplanation:
-    from sim.errors import BadInput
     from sim.simulate.logfile.explain import explain_key
 
     try:
@@ -155,9 +154,9 @@ def _print(
     """
     differences = document["differences"]
     status = EXIT_FAILED if differences else 0
+    print_answer(as_json, document, show)
     if as_json:
-        return print_answer(as_json, document, show, status=status)
-    show()
+        return status
     for line in document["notes"]:
         tell(f"note: {line}")
     if read is None:
@@ -187,9 +186,7 @@ def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
         print()
         for line in log_lines(number, step, answered):
             tell(line)
-        rows = rows_of(answered)
-        if rows:
-            print_table(rows)
+        print_table(rows_of(answered))
 
 
 def _show_selection(selection: Selection) -> None:
@@ -209,8 +206,7 @@ def _show_selection(selection: Selection) -> None:
         }
         for name, one in eligible_answer(selection)["logs"].items()
     ]
-    if rows:
-        print_table(rows)
+    print_table(rows)
     for log, judged in selection.logs.items():
         name = one_line(log)
         tell(f"{name}: {judged.why}")

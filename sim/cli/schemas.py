@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -177,12 +177,6 @@ def log_schema() -> Schema:
     }
 
 
-_LAG: Final = (
-    "replica.lag.time.max.ms: how long after it last had all of its leader's log a follower is"
-    " waited for, under `high_watermark_waits_for`; 30,000 when not given."
-)
-
-
 def _step(op: str) -> Schema:
     """A step of an op as a mapping."""
     spec = OPS[op]
@@ -247,6 +241,10 @@ def _expect() -> Schema:
 def story_schema() -> Schema:
     """The schema of a story."""
     names = {"type": "array", "items": dict(REPLICA.schema), "minItems": 1}
+    lag = (
+        "replica.lag.time.max.ms: how long after it last had all of its leader's log a follower is"
+        " waited for, under `high_watermark_waits_for`; 30,000 when not given."
+    )
     fields: dict[str, Schema] = {
         "format": {"const": STORY_FORMAT},
         "id": described(TEXT, "Its name; that of the file when not given."),
@@ -264,7 +262,7 @@ def story_schema() -> Schema:
         ),
         "isr": described(names, "Who is in sync at the start; all when not given."),
         "voters": described(names, "Who votes, with majorities; all when not given."),
-        "timers": strict({LAG: described(dict(PERIOD.schema), _LAG)}),
+        "timers": strict({LAG: described(dict(PERIOD.schema), lag)}),
         "steps": {"type": "array", "items": _any_step(), "minItems": 1},
         "expect": {"$ref": "#/$defs/expect"},
         "note": NOTE,
@@ -315,18 +313,11 @@ def explore_schema() -> Schema:
 
 
 def _with_matrix(schema: Schema, title: str) -> Schema:
-    """The schema of a plan whose rules are those there are, with the fields of a matrix."""
+    """The schema of a plan whose rules are those there are, with the fields of a matrix.
+
+    A plan is read without those (`sim.study.sweep.plan_matrix`).
+    """
     schema.pop("description", None)
-    fields = schema["properties"]
-    fields["rules"] = _RULES
-    fields["rule_sets"] |= {"items": _RULES}
-    fields |= _matrix_fields()
-    needed = {LABEL: [MATRIX]}
-    return {"title": title, **schema, "dependentRequired": needed}
-
-
-def _matrix_fields() -> dict[str, Schema]:
-    """The fields of a matrix, which a plan is read without (`sim.study.sweep.plan_matrix`)."""
     factors: dict[str, Schema] = {
         name: {
             "type": "array",
@@ -337,16 +328,15 @@ def _matrix_fields() -> dict[str, Schema]:
         }
         for name, one in rules_schema()["properties"].items()
     }
-    return {
-        MATRIX: described(
-            strict(factors) | {"minProperties": 1},
-            "Rules with their values: every combination, the first rule changing fastest.",
-        ),
-        LABEL: {
-            "type": "string",
-            "description": "The label of each combination: `{strategy}: {fix}`.",
-        },
-    }
+    fields = schema["properties"]
+    fields["rules"] = _RULES
+    fields["rule_sets"] |= {"items": _RULES}
+    fields[MATRIX] = described(
+        strict(factors) | {"minProperties": 1},
+        "Rules with their values: every combination, the first rule changing fastest.",
+    )
+    fields[LABEL] = described(TEXT, "The label of each combination: `{strategy}: {fix}`.")
+    return {"title": title, **schema, "dependentRequired": {LABEL: [MATRIX]}}
 
 
 SCHEMAS: Mapping[str, Callable[[], Schema]] = {
