@@ -23,8 +23,8 @@ from sim.simulate.scenario.file.configs import (
     BrokerSettings,
     TopicSettings,
     alias_of,
-    at_odds,
-    nameless_header,
+    report_at_odds,
+    report_nameless_header,
     with_known_strategy,
 )
 
@@ -189,11 +189,9 @@ def _rules_by(topic: SettingsLevel, rules: Mapping[str, object]) -> dict[str, ob
     settings = with_known_strategy(topic.settings, "topic", by_key=False, report=report)
     found = {rule: getattr(settings, field) for field, rule in AS_RULES.items()}
     found = {rule: value for rule, value in found.items() if value is not None}
-    for setting, text in at_odds(rules, settings, found, AS_RULES):
-        report(("topic", setting), text)
+    report_at_odds(rules, settings, found, AS_RULES, report)
     known = rules if "header_key" not in rules else {**rules, "strategy_header": ""}
-    for place, text in nameless_header(known, settings, BrokerSettings()):
-        report(place, text)
+    report_nameless_header(known, settings, BrokerSettings(), report)
     wrong.end()
     return found
 

@@ -10,7 +10,7 @@ from sim.check.checker import story_invariants
 from sim.check.violation import judged, not_as_expected
 from sim.protocol.events import Event
 from sim.protocol.events.sentences import describe
-from sim.simulate.run.value import Run
+from sim.simulate.run.value import Run, verdict_of
 from sim.simulate.story.driver import StoryDriver, StoryReplica, views_of
 from sim.simulate.story.idle import IdleStep
 
@@ -49,11 +49,10 @@ def run_story(story: Story, *, also_check: Iterable[str] = ()) -> Run:
         for moment, claims in expect.moments.items():
             noted = _differences(driver.moments[moment], claims)
             differences += [f"{moment}: {text}" for text in noted]
-    unviolated = "holds" if watch.reached is None else "inconclusive"
     return Run(
         content=story,
         rules=story.rules,
-        verdict="violated" if found.violations else unviolated,
+        verdict=verdict_of(found.violations, watch.reached),
         reason=watch.reached,
         violations=found.violations,
         not_judged=found.not_judged,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,12 +20,12 @@ from sim.check.checker import OUTSIDE, safety_invariants
 from sim.check.counters import COUNTERS, RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.facts import Asked
-from sim.check.violation import Violation, judged, not_as_expected
+from sim.check.violation import judged, not_as_expected
 from sim.plugins import observing
 from sim.protocol.events import Event
 from sim.simulate.cluster.context import SimulationResult, Spent
 from sim.simulate.cluster.simulation import Fork, simulate
-from sim.simulate.run.value import CHUNK, DIGEST_BYTES, Run, Settling, encoded
+from sim.simulate.run.value import CHUNK, DIGEST_BYTES, Run, Settling, encoded, verdict_of
 from sim.simulate.scenario.derived import environment_digest, exposure_of, promise_of, setting_notes
 from sim.simulate.scenario.model import Scenario
 
@@ -79,7 +79,7 @@ def run_scenario(
     counters, reached, settling = recorder.counted(outcome, counts_settling=counts_settling)
     run = replace(
         run,
-        verdict=_verdict(found.violations, run.reason),
+        verdict=verdict_of(found.violations, run.reason),
         violations=found.violations,
         not_judged=found.not_judged,
         known_digest=recorder.digest(),
@@ -147,7 +147,7 @@ def _simulated(
     run = Run(
         content=scenario,
         rules=recorder.rules,
-        verdict=_verdict(violations, reason),
+        verdict=verdict_of(violations, reason),
         reason=reason,
         violations=violations,
         events=recorder.kept,
@@ -155,11 +155,6 @@ def _simulated(
         outside=outside,
     )
     return run, outcome
-
-
-def _verdict(violations: Sequence[Violation], reason: str | None) -> str:
-    unviolated = "holds" if reason is None else "inconclusive"
-    return "violated" if violations else unviolated
 
 
 def differences(scenario: Scenario, run: Run) -> tuple[str, ...]:

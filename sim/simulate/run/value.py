@@ -287,6 +287,13 @@ class Run:
         return f"Run({self.id}{seed}: {self.verdict}{first})"
 
 
+def verdict_of(violations: Sequence[Violation], reason: str | None) -> str:
+    """The verdict of a run with these violations, inconclusive for a `reason`, or without one."""
+    if violations:
+        return "violated"
+    return "holds" if reason is None else "inconclusive"
+
+
 def conclusive(run: Run) -> Run:
     """Returns a run that was not cut off.
 

@@ -192,10 +192,6 @@ class Topic:
 FETCH_SNAPSHOT_BYTES = 8 * 1024 * 1024
 """Default of the most bytes of a FetchSnapshot answer (KafkaRaftClient)."""
 
-RECORD_BYTES, INTERVAL_MS = 20 * 1024 * 1024, 60 * 60 * 1000
-RETENTION_BYTES, RETENTION_MS = 100 * 1024 * 1024, 7 * 24 * 60 * 60 * 1000
-"""Kafka's defaults of the settings of the same names (MetadataLogConfig)."""
-
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
@@ -227,6 +223,14 @@ class SnapshotSettings:
     )
     """Age in ms at which snapshots are deleted, with the log before the next one."""
 
+
+KAFKA_SNAPSHOTS = SnapshotSettings(
+    record_bytes=20 * 1024 * 1024,
+    interval_ms=60 * 60 * 1000,
+    retention_bytes=100 * 1024 * 1024,
+    retention_ms=7 * 24 * 60 * 60 * 1000,
+)
+"""Kafka's defaults (MetadataLogConfig)."""
 
 EVERY_REPLICA = "all"
 """Stands for a replica's name: every replica at that moment."""

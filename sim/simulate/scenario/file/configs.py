@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
@@ -19,11 +20,7 @@ from sim.protocol.rules.rules import RuleValue
 from sim.simulate.scenario.file import as_printed
 from sim.simulate.scenario.file.as_printed import AsPrinted
 from sim.simulate.scenario.model import (
-    FETCH_SNAPSHOT_BYTES,
-    INTERVAL_MS,
-    RECORD_BYTES,
-    RETENTION_BYTES,
-    RETENTION_MS,
+    KAFKA_SNAPSHOTS,
     InKafka,
     SnapshotSettings,
     Topic,
@@ -248,17 +245,15 @@ def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
     return Topic(**values, deletes="delete" in policy, compacts=policy != "delete")
 
 
-def lags_at_odds(
-    topic: TopicSettings, broker: BrokerSettings
-) -> tuple[tuple[str, str], str] | None:
-    """The place and the problem where the maximum lag in force is below the minimum; None if not.
+def report_lags(topic: TopicSettings, broker: BrokerSettings, report: Report) -> None:
+    """Reports a maximum lag in force that is below the minimum.
 
     The place is that of the setting nearer to the topic; of two in the same section the maximum.
     """
     known = topic_of(topic, broker)
     least, most = known.min_compaction_lag_ms, known.max_compaction_lag_ms
     if most is None or most >= least:
-        return None
+        return
     highest, lowest = [
         ("topic", alias_of(topic, name))
         if name in topic.model_fields_set
@@ -266,9 +261,10 @@ def lags_at_odds(
         for name in ("max_compaction_lag_ms", "min_compaction_lag_ms")
     ]
     if highest[0] == "broker" and lowest[0] == "topic":
-        return lowest, f"{least} is above broker.{highest[1]}, {most}"
-    beside = "" if highest[0] == lowest[0] else "broker."
-    return highest, f"{most} is below {beside}{lowest[1]}, {least}"
+        report(lowest, f"{least} is above broker.{highest[1]}, {most}")
+    else:
+        beside = "" if highest[0] == lowest[0] else "broker."
+        report(highest, f"{most} is below {beside}{lowest[1]}, {least}")
 
 
 def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
@@ -277,29 +273,19 @@ def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
     With `snapshot` in the topic's cleanup `policy` missing settings are Kafka's defaults; without
     it snapshots are taken only by the settings that are given. Null switches a setting off.
     """
-    values = _snapshot_defaults(policy)
+    values: dict[str, Any] = {}
     for setting, name in _AS_SNAPSHOTS.items():
         value = getattr(broker, setting)
         if value is not None or (setting in broker.model_fields_set and name != "chunk_bytes"):
-            values[name] = value
-    if values["interval_ms"] == 0:
+            values[name] = NEVER_REACHED if value == -1 else value
+    if values.get("interval_ms") == 0:
         values["interval_ms"] = None
-    for name in ("retention_bytes", "retention_ms"):
-        if values[name] == -1:
-            values[name] = NEVER_REACHED
-    return SnapshotSettings(**values)  # type: ignore[arg-type]
+    return replace(_snapshot_defaults(policy), **values)
 
 
-def _snapshot_defaults(policy: str) -> dict[str, int | None]:
-    """Defaults under a cleanup policy, by field of `SnapshotSettings`."""
-    asked = "snapshot" in policy
-    return {
-        "record_bytes": RECORD_BYTES if asked else None,
-        "interval_ms": INTERVAL_MS if asked else None,
-        "retention_bytes": RETENTION_BYTES if asked else None,
-        "retention_ms": RETENTION_MS if asked else None,
-        "chunk_bytes": FETCH_SNAPSHOT_BYTES,
-    }
+def _snapshot_defaults(policy: str) -> SnapshotSettings:
+    """Defaults under a cleanup policy."""
+    return KAFKA_SNAPSHOTS if "snapshot" in policy else SnapshotSettings()
 
 
 def settings_of_topic(topic: Topic, rules: Rules) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -326,7 +312,7 @@ def settings_of_snapshots(snapshots: SnapshotSettings, *, policy: str) -> dict[s
     found: dict[str, int | None] = {}
     for setting, name in _AS_SNAPSHOTS.items():
         value = getattr(snapshots, name)
-        if value != standard[name]:
+        if value != getattr(standard, name):
             no_bound = value == NEVER_REACHED and name.startswith("retention")
             found[_kafka_name(setting)] = -1 if no_bound else value
     return found
@@ -373,35 +359,35 @@ def _kafka_name(name: str) -> str:
     return (of_topic if name in of_topic else BrokerSettings.model_fields)[name].alias or name
 
 
-def at_odds(
+def report_at_odds(
     rules: Mapping[str, object],
     topic: TopicSettings,
     given: Mapping[str, object],
     names: Mapping[str, str],
-) -> list[tuple[str, str]]:
-    """Settings with another value in `topic` than in `rules`: (setting, problem).
+    report: Report,
+) -> None:
+    """Reports settings with another value in `topic` than in `rules`.
 
     Args:
         rules: The file's `rules`.
         topic: Its `topic`.
         given: The rules that `topic` gives, by name.
         names: Name of the rule, by the field of the setting.
+        report: Takes the place of a setting, and the problem.
     """
-    return [
-        (alias_of(topic, name), f"{given[rule]} here, but rules.{rule} is {rules[rule]}")
-        for name, rule in names.items()
-        if rule in rules and rule in given and str(rules[rule]) != str(given[rule])
-    ]
+    for name, rule in names.items():
+        if rule in rules and rule in given and str(rules[rule]) != str(given[rule]):
+            text = f"{given[rule]} here, but rules.{rule} is {rules[rule]}"
+            report(("topic", alias_of(topic, name)), text)
 
 
-def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:
-    """Settings in `topic` that contradict `rules`: (setting, problem)."""
+def report_conflicts(rules: Mapping[str, object], topic: TopicSettings, report: Report) -> None:
+    """Reports settings in `topic` that contradict `rules`."""
     names = {**_AS_RULES, "cleanup_policy": "cleanup"}
-    found = at_odds(rules, topic, settings_as_rules(topic), names)
+    report_at_odds(rules, topic, settings_as_rules(topic), names, report)
     if rules.get("cleanup") == "snapshot" and takes_no_snapshots(topic):
         text = f"{topic.cleanup_policy} here, but rules.cleanup is snapshot"
-        found.append(("cleanup.policy", text))
-    return found
+        report(("topic", "cleanup.policy"), text)
 
 
 def takes_no_snapshots(topic: TopicSettings) -> bool:
@@ -409,30 +395,27 @@ def takes_no_snapshots(topic: TopicSettings) -> bool:
     return "cleanup_policy" in topic.model_fields_set and "snapshot" not in topic.cleanup_policy
 
 
-def nameless_header(
-    rules: Mapping[str, object], topic: TopicSettings, broker: BrokerSettings
-) -> list[tuple[tuple[str, str], str]]:
-    """Settings that ask for the header strategy without the name of a header: (place, problem).
+def report_nameless_header(
+    rules: Mapping[str, object], topic: TopicSettings, broker: BrokerSettings, report: Report
+) -> None:
+    """Reports settings that ask for the header strategy without the name of a header.
 
     The fork refuses that (LogConfig.validateValues in 4e9967880). The short form, `rules.strategy`,
     reads the header `rules.strategy_header`, which has a default.
     """
     sections = (("topic", topic), ("broker", broker))
-    found = [
-        ((section, alias_of(settings, "compaction_strategy_header")), "is blank")
-        for section, settings in sections
-        if (settings.compaction_strategy_header or "x").isspace()
-    ]
+    for section, settings in sections:
+        if (settings.compaction_strategy_header or "x").isspace():
+            report((section, alias_of(settings, "compaction_strategy_header")), "is blank")
     given = [one.compaction_strategy_header for _, one in sections]
     if any(given) or "strategy" in rules or "strategy_header" in rules:
-        return found
+        return
     asking = [one for one in sections if one[1].compaction_strategy is not None]
     for section, settings in asking[:1]:
         if settings.compaction_strategy == "header":
             header = alias_of(settings, "compaction_strategy_header")
             text = f"header needs {header}, the name of the header to read"
-            found.append(((section, alias_of(settings, "compaction_strategy")), text))
-    return found
+            report((section, alias_of(settings, "compaction_strategy")), text)
 
 
 def alias_of(settings: TopicSettings | BrokerSettings, field: str) -> str:

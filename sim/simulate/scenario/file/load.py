@@ -25,9 +25,9 @@ from sim.files.reading import head_of, read_document
 from sim.protocol.rules import PRESETS, Rules
 from sim.protocol.rules.rules import DEFAULTS
 from sim.simulate.scenario.file.configs import (
-    conflicts,
-    lags_at_odds,
-    nameless_header,
+    report_conflicts,
+    report_lags,
+    report_nameless_header,
     settings_as_rules,
     snapshots_of,
     takes_no_snapshots,
@@ -229,8 +229,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     chosen_seed = file.seed if seed is None else seed
     rules = _rules(file, len(replicas), report)
     topic = topic_of(file.topic, file.broker)
-    if contradiction := lags_at_odds(file.topic, file.broker):
-        report(*contradiction)
+    report_lags(file.topic, file.broker, report)
     _check_network(file.network, names, report)
     return Scenario(
         id=file.id or one_line(path.stem),
@@ -298,10 +297,8 @@ def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
     if values.get("cleanup") == "snapshot" and takes_no_snapshots(file.topic):
         values["cleanup"] = "compact"  # the topic's setting wins over the preset
     values |= {**settings_as_rules(file.broker), **settings_as_rules(file.topic), **named}
-    for setting, text in conflicts(file.rules, file.topic):
-        report(("topic", setting), text)
-    for place, text in nameless_header(file.rules, file.topic, file.broker):
-        report(place, text)
+    report_conflicts(file.rules, file.topic, report)
+    report_nameless_header(file.rules, file.topic, file.broker, report)
     rules = Rules().with_values({n: values[n] for n in values if n in DEFAULTS})
     if rules.replication.commit == "isr" and rules.topic.min_isr > replicas:
         place = ("rules", "min_isr")
