@@ -23,11 +23,11 @@ from sim.simulate.run.stories import run_story
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.format import STORY_DEFAULTS, Story
 from sim.simulate.story.op import Step
-from sim.study.explore.answers import differing
 from sim.study.explore.expander import Expander, Rows
 from sim.study.explore.judging import AT_REST, CAUGHT_UP, JUDGED, names_of
 from sim.study.explore.plan import load_plan
 from sim.study.explore.space import Space
+from sim.study.explore.witness import differing
 from sim.study.explore.world import Budgets, Move, World, step_of
 
 STEPS = 30

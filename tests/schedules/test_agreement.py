@@ -16,6 +16,11 @@ from tests.schedules.agreement import THREE, TRIED, TWO, Walk, rules_of
 SCHEDULES = int(os.environ.get("REPLOG_SCHEDULES", "5"))
 
 
+def _states(search: Search, depth: int | None = None) -> int:
+    """The number of states that a search finds."""
+    return sum(level.states for level in search.levels(depth))
+
+
 @pytest.mark.parametrize(("world", "values"), TRIED)
 def test_search_and_checker_agree_at_every_step(world: World, values: dict[str, Any]) -> None:
     assert list(Walk(world, rules_of(values), seed=1).differences(SCHEDULES)) == []
@@ -43,12 +48,11 @@ SNAPPED = Budgets(appends=2, epochs=1, cleanings=1, snapshots=1)
 )
 def test_names_make_no_difference(world: World, values: dict[str, Any], depth: int) -> None:
     spaces = [Space(world, rules_of(values), symmetry=symmetry) for symmetry in (True, False)]
-    canonical, plain = (Search(space).run(depth=depth) for space in spaces)
-    depths = [
-        {name: found.depth for name, found in one.found.items()} for one in (canonical, plain)
-    ]
+    searches = [Search(space) for space in spaces]
+    canonical, plain = (_states(search, depth) for search in searches)
+    depths = [{name: found.depth for name, found in one.found.items()} for one in searches]
     assert depths[0] == depths[1] != {}
-    assert canonical.states < plain.states
+    assert canonical < plain
 
 
 @pytest.mark.parametrize("isr", [(0,), (0, 1)])
@@ -56,8 +60,8 @@ def test_what_a_coordinator_knows_has_no_order(isr: tuple[int, ...]) -> None:
     budgets = Budgets(appends=1, epochs=2, cleanings=1, passes=1)
     world = replace(TWO, isr=isr, tombstones=True, versions=(0,), budgets=budgets)
     rules = rules_of({"strategy": "offset", "tombstone_removal": "coordinated"})
-    canonical, plain = (Search(Space(world, rules, symmetry=one)).run() for one in (True, False))
-    assert canonical.states < plain.states <= 2 * canonical.states
+    canonical, plain = (_states(Search(Space(world, rules, symmetry=one))) for one in (True, False))
+    assert canonical < plain <= 2 * canonical
 
 
 def test_no_two_states_of_four_replicas_share_a_hash() -> None:
@@ -87,9 +91,11 @@ def test_no_two_states_of_four_replicas_share_a_hash() -> None:
 def test_a_search_that_a_depth_ends_has_not_seen_every_schedule() -> None:
     world = replace(TWO, budgets=Budgets(appends=1, epochs=2))
     rules = rules_of({"strategy": "header"})
-    deepest = len(Search(Space(world, rules)).run().levels) - 1
+    deepest = len([*Search(Space(world, rules)).levels()]) - 1
     for depth, exhausted in ((2, False), (deepest - 1, False), (deepest, True)):
-        assert Search(Space(world, rules)).run(depth=depth).exhausted == exhausted
+        search = Search(Space(world, rules))
+        assert len([*search.levels(depth)]) == depth + 1
+        assert search.exhausted == exhausted
 
 
 def test_what_an_act_reads_and_no_note_says_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,4 +109,4 @@ def test_what_an_act_reads_and_no_note_says_is_noticed(monkeypatch: pytest.Monke
     monkeypatch.setattr(Notes, "get", forgetful)
     world = replace(TWO, isr=(0, 1), budgets=Budgets(appends=2, epochs=2, cleanings=1))
     with pytest.raises(AssertionError, match="has read what nobody noted"):
-        Search(Space(world, rules_of({"strategy": "header"}))).run()
+        _states(Search(Space(world, rules_of({"strategy": "header"}))))

@@ -15,7 +15,7 @@ import sim
 from sim.cli import main
 from sim.errors import BadInput
 from sim.files.document import Document
-from sim.study.explore import answers
+from sim.study.explore import answers, witness
 from sim.study.explore.page import graph_of, table_of, untouched
 from sim.study.explore.plan import plan_in
 from tests.plugins.plugged import forgetting_plugins
@@ -107,7 +107,7 @@ def test_a_search_that_its_bounds_stop_is_inconclusive(
 def test_what_the_oracle_of_traces_does_not_find_is_told_as_disputed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(answers, "certify", lambda _text: SimpleNamespace(differing=["x"]))
+    monkeypatch.setattr(witness, "certify", lambda _text: SimpleNamespace(differing=["x"]))
 
     _replog(monkeypatch, "explore", _plan(tmp_path))
 

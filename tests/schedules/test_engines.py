@@ -37,8 +37,8 @@ Found = dict[tuple[int, str], int]
 
 def in_one_process(searched: Searched) -> tuple[list[Level], Found]:
     """Levels, and at which depth each invariant breaks first."""
-    result = searched.search().run()
-    return result.levels, {name: one.depth for name, one in result.found.items()}
+    search = searched.search()
+    return [*search.levels()], {name: one.depth for name, one in search.found.items()}
 
 
 def in_two_processes(searched: Searched, *, states: int) -> tuple[list[Level], Found]:
@@ -145,7 +145,7 @@ def test_a_bound_of_time_holds_within_a_level(monkeypatch: pytest.MonkeyPatch) -
     (whole,) = answers_of(plan, ("rules", ""))
 
     def endless_at_three(self: Search) -> Level:
-        while len(self.result.levels) == 3:
+        while len(self.done) == 3:
             time.sleep(0.01)
         return step(self)
 

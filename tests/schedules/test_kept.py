@@ -8,14 +8,15 @@ import pytest
 from sim.errors import BadInput
 from sim.study.explore import levels
 from sim.study.explore.levels import KeptLevels
-from sim.study.explore.search import Search, Searched, schedule_of
+from sim.study.explore.search import Search, Searched
 from sim.study.explore.tables import Known
+from sim.study.explore.witness import schedule_of
 from tests.schedules.test_engines import BOTH, ONE
 
 
 def found(search: Search) -> dict[tuple[int, str], object]:
     """What is broken, with its schedule."""
-    return {key: (tuple(one), schedule_of(search, one)) for key, one in search.result.found.items()}
+    return {key: (tuple(one), schedule_of(search, one)) for key, one in search.found.items()}
 
 
 def stopped(searched: Searched, folder: Path, depth: int) -> None:
@@ -31,16 +32,16 @@ def test_a_search_goes_on_where_it_was_stopped(
     searched: Searched, depth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = searched.search()
-    whole.run()
+    levels_of_whole = [*whole.levels()]
     stopped(searched, tmp_path, depth)
 
     again = searched.search()
     KeptLevels(tmp_path, searched).take_up(again)
-    assert len(again.result.levels) == depth + 1
-    again.run()
+    assert len(again.done) == depth + 1
+    assert [*again.levels()] == levels_of_whole[depth + 1 :]
 
-    assert again.result.levels == whole.result.levels
-    assert again.result.exhausted
+    assert again.done == whole.done
+    assert again.exhausted
     assert found(again) == found(whole)
 
 
@@ -52,7 +53,7 @@ def test_levels_that_other_code_made_are_of_another_search(
 
     again = ONE.search()
     KeptLevels(tmp_path, ONE).take_up(again)
-    assert again.result.levels == []
+    assert again.done == []
 
 
 def test_a_level_that_is_damaged_is_one_line(tmp_path: Path) -> None:

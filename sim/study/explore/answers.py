@@ -5,30 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import combinations, count
+from itertools import combinations
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sim.bounds import Bounds, bounded
-from sim.check.certify import certify
-from sim.diagnose.shrink.writing import file_of
-from sim.diagnose.what_if import near_miss_of, violated_by
-from sim.protocol.rules import Rules
-from sim.simulate.run import Run
-from sim.simulate.run.stories import run_story
-from sim.simulate.run.trace_file import trace_lines
-from sim.simulate.scenario.model import Scenario
-from sim.simulate.story.driver import StoryDriver
-from sim.simulate.story.format import Story, StoryExpect
-from sim.simulate.story.op import Step
-from sim.simulate.story.steps import line_of
-from sim.study.explore.judging import JUDGING_STEPS, QUIESCE, searchable
-from sim.study.explore.levels import Break, Breaks, Engine, Reached, in_this_process
+from sim.study.explore.levels import Engine, Reached, in_this_process
 from sim.study.explore.plan import SearchPlan
 from sim.study.explore.search import Level, Searched
-from sim.study.explore.world import Move, World, step_of
+from sim.study.explore.witness import Breaks, SearchWitness, witnesses_of
 from sim.study.workers import pool_of
 
 Task = tuple[str, str]
@@ -63,34 +51,6 @@ UP_TO_8_GB: Final = Bounds(None, 8_000)
 
 def ignore_progress(_name: str, _progress: Progress) -> None:
     """Ignores the progress of a search."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchWitness:
-    """A shortest schedule after which an invariant is broken.
-
-    Attributes:
-        invariant: Name of the invariant.
-        steps: Number of its moves, without a `quiesce` or `check` after them and, of an invariant
-            that is judged at rest, without the fetches that resting makes anyway.
-        schedule: Its steps as a story has them, a line each.
-        sentence: Sentence of the checker on the violation.
-        story: Text of the story's file.
-        near_miss: Text of the file of the same schedule where the invariant holds; empty if no
-            other value of one rule makes it hold.
-        healed_by: The rule with the value that makes it hold; of two rule sets, the other one.
-        disputed: True if `certify` does not agree with the checker on this schedule, so that one
-            of them is wrong.
-    """
-
-    invariant: str
-    steps: int
-    schedule: tuple[str, ...]
-    sentence: str
-    story: str
-    near_miss: str
-    healed_by: str
-    disputed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,144 +167,18 @@ def answers_of(
                 note(one)
     except KeyboardInterrupt:
         interrupted = True
-    return tuple(
-        SearchAnswer(
-            label,
-            labels[1 - place] if len(labels) > 1 else "",
-            tuple(levels),
-            not frontier,
-            tuple(
-                sorted(
-                    _witnesses(breaks, place, labels, [rules[one] for one in labels], plan),
-                    key=lambda one: one.steps,
-                )
-            ),
-            time.monotonic() - began,
-            interrupted,
+    answers = []
+    for place, label in enumerate(labels):
+        against = next((one for one in labels if one != label), "")
+        own = {name: one for (world, name), one in breaks.items() if world == place}
+        found = witnesses_of(searched.world, own, rules[label], against, rules.get(against))
+        witnesses = tuple(sorted(found, key=attrgetter("steps")))
+        seconds = time.monotonic() - began
+        exhausted, of_all = not frontier, tuple(levels)
+        answers.append(
+            SearchAnswer(label, against, of_all, exhausted, witnesses, seconds, interrupted)
         )
-        for place, label in enumerate(labels)
-    )
-
-
-def _witnesses(
-    breaks: Breaks, place: int, labels: Sequence[str], rules: Sequence[Rules], plan: SearchPlan
-) -> Iterator[SearchWitness]:
-    found = {name: one for (world, name), one in breaks.items() if world == place}
-    named = [name for name in searchable() if name in found]
-    for invariant in named:
-        story = _story_of(plan.world_of(), rules, place, invariant, found[invariant])
-        sentence, disputed = confirmed(story, invariant)
-        other: Story | Scenario | None
-        if len(rules) > 1:
-            other, healed_by = replace(story, rules=rules[1 - place]), labels[1 - place]
-            if invariant in violated_by(other, invariant):
-                raise AssertionError(f"{invariant}: both break it, and one alone was to")
-        else:
-            near = near_miss_of(story, invariant)
-            other, healed_by = (near.value, near.change) if near else (None, "")
-        yield SearchWitness(
-            invariant,
-            sum(step.op not in JUDGING_STEPS for step in story.steps),
-            tuple(step.line for step in story.steps),
-            sentence,
-            file_of(story, invariant, sentence),
-            file_of(other, invariant) if other is not None else "",
-            healed_by,
-            disputed,
-        )
-
-
-def _story_of(
-    world: World, rules: Sequence[Rules], place: int, invariant: str, found: Break
-) -> Story:
-    """The story of a schedule, without final fetches that `quiesce` makes as well.
-
-    It is known to be shortest only after a search of one rule set for an invariant that is not
-    judged at rest.
-    """
-    moves, at_rest = [*found.moves], found.ends_with == QUIESCE
-    source = "replog explore"
-    if len(rules) == 1 and not at_rest:
-        source += f": no shorter schedule of this world breaks {invariant}"
-
-    def story_with(moves: Sequence[Move]) -> Story:
-        return story_of(
-            world, rules[place], moves, ends_with=found.ends_with, name=invariant, source=source
-        )
-
-    story = story_with(moves)
-    while at_rest and moves[-1:] and moves[-1].op == "fetch":
-        shorter = story_with(moves[:-1])
-        alone = len(rules) == 1 or not _breaks(replace(shorter, rules=rules[1 - place]), invariant)
-        if not _breaks(shorter, invariant) or not alone:
-            break
-        moves, story = moves[:-1], shorter
-    return story
-
-
-def story_of(
-    world: World,
-    rules: Rules,
-    moves: Sequence[Move],
-    *,
-    ends_with: str,
-    name: str,
-    source: str = "replog explore",
-) -> Story:
-    """The story of a schedule; records are called a, b, c, … in order.
-
-    Args:
-        world: The world.
-        rules: The rules.
-        moves: The schedule.
-        ends_with: Step after the moves that judges the invariant; empty for none.
-        name: Id of the story.
-        source: Source of the story.
-    """
-    names = world.names
-    isr = tuple(names[one] for one in sorted(world.isr))
-    story = Story(name, "", source, rules, replicas=names, isr=isr, voters=names)
-    driver = StoryDriver(story, invariants=())
-    labels, epochs = _labels(), count(1)
-    steps: list[Step] = []
-    for move in moves:
-        label = next(labels) if move.op == "append" else ""
-        step = step_of(move, world, driver, epochs.__next__, label)
-        if step is not None:
-            steps.append(replace(step, number=len(steps) + 1, line=line_of(step.op, step.fields)))
-            driver.take(steps[-1])
-    if ends_with:
-        steps.append(Step(len(steps) + 1, ends_with, {}, ends_with))
-    return replace(story, steps=tuple(steps))
-
-
-def _labels() -> Iterator[str]:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    return (letter * times for times in count(1) for letter in letters)
-
-
-def _breaks(story: Story, invariant: str) -> bool:
-    """Returns True if the checker finds the invariant violated in a story."""
-    run = run_story(replace(story, expect=StoryExpect((invariant,))))
-    return any(one.invariant == invariant for one in run.violations)
-
-
-def confirmed(story: Story, invariant: str) -> tuple[str, bool]:
-    """The checker's sentence on a story, and True if `certify` finds something else.
-
-    Raises:
-        AssertionError: The checker finds nothing: it or the search is wrong.
-    """
-    run = run_story(replace(story, expect=StoryExpect((invariant,))))
-    said = [one for one in run.violations if one.invariant == invariant]
-    if not said:
-        raise AssertionError(f"{invariant}: the checker finds no violation in {story.steps}")
-    return said[0].sentence, bool(differing(run))
-
-
-def differing(run: Run) -> list[str]:
-    """The differences between `certify` and the checker on the run of a story."""
-    return certify(b"".join(trace_lines(run))).differing
+    return tuple(answers)
 
 
 def as_document(answers: Sequence[SearchAnswer]) -> list[dict[str, Any]]:

@@ -21,28 +21,9 @@ import numpy as np
 
 from sim.bounds import BoundReached, uninterrupted
 from sim.errors import BadInput
-from sim.study.explore.search import FirstBreak, Level, Parents, Search, Searched, schedule_of
-from sim.study.explore.world import Move
+from sim.study.explore.search import FirstBreak, Level, Parents, Search, Searched
+from sim.study.explore.witness import Break, Breaks, schedule_of
 from sim.version import made_by
-
-
-class Break(NamedTuple):
-    """A shortest schedule that breaks an invariant.
-
-    Attributes:
-        depth: Number of its moves.
-        moves: The moves.
-        ends_with: Step after them that judges the invariant in a story; empty if it is judged at
-            once.
-    """
-
-    depth: int
-    moves: list[Move]
-    ends_with: str
-
-
-Breaks = dict[tuple[int, str], Break]
-"""World (0 or 1) and invariant -> the schedule."""
 
 
 class Reached(NamedTuple):
@@ -83,20 +64,20 @@ def in_this_process(
     def reached(level: Level | None, frontier: int, *, resumed: bool = False) -> Reached:
         new = {
             key: Break(one.depth, schedule_of(search, one), one.ends_with)
-            for key, one in search.result.found.items()
+            for key, one in search.found.items()
             if key not in reported
         }
         reported.update(new)
         return Reached(level, new, frontier, resumed)
 
-    there = [*search.result.levels]
+    there = [*search.done]
     for level, after in zip_longest(there, there[1:]):
         frontier = len(search.rows) if after is None else after.states
         yield reached(level, frontier, resumed=after is None)
     try:
         for level in search.levels(depth):
             if folder is not None:
-                if search.result.exhausted or level.depth == depth:
+                if search.exhausted or level.depth == depth:
                     folder.remove()
                 else:
                     folder.write(search)
@@ -140,11 +121,11 @@ class KeptLevels:
 
     def write(self, search: Search) -> None:
         """Adds the level that a search has just finished."""
-        result, how = search.result, search.parents[-1]
-        found = [[*key, tuple(one)] for key, one in result.found.items()]
-        kept = json.dumps({"level": result.levels[-1], "found": found})
+        how = search.parents[-1]
+        found = [[*key, tuple(one)] for key, one in search.found.items()]
+        kept = json.dumps({"level": search.done[-1], "found": found})
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"{len(result.levels) - 1:03}.npz"
+        path = self._folder / f"{len(search.done) - 1:03}.npz"
         draft = path.with_suffix(".draft")
         with uninterrupted(), draft.open("wb") as file:
             np.savez(file, told=kept, rows=how.rows, moves=how.moves, orders=how.orders)

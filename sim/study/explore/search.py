@@ -6,8 +6,7 @@ ten million states two have the same one with a chance of 1 in 10**24.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,28 +70,8 @@ class Parents(NamedTuple):
     orders: NDArray[np.int8]
 
 
-NO_PARENTS = Parents(np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, np.int8))
-
-
-@dataclass
-class Result:
-    """The result of a search.
-
-    Attributes:
-        levels: A row for each depth.
-        found: By world and invariant, the first state that breaks it; of two worlds, that breaks it
-            in one alone.
-        exhausted: True if every schedule was followed to its end.
-    """
-
-    levels: list[Level] = field(default_factory=list)
-    found: dict[tuple[int, str], FirstBreak] = field(default_factory=dict)
-    exhausted: bool = False
-
-    @property
-    def states(self) -> int:
-        """Number of different states."""
-        return sum(level.states for level in self.levels)
+Found = dict[tuple[int, str], FirstBreak]
+"""World (0 or 1) and invariant -> the first break; of two worlds, in one alone."""
 
 
 class Search:
@@ -103,11 +82,13 @@ class Search:
 
     Attributes:
         expanders: One for each world, which applies moves.
-        result: The result so far.
+        done: The counts of each finished level.
+        found: The first break of each invariant so far.
         parents: The parents of the states of each level but the first.
         beginning: The state at the start, as a row.
         rows: The states of the present level.
         moves: Every move of the schedules, in order.
+        start_order: Number of the order that renamed the replicas at the start.
     """
 
     def __init__(self, *spaces: Space) -> None:
@@ -118,7 +99,8 @@ class Search:
         self.moves = list(dict.fromkeys(one.move for each in self.expanders for one in each.placed))
         self._placed = [{one.move: one for one in each.placed} for each in self.expanders]
         self._pair = len(spaces) > 1
-        self.result = Result()
+        self.done: list[Level] = []
+        self.found: Found = {}
         self.parents: list[Parents] = []
         start = [number for space in spaces for number in space.start()]
         rows = np.array([start + [0, 0] * self._pair], np.int32)
@@ -127,19 +109,18 @@ class Search:
         self.rows = self.beginning.copy()
         self._seen = Known()
         self._seen.add(hashes)
-        self._start_order = int(orders[0])
+        self.start_order = int(orders[0])
         self._left = [sum(BIT[name] for name in judging.JUDGED) for _ in spaces]
 
     def levels(self, depth: int | None = None) -> Iterator[Level]:
         """Goes through the levels, until nothing new is left or to a depth; yields each."""
-        while len(self.rows) and (depth is None or len(self.result.levels) <= depth):
+        while not self.exhausted and (depth is None or len(self.done) <= depth):
             yield self.step()
 
-    def run(self, depth: int | None = None) -> Result:
-        """Goes through all levels, see `levels`."""
-        for _level in self.levels(depth):
-            pass
-        return self.result
+    @property
+    def exhausted(self) -> bool:
+        """True if every schedule was followed to its end."""
+        return not len(self.rows)
 
     def only(self, invariants: Iterable[str]) -> None:
         """Judges these invariants alone."""
@@ -147,21 +128,20 @@ class Search:
 
     def step(self) -> Level:
         """Judges the states of this level, and finds those of the next one."""
-        depth, rows = len(self.result.levels), self.rows
+        depth, rows = len(self.done), self.rows
         self._judge(depth)
-        transitions, parts = 0, []
+        transitions, parts = 0, [self._new([])]
         for start in range(0, len(rows), CHUNK):
             chunk = rows[start : start + CHUNK]
             quiet, part = self._expanded(depth, chunk, start)
             transitions += sum(len(after) for after, *_ in part)
             self._judge_rest(depth, chunk, start, quiet)
-            if part:
-                parts.append(self._new(part))
-        self._begin_level(parts)
-        level = Level(depth, len(rows), transitions)
-        self.result.levels.append(level)
-        self.result.exhausted = not len(self.rows)
-        return level
+            parts.append(self._new(part))
+        self.rows = np.concatenate([new for new, _, _ in parts])
+        how = zip(*(parents for _, _, parents in parts), strict=True)
+        self.parents.append(Parents(*map(np.concatenate, how)))
+        self.done.append(Level(depth, len(rows), transitions))
+        return self.done[-1]
 
     def walk(self) -> Iterator[tuple[list[bytes], Numbers, list[Any]]]:
         """Goes through the levels of one world; yields each with all its transitions.
@@ -170,7 +150,7 @@ class Search:
         (number, row of the state before, hash of the state after, mask of what the move breaks).
         """
         (expander,) = self.expanders
-        while len(self.rows):
+        while not self.exhausted:
             rows, broken = self.rows, expander.judge_states(self.rows)
             quiet, part = self._expanded(0, rows, 0)
             at_rest = np.flatnonzero(quiet)
@@ -185,19 +165,15 @@ class Search:
             yield self.hashes(rows), broken, edges
             self.step()
 
-    def expand(
-        self, rows: Rows
-    ) -> tuple[int, dict[tuple[int, str], FirstBreak], tuple[Rows, Hashes, Parents]]:
+    def expand(self, rows: Rows) -> tuple[int, Found, tuple[Rows, Hashes, Parents]]:
         """Expands any states: number of moves that change something, what breaks, new states."""
-        self.rows, self.result = rows, Result()
+        self.rows, self.found = rows, {}
         self.only(BIT)
         self._judge(0)
         quiet, part = self._expanded(0, rows, 0)
         self._judge_rest(0, rows, 0, quiet)
         self._seen = Known()
-        nothing = rows[:0], np.zeros((0, 2), np.uint64), NO_PARENTS
-        new = self._new(part) if part else nothing
-        return sum(len(after) for after, *_ in part), self.result.found, new
+        return sum(len(after) for after, *_ in part), self.found, self._new(part)
 
     def follow(self, schedules: Numbers) -> Rows:
         """The states after schedules of one length; a move is followed by how it renames replicas.
@@ -222,12 +198,11 @@ class Search:
         if not self._seen.add(self._hashed(self.rows)).all():
             raise ValueError("a state is there twice")
         self.parents.append(how)
-        self.result.levels.append(level)
-        self.result.exhausted = not len(self.rows)
+        self.done.append(level)
 
     def remember(self, found: Mapping[tuple[int, str], FirstBreak]) -> None:
         """Leaves out what an earlier search found."""
-        self.result.found |= found
+        self.found |= found
         for world, name in found:
             self._left[world] &= ~BIT[name]
 
@@ -318,10 +293,6 @@ class Search:
         """The number of the order that renames the replicas for a move."""
         return next(each[move].order for each in self._placed if move in each)
 
-    def start_names(self) -> list[int]:
-        """Index = number of a replica in the state at the start: its number in stories."""
-        return [self.orders[self._start_order].index(one) for one in range(self.n)]
-
     def _judge(self, depth: int) -> None:
         """Judge the states of the level by what is in them."""
         everything = self._set_broken(self.rows)
@@ -366,26 +337,23 @@ class Search:
                 self._left[world] & int(np.bitwise_or.reduce(alone, initial=0))
             ):
                 row = int(np.flatnonzero(alone & BIT[name])[0])
-                self.result.found.setdefault((world, name), found(row, name))
+                self.found.setdefault((world, name), found(row, name))
                 self._left[world] &= ~BIT[name]
 
     def _new(self, part: list[Any]) -> tuple[Rows, Hashes, Parents]:
         """The candidates that are new states, each once."""
+        if not part:
+            return (
+                self.rows[:0],
+                np.zeros((0, 2), np.uint64),
+                Parents(np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, np.int8)),
+            )
         rows = np.concatenate([after for after, *_ in part])
         origins = np.concatenate([at for _, at, *_ in part])
         moves = np.concatenate([np.full(len(at), number, np.int16) for _, at, number, _ in part])
         rows, hashes, orders = self._canonical(rows)
         fresh = np.flatnonzero(self._seen.add(hashes))
         return rows[fresh], hashes[fresh], Parents(origins[fresh], moves[fresh], orders[fresh])
-
-    def _begin_level(self, parts: list[tuple[Rows, Hashes, Parents]]) -> None:
-        if not parts:
-            self.rows = self.rows[:0]
-            self.parents.append(NO_PARENTS)
-            return
-        self.rows = np.concatenate([rows for rows, _, _ in parts])
-        how = zip(*(parents for _, _, parents in parts), strict=True)
-        self.parents.append(Parents(*map(np.concatenate, how)))
 
     def _canonical(self, rows: Rows) -> tuple[Rows, Hashes, NDArray[np.int8]]:
         """States with canonical names of replicas, their hashes, and the order that was applied.
@@ -464,40 +432,3 @@ def as_bytes(hashes: Hashes) -> list[bytes]:
     """Each hash as 16 bytes."""
     words = hashes.astype(">u8").tobytes()
     return [words[at : at + 16] for at in range(0, len(words), 16)]
-
-
-def schedule_of(search: Search, found: FirstBreak) -> list[Move]:
-    """The moves from the start to what was found, by the names that replicas have at the start."""
-    depth, row, taken = found.depth, found.row, []
-    if found.move != NO_MOVE:
-        depth, taken = depth - 1, [(found.move, 0)]
-    while depth > 0:
-        parents = search.parents[depth - 1]
-        taken.append((int(parents.moves[row]), int(parents.orders[row])))
-        row, depth = int(parents.rows[row]), depth - 1
-    return named_moves(search, taken[::-1])
-
-
-def named_moves(search: Search, taken: Sequence[tuple[int, int]]) -> list[Move]:
-    """Moves by the names that replicas have at the start.
-
-    Args:
-        search: The search with these moves.
-        taken: Number of each move, and of the order that renames replicas after it.
-    """
-    named = search.start_names()
-    moves = []
-    for number, order in taken:
-        move = search.moves[number]
-        moves.append(move._replace(who=tuple(named[one] for one in move.who)))
-        for renaming in (search.order_of(move), order):
-            named = _renamed(named, search.orders[renaming])
-    return moves
-
-
-def _renamed(named: list[int], order: tuple[int, ...]) -> list[int]:
-    """The names at the start by new number, from those by old number."""
-    found = list(named)
-    for old, new in enumerate(order):
-        found[new] = named[old]
-    return found

@@ -29,8 +29,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from sim.study.explore.levels import Break, Engine, Reached, name_of
-from sim.study.explore.search import NO_MOVE, Level, Search, Searched, as_bytes, named_moves
+from sim.study.explore.levels import Engine, Reached, name_of
+from sim.study.explore.search import NO_MOVE, Level, Search, Searched, as_bytes
+from sim.study.explore.witness import Break, named_moves
 from sim.study.sweep.spark import spark_session
 
 SCHEMA: Final = pa.schema(
