@@ -11,7 +11,7 @@ from sim.protocol.events import (
     ReplicaCrashed,
     ReplicaRestarted,
 )
-from sim.protocol.log import Batch
+from sim.protocol.log import Batch, ProducerStates
 from sim.protocol.replication.replica import truncate
 from tests.audits.state_producers import ProducersFollowed
 from tests.audits.worlds import AT_REST, World, spoil
@@ -50,7 +50,7 @@ def two_segments() -> Followed:
             {},
             ["offsets of snapshots after Quiesced", "snapshots after Quiesced"],
         ),
-        ("snapshots._taken", {2: {}}, ["snapshots after Quiesced"]),
+        ("snapshots._taken", {2: ProducerStates()}, ["snapshots after Quiesced"]),
         ("snapshots.newest", 3, ["newest snapshot after Quiesced"]),
         ("aborted_ever", [], ["aborted transactions after Quiesced"]),
         ("producers.ended", [], ["decisions that are not replicated after Quiesced"]),
