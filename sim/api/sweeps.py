@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from sim.study.explore.answers import SearchAnswer, SearchWitness
+    from sim.study.explore.answers import SearchAnswer
     from sim.study.explore.plan import SearchPlan as PlanOfSearch
+    from sim.study.explore.witness import SearchWitness
     from sim.study.sweep.plan import Plan
     from sim.study.sweep.plan import Sweep as NumberedSweep
 
