@@ -125,11 +125,16 @@ class OpenedReplicas:
 
     Attributes:
         replicas: One per replica.
-        compared: The comparison of the replicas, which names them.
+        compared: The comparison of the replicas.
     """
 
     replicas: tuple[OpenedPartition, ...]
     compared: Comparison
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each replica, in the order of `replicas`."""
+        return tuple(log.name for log in self.compared.logs)
 
     def story(self, *, anonymous: bool = False) -> as_story.Beginning:
         """The replicas as the beginning of a story. Raises BadInput.

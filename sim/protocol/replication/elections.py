@@ -2,7 +2,8 @@
 
 A majority elects by votes (KIP-595, Raft 5.4.1); a controller chooses from the in-sync set and the
 eligible leader replicas (KIP-966). The controller's state of a partition is a value here:
-no function knows which replicas are alive.
+no function knows which replicas are alive. When an election is held, and among whom, is for
+`sim.simulate.cluster.controller` and `quorum`.
 """
 
 from __future__ import annotations

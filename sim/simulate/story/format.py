@@ -1,4 +1,7 @@
-"""The story file format, `replog-story/1`, strictly checked; JSON and YAML have one shape."""
+"""The story file format, `replog-story/1`, strictly checked; JSON and YAML have one shape.
+
+A step is read and checked in `sim.simulate.story.steps`, and defined in `sim.simulate.story.ops`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The folder of a sweep: its files, their lock, and its plan.
 
-`plan.json` describes the table; `runs` is the table, a Parquet file for each block.
+`plan.json` describes the table; `runs` is the table, a Parquet file for each block, of which
+`sim.study.sweep.table` says what is done.
 
 A folder is held by a lock of the kernel's (`flock`), on a file that says who holds it. A process
 that is killed leaves the file and not the lock.
