@@ -1,7 +1,6 @@
 """Sweeps for notebooks: typed tables, failures that can be narrowed, and their runs again."""
 
 import gc
-import io
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +9,6 @@ import pandas as pd
 import pytest
 
 import sim
-from sim.cli.sweeps import save_causes
 from sim.errors import BadInput
 from sim.study.sweep.columns import VIOLATION, runs_schema
 from sim.study.sweep.folder import read_sweep
@@ -227,10 +225,7 @@ def test_causes_count_every_failure_once_and_name_a_run_and_a_story(
 
 def test_a_sweep_writes_one_folder_per_cause(swept: sim.Sweep, tmp_path: Path) -> None:
     wanted = swept.failures().one_per_cause()
-    printed = io.StringIO()
-    save_causes(swept.folder, tmp_path, file=printed)
-
-    folders = [Path(line.removeprefix("failure: ")) for line in printed.getvalue().splitlines()]
+    folders = [Path(run.save(tmp_path)) for run in wanted]
     documents = [json.loads((folder / "failure.json").read_text()) for folder in folders]
     assert len(wanted) == len(swept.causes()) == 2
     assert [one["digest"] for one in documents] == wanted.table.digest.tolist()

@@ -67,8 +67,8 @@ def test_a_search_meets_the_states_of_a_plain_enumeration(
     )
     expected = enumerated(tiny, rules)
 
-    plain = Search(Space(world, rules, symmetry=False)).levels()
+    plain = [*Search(Space(world, rules, symmetry=False)).levels()]
     assert [level.states for level in plain] == expected.states
     assert [level.transitions for level in plain] == expected.transitions
-    canonical = Search(Space(world, rules)).levels()
+    canonical = [*Search(Space(world, rules)).levels()]
     assert [level.states for level in canonical] == expected.orbits

@@ -182,7 +182,7 @@ def _present(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _batch(batch: Batch, alias: Alias) -> dict[str, Any]:
     """A batch as a log file has it; what is its default is left out."""
-    found = {name: of for name, of in asdict(batch).items() if of != _DEFAULTS[name]}
+    found = {name: of for name, of in asdict(batch).items() if of != _DEFAULTS.get(name, of)}
     found["records"] = [_record(one, batch, alias) for one in batch.records]
     return found | ({"magic": batch.magic} if isinstance(batch, OldBatch) else {})
 
