@@ -82,6 +82,8 @@ def clean(
         document = answer_to(loaded) | {"notes": list(loaded.notes), "differences": []}
         show = partial(_show_steps, loaded, document)
         return _print("clean", None, rule, document, show, as_json=as_json)
+    if offset is not None:
+        raise BadInput(f"--offset: only for a partition; {logfile} is a log file: --explain KEY")
     from sim.simulate.logfile.expect import differences_of_steps
     from sim.simulate.logfile.file import log_file_in, read_log_document
 

@@ -174,7 +174,7 @@ def test_options_of_a_partition_mean_nothing_for_a_log_file(tmp_path: Path) -> N
     path = tmp_path / "log.yaml"
     replog("new", "log", "-o", path)
 
-    answer = replog("clean", path, *NOW)
-
-    assert answer.status == 2
-    assert f"--now-ms: only for a partition; {path} is a log file" in answer.complaint
+    for option, value in (NOW, ("--offset", 3)):
+        answer = replog("clean", path, option, value)
+        assert answer.status == 2
+        assert f"{option}: only for a partition; {path} is a log file" in answer.complaint
