@@ -53,17 +53,18 @@ def undivided_end(batches: Sequence[Batch], *, below: int) -> int:
     above it, when an older one of another producer is still open. State that is folded up to there
     lacks data whose marker comes later, and must not stand for the log below it.
     """
-    open_since: dict[int, int] = {}
-    for batch in batches:
-        if batch.last_offset >= below:
-            break
-        if batch.transactional and batch.control is None:
-            open_since.setdefault(batch.producer_id, batch.base_offset)
-        elif batch.transactional:
-            open_since.pop(batch.producer_id, None)
-    if not open_since:
-        return below
-    return undivided_end(batches, below=min(open_since.values()))
+    while True:
+        open_since: dict[int, int] = {}
+        for batch in batches:
+            if batch.last_offset >= below:
+                break
+            if batch.transactional and batch.control is None:
+                open_since.setdefault(batch.producer_id, batch.base_offset)
+            elif batch.transactional:
+                open_since.pop(batch.producer_id, None)
+        if not open_since:
+            return below
+        below = min(open_since.values())
 
 
 def fold(
