@@ -86,6 +86,7 @@ def _methods_of(listener: Any, prefix: str) -> dict[type, str]:
     return found | {events[name]: name for name in methods if name in events}
 
 
+@cache
 def _method_for(kind: type) -> str:
     """The name of the method for a class of events: `on_leader_elected` takes LeaderElected."""
     return "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
