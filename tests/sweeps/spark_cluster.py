@@ -21,8 +21,8 @@ from typing import Self
 import pyspark
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 200
-"""For what takes two seconds on an idle machine: another one may have a load of ten."""
+PATIENCE_SECONDS = 300
+"""For what takes two seconds on an idle machine: another one may have a load of twenty."""
 SPARK_HOME = Path(pyspark.__file__).parent
 FRUGAL = (
     *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),

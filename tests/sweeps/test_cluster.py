@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,15 +32,16 @@ SUBMIT = str(SPARK_HOME / "bin" / "spark-submit")
 PROGRAM = "from sim.cli import main; main()"
 
 
-def start(cluster: Cluster, out: Path, *before: str) -> subprocess.Popen[str]:
-    """Starts `replog sweep`, by itself or after the words of `spark-submit`."""
+@contextmanager
+def started(cluster: Cluster, out: Path, *before: str) -> Iterator[subprocess.Popen[str]]:
+    """`replog sweep`, by itself or after the words of `spark-submit`; killed at the end."""
     options = [word for item in cluster.settings.items() for word in ("--conf", "=".join(item))]
     own = ["--master", cluster.master, *options]
     sweep = ["sweep", "plan.yaml", "--out", str(out), "--partitions", str(BLOCKS)]
     command = [*before, *own, "run_replog.py", *sweep, "--resume"]
     if not before:
         command = [sys.executable, "-m", "sim", *sweep, *own]
-    return subprocess.Popen(
+    with subprocess.Popen(
         command,
         cwd=cluster.folder,
         env=cluster.environment
@@ -46,7 +49,11 @@ def start(cluster: Cluster, out: Path, *before: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def blocks(out: Path) -> int:
@@ -60,7 +67,7 @@ def wait_for_blocks(out: Path, more: int, driver: subprocess.Popen[str]) -> None
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1_200)
 def test_tables_are_the_same_when_a_worker_and_the_driver_are_killed_and_spark_submit_goes_on(
     tmp_path: Path,
 ) -> None:
@@ -72,22 +79,19 @@ def test_tables_are_the_same_when_a_worker_and_the_driver_are_killed_and_spark_s
         asked = [cluster.python, "-c", "import pyarrow"]
         assert subprocess.run(asked, capture_output=True, check=False).returncode != 0
 
-        driver = start(cluster, out)
-        with simulating_here():
-            run_sweep(plan, out=reference, engine="process", plan_file="plan.yaml")
-        wait_for_blocks(out, 1, driver)
-        wait_until(lambda: len(cluster.executors()) == 2, "an executor for each worker")
-        cluster.kill_worker()
-        wait_until(lambda: len(cluster.executors()) == 1, "the end of one")
-        wait_for_blocks(out, 2, driver)
-
-        driver.kill()
-        driver.communicate()
+        with started(cluster, out) as driver:
+            with simulating_here():
+                run_sweep(plan, out=reference, engine="process", plan_file="plan.yaml")
+            wait_for_blocks(out, 1, driver)
+            wait_until(lambda: len(cluster.executors()) == 2, "an executor for each worker")
+            cluster.kill_worker()
+            wait_until(lambda: len(cluster.executors()) == 1, "the end of one")
+            wait_for_blocks(out, 2, driver)
         wait_until(lambda: len(cluster.processes()) == 2, "nothing but a master and a worker")
 
         assert 3 <= blocks(out) < BLOCKS
-        submitted = start(cluster, out, SUBMIT)
-        _, errors = submitted.communicate(timeout=3 * PATIENCE_SECONDS)
+        with started(cluster, out, SUBMIT) as submitted:
+            _, errors = submitted.communicate(timeout=3 * PATIENCE_SECONDS)
         assert submitted.returncode == 0, errors
     assert cluster.processes() == []
     assert blocks(out) == BLOCKS

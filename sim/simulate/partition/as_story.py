@@ -151,10 +151,7 @@ class _Writer:
         """The tombstone or marker that decided about a record and is gone; None without one."""
         held, key = self._records.get(finding.offset), finding.key
         producer = -1 if held is None else held.batch.producer_id
-        kinds = {
-            log.markers[producer].get(log.first_marker_after(producer, finding.offset) or 0)
-            for log in self._logs
-        }
+        kinds = {log.first_marker_after(producer, finding.offset)[1] for log in self._logs}
         marker = {"pid": producer, "marker": "abort"}
         if finding.invariant == "txn-isolation" and Control.ABORT not in kinds:
             return f"the ABORT marker of producer {producer}", marker

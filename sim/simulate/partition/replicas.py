@@ -7,6 +7,7 @@ named by the invariant that a simulation reports for it (`replog list invariants
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,6 +54,10 @@ class Newest(NamedTuple):
     in_transaction: bool
 
 
+Marker = tuple[int, Control]
+"""Offset and kind of a transaction marker."""
+
+
 @dataclass
 class ReplicaLog:
     """A replica's log as the comparison needs it.
@@ -66,7 +71,7 @@ class ReplicaLog:
         committed: High watermark (exclusive); the log end offset where no checkpoint has it.
         cleaned: Number of committed offsets that are gone here and not elsewhere.
         newest: The newest record of each key, aborted ones left out.
-        markers: Markers of each producer by their offset, in order.
+        markers: Markers of each producer, in order.
         data: First record of each producer's transactional batches, in order.
         pending: Records of each producer's open transaction, at the end of the log.
         unlisted: Aborted transactions whose data readers of committed records would get, since the
@@ -81,7 +86,7 @@ class ReplicaLog:
     committed: int
     cleaned: int = 0
     newest: dict[str, Newest] = field(default_factory=dict)
-    markers: dict[int, dict[int, Control]] = field(default_factory=lambda: defaultdict(dict))
+    markers: dict[int, list[tuple[int, Control]]] = field(default_factory=lambda: defaultdict(list))
     data: dict[int, list[Record]] = field(default_factory=lambda: defaultdict(list))
     pending: dict[int, list[Record]] = field(default_factory=lambda: defaultdict(list))
     unlisted: list[Finding] = field(default_factory=list)
@@ -90,9 +95,11 @@ class ReplicaLog:
         """True if the log reaches over an offset, with or without a record there."""
         return self.start <= offset < self.end
 
-    def first_marker_after(self, producer: int, offset: int) -> int | None:
-        """The marker that ends the producer's transaction with data at `offset`; None if none."""
-        return next((at for at in self.markers.get(producer, ()) if at > offset), None)
+    def first_marker_after(self, producer: int, offset: int) -> Marker | tuple[None, None]:
+        """The marker that ends the producer's transaction with data at `offset`."""
+        markers = self.markers.get(producer, [])
+        place = bisect_right(markers, offset, key=itemgetter(0))
+        return markers[place] if place < len(markers) else (None, None)
 
 
 @dataclass(frozen=True)
@@ -207,7 +214,7 @@ def _read(log: ReplicaLog) -> Iterator[tuple[int, str, tuple[Any, ...]]]:
         batch, records, producer = stored.batch, stored.batch.records, stored.batch.producer_id
         if batch.control is not None:
             if records:  # an emptied one keeps the producer known, and ends no transaction
-                log.markers[producer][batch.base_offset] = batch.control
+                log.markers[producer].append((batch.base_offset, batch.control))
                 _end(log, segment, batch)
         elif batch.transactional:
             log.pending[producer] += records
@@ -295,7 +302,8 @@ def _markers_missed(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
         younger = max((one.offset for one in other.data.get(producer, ())), default=-1)
         for record in data:
             offset = record.offset
-            mine, theirs = (one.first_marker_after(producer, offset) for one in (log, other))
+            mine, _ = log.first_marker_after(producer, offset)
+            theirs, _ = other.first_marker_after(producer, offset)
             if theirs is not None and theirs < log.end and (mine is None or theirs < mine):
                 missed = f"the marker at {theirs}, which {other.name} holds"
             elif mine is theirs is None and other.covers(offset) and younger < offset:
@@ -315,10 +323,9 @@ def _committed_by_next(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
     """Data of open transactions that is gone elsewhere, where a COMMIT marker comes next."""
     for producer, record in ((one, record) for one, data in log.pending.items() for record in data):
         offset, key = record.offset, record.key
-        theirs = other.first_marker_after(producer, offset)
-        if theirs is None or other.markers[producer][theirs] is not Control.COMMIT:
-            continue
-        if key is not None and key not in other.newest and other.covers(offset):
+        theirs, kind = other.first_marker_after(producer, offset)
+        undecided = kind is Control.COMMIT and other.covers(offset)
+        if undecided and key is not None and key not in other.newest:
             text = (
                 f"{log.name} holds {readable(key)} of producer {producer} at offset {offset} in an "
                 f"open transaction; {other.name} reaches over it and holds nothing of the key: its "

@@ -7,6 +7,7 @@ Every interval is two-sided, of 95 %; that of a rate covers at least as much.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from scipy import special
 
@@ -58,9 +59,6 @@ def mean_difference(total: float, squares: float, differing: int, cases: int) ->
 def holm(values: Sequence[float]) -> list[float]:
     """The p values adjusted for looking at all of them (Holm 1979), in the order given."""
     order = sorted(range(len(values)), key=lambda place: values[place])
-    adjusted = [0.0] * len(values)
-    highest = 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(values) - rank) * values[place]))
-        adjusted[place] = highest
-    return adjusted
+    scaled = (min(1.0, (len(values) - rank) * values[at]) for rank, at in enumerate(order))
+    adjusted = dict(zip(order, accumulate(scaled, max), strict=True))
+    return [adjusted[place] for place in range(len(values))]
