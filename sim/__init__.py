@@ -18,7 +18,7 @@ For notebooks and scripts this package is the whole interface:
   `load(folders)` is a story that begins with them;
 * `plugins`: strategies, fixes and invariants of your own;
 * `bounds`: how long a run may take, and how much memory;
-* `BadInput`: what is raised, with one line as its text, for anything that cannot be used.
+* `BadInput`: what is raised, with a line for each mistake, for anything that cannot be used.
 
     >>> import sim
     >>> story = sim.load('''
@@ -66,7 +66,7 @@ _DEFINED = {
     "errors": ("BadInput",),
 }
 _MODULES = {name: f"sim.{module}" for module, names in _DEFINED.items() for name in names}
-"""Where what is asked for is defined."""
+"""The module that defines each name."""
 __all__ = ["__version__", "bounds", "errors", "plugins"]
 __all__ += list(_MODULES)
 
@@ -82,4 +82,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)  # and not what is imported for it, nor modules that happen to be
+    return sorted(__all__)  # without imports of this module and submodules

@@ -10,13 +10,14 @@ from sim.files.foreign import LONGEST, one_line
 _COMPARED = 200
 """Characters of a name that are compared with known names."""
 TEXT_MAX = 300
-"""Longest text of a plugin's message or value in an error."""
+"""Longest text of a plugin's message or value in an error, in characters."""
 
 
 class BadInput(Exception):
     """An input that cannot be used: a file, a value, a name, a folder.
 
-    The text is one line: the place (file, line or path), the mistake, and what is allowed.
+    The text has a line for each mistake: the place (file, line or path), the mistake, and what is
+    allowed.
     The command line prints it on stderr and exits with status 2; nothing is left half-written.
     """
 
@@ -36,7 +37,7 @@ class PluginError(BadInput):
 
 
 class Guarded:
-    """A function of a plugin, of one argument; what goes wrong in it is one line that names it."""
+    """A function of a plugin, of one argument; its mistakes are errors of one line that name it."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class Guarded:
         Args:
             label: The plugin and its function, for messages.
             function: The function.
-            problem: From the argument and the answer to the problem with the answer; None for none.
+            problem: (argument, answer) -> what is wrong with the answer; None for a good one.
         """
         self._label = label
         self._function = function

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PLUGINS, STRICT = "replog_plugins", "replog_strict"
 FAILURES = "--replog-failures"
 NOTE = "replog_note"
-"""The property of a test with a note on its scenario, which is no failure."""
+"""Name of the property of a test that holds a note on its scenario; a note is no failure."""
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LOOKED_AT = 65_536
 """Bytes at the beginning of a file that are searched for its format."""
@@ -106,8 +106,8 @@ class CollectedFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """The item of the file, also for a file with a mistake."""
-        # Pytest also makes collectors for files next to those it was given: the imports that a
-        # scenario needs are here, and not made for those.
+        # Pytest also makes collectors for files next to those it was given, but does not collect
+        # those: the imports that a scenario needs are here.
         from sim.errors import BadInput
         from sim.files.foreign import one_line
         from sim.study.suite.cases import load_case, tags_of
@@ -161,7 +161,7 @@ class FileItem(pytest.Item):
 
         Raises:
             BadInput: The mistake in the file.
-            NotAsExpected: It did not end as the file expects.
+            NotAsExpected: The scenario did not end as the file expects.
         """
         if isinstance(self.case, Exception):
             raise self.case
@@ -218,7 +218,7 @@ class NotAsExpected(Exception):
     """A scenario that did not end as its file expects.
 
     Attributes:
-        result: Its result.
+        result: Result of the scenario.
         saved: The folder that was written for the failure; None without one.
     """
 

@@ -54,13 +54,13 @@ def revision() -> str | None:
     root = Path(__file__).parents[1]
     if not (root / ".git").exists():
         return os.environ.get(VARIABLE)
-    # Variables of git, as inside a hook, would have it look at another repository.
+    # Git's variables, which a hook has, would make it look at another repository.
     surroundings = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
     command = ["git", "-C", str(root), "describe", "--always", "--tags", "--dirty"]
     try:
         found = subprocess.run(
             command, capture_output=True, text=True, check=False, env=surroundings
         )
-    except FileNotFoundError:  # of no git
+    except FileNotFoundError:  # git is not installed
         return os.environ.get(VARIABLE)
     return found.stdout.strip() or os.environ.get(VARIABLE)

@@ -43,7 +43,7 @@ class OpenedPartition(as_log.AskedPartition):
 
     @property
     def is_compacted(self) -> bool:
-        """True if its topic is compacted, by the settings, else by the cleaner's checkpoint."""
+        """True if its topic is compacted: by settings, else by the cleaner's checkpoint or name."""
         if "cleanup.policy" in self.given.given:
             return "compact" in str(self.given.topic["cleanup.policy"])
         return self.partition.checkpoint is not None or self.partition.topic in COMPACTED
@@ -104,7 +104,7 @@ def compacted(found: Sequence[OpenedPartition]) -> tuple[list[OpenedPartition], 
     chosen = [one for one in found if one.is_compacted] or list(found)
     left_out = len(found) - len(chosen)
     why = "no cleaner has a checkpoint of them, and no settings call them compacted"
-    return chosen, [f"{left_out} partitions are left out: {why}"] if left_out else []
+    return chosen, [f"not shown: {left_out} of {len(found)}, since {why}"] if left_out else []
 
 
 def open_partition(place: Place, **options: Any) -> OpenedPartition:
@@ -124,7 +124,7 @@ class OpenedReplicas:
     """Replicas of one partition.
 
     Attributes:
-        replicas: One per replica.
+        replicas: The partition as each replica holds it.
         compared: The comparison of the replicas.
     """
 
@@ -148,7 +148,7 @@ class OpenedReplicas:
 def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:
     """Opens and compares the replicas of one partition; for the options see `open_partitions`.
 
-    The name of each is the shortest that tells it from the others: a part of its path.
+    Each is named by the last part of its path that differs in all of them, else by its path.
 
     Raises:
         BadInput: They are of several partitions, or a file is damaged.

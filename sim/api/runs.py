@@ -64,7 +64,7 @@ class Run:
 
     @cached_property
     def recorded(self) -> Simulated:
-        """Everything that happened, as the simulator has it: for tools, see `sim.protocol.events`.
+        """The run as the simulator recorded it, for tools; its events are in `sim.protocol.events`.
 
         Raises BadInput for a row of a sweep that another version of Replog made.
         """
@@ -79,14 +79,14 @@ class Run:
 
     @cached_property
     def past(self) -> Past:
-        """The events as explanations ask about them, folded once for all questions."""
+        """The events folded for explanations, once for all questions."""
         from sim.diagnose.explain.past import Past
 
         return Past(self.recorded.events, self.recorded.rules)
 
     @property
     def id(self) -> str:
-        """The scenario's name; of a row of a sweep with the run's number."""
+        """The scenario's name; for a row of a sweep the run's number, as in `run 17`."""
         return self.scenario.id if self.row is None else f"run {self.row.run_id}"
 
     @property
@@ -108,8 +108,8 @@ class Run:
 
     @property
     def as_expected(self) -> bool:
-        """True when the run meets the scenario's `expect`; without one, if nothing is violated."""
-        return not self.recorded.differences
+        """True when it meets the `expect` of the scenario; without one, if nothing is violated."""
+        return self.recorded.exit_code == 0
 
     @property
     def violated(self) -> list[str]:
@@ -133,15 +133,15 @@ class Run:
     def counters(self) -> dict[str, int]:
         """Counters of the run by name (replog list columns); empty for a story.
 
-        They end with the timed scenario (`duration_ms`); see `settling`.
+        They do not count what happened after the end of the run, while it settled (`settling`).
         """
         return dict(self.recorded.counters)
 
     @property
     def settling(self) -> dict[str, Any] | None:
-        """The way of a timed run to rest after its end; None for a story.
+        """The settling of a timed run after its end; None for a story or a run that was cut off.
 
-        `from_ms`, by how much `counters` then are others, and the situations `reached` only then.
+        `from_ms`, the increase of `counters` since then, and the situations `reached` only then.
         """
         found = self.recorded.settling
         return None if found is None else found.as_json()
@@ -151,9 +151,9 @@ class Run:
         """Table of the events, a row each; the index is the position of the event, from 0.
 
         `at_ms` (of a story `step`, from 1), `event` (a class of `sim.protocol.events`), `replica`
-        (missing for what concerns the whole cluster), `peer` (the leader it copied from, the
-        follower or the consumer it is about), leader `epoch`, `offset` (the first one it is about,
-        inclusive, or the position it moves to), `keys` (joined by spaces), `sentence`.
+        (missing for what concerns the whole cluster), `peer` (the leader, follower, consumer or
+        client that takes part), leader `epoch`, `offset` (the first one it is about, inclusive, or
+        the position it moves to), `keys` (at most 8, joined by spaces), `sentence`.
         """
         return tables.events_table(self.recorded, self.scenario.time)
 
@@ -172,14 +172,14 @@ class Run:
         """The replicas at the end, a row each; of a timed run before it settled.
 
         `replica`, `up`, `leads` (was elected in the newest epoch), `log_start_offset` (inclusive),
-        `first_dirty_offset` (all below was cleaned), `high_watermark` (the first offset not known
-        there as committed), `log_end_offset`, `records` with data, of those `tombstones`.
+        `first_dirty_offset` (all below was cleaned), `high_watermark` and `log_end_offset` (both
+        exclusive), `records` (number of data records), `tombstones` (how many of them).
         """
         return tables.replicas_table(self.recorded)
 
     @cached_property
     def records(self) -> pd.DataFrame:
-        """Table of the logs at the same time, a row per replica and offset.
+        """Table of the logs at the time of `replicas`, a row per replica and offset.
 
         `replica`, `offset`, `kind` (record, tombstone, marker of a transaction, empty batch, hole),
         `key` and `value` (missing where the offset has none), leader `epoch` of the batch,
@@ -227,7 +227,7 @@ class Run:
         return causality(self.past, self.violation(invariant))
 
     def heals(self, invariant: str | None = None, *, within_s: float | None = 30.0) -> pd.DataFrame:
-        """Table of the single changes that avoid a violation; those that avoid all come first.
+        """Table of the single changes that avoid a violation; those that leave no other come first.
 
         `change` (a rule with its value, or one fault or step less), `kind` (`rule`, `fault`,
         `step`), `still` (what is violated with it, joined by spaces; empty = nothing), `error`:
@@ -245,9 +245,9 @@ class Run:
     ) -> pd.DataFrame:
         """Table of the share of futures that violate an invariant after each moment, by time.
 
-        From a moment (`at_ms`) on, the future is drawn anew `tries` times; `violated` of them, a
-        `share` with 95 % between `low` and `high`, violate the invariant again. `sealed` says that
-        all did: the first such row is the point of no return, `sentence` what happened then.
+        After a moment (`at_ms`, -1 the start) the future is drawn anew `tries` times; `violated` of
+        them violate the invariant: a `share`, with 95 % confidence between `low` and `high`. Where
+        all do it is `sealed`; the first such row is the point of no return, `sentence` its event.
 
         Args:
             invariant: Without a name, the first one.
@@ -288,7 +288,7 @@ class Run:
 
         def shown(run: Run, found: Violation | None, name: str) -> Timeline:
             made, recorded = run.scenario, run.recorded
-            # What was expected of a file says nothing of a changed one.
+            # The expectations of a file say nothing of a changed scenario.
             as_filed = made.path is not None and not made.changes and recorded.exit_code
             missed = tuple(not_as_expected(recorded)) if as_filed else ()
             about = (name, run.title, made.unit, recorded, found)
@@ -306,7 +306,7 @@ class Run:
     def cause(self) -> str:
         """The cause of the failure, in words that are the same for every run of the same bug.
 
-        Of the first violation, or of the invariant that failures were narrowed to.
+        It is about the first violation, or that for which the run was selected or shrunk.
 
         Raises:
             BadInput: Nothing is violated.
@@ -316,22 +316,22 @@ class Run:
         return signature_of(self.past, self.violation()).cause
 
     def causes(self) -> pd.DataFrame:
-        """The causes of all its violations, a row each: `cause`, `invariants`, `violations`.
+        """The causes of all violations, a row each: `cause`, `invariants`, `violations`.
 
-        `invariants` has the names of those that it breaks, joined by spaces; `violations` a number.
+        `invariants`: the names of the violated ones, joined by spaces; `violations`: their number.
         """
         return tables.causes_table(self.recorded.violations, self.past)
 
     def save(self, folder: str | Path, invariant: str | None = None) -> Path:
-        """Writes a folder with everything about this failure below `folder`; returns its path.
+        """Writes a folder about this failure into `folder`; returns its path.
 
-        The scenario, the trace, the sentence, why, a picture, the command
-        (`sim.diagnose.failures`); what of it is shrunk in 5 s at most, with its picture. What is
-        there is never overwritten.
+        It has the scenario, the trace, the explanation, pictures and the command
+        (`sim.diagnose.failures`), and the smallest example that shrinking finds in 5 s. An existing
+        folder is never overwritten.
 
         Args:
-            folder: Where; it is made if need be.
-            invariant: What it is to be about; None for the first violation.
+            folder: Folder that it is written into; made if need be.
+            invariant: Invariant that it is about; None for the first violation.
 
         Raises:
             BadInput: Nothing went wrong, or the folder cannot be written.
@@ -355,7 +355,7 @@ class Run:
     def violation(self, invariant: str | None = None) -> Violation:
         """The first violation, or the first of an invariant, as the checks report it.
 
-        One that the scenario does not judge is found by its name alone.
+        One that the scenario does not judge is found only if it is named.
 
         Raises:
             BadInput: There is none.
@@ -376,7 +376,7 @@ class Run:
             True
 
         Args:
-            invariant: What it is to violate; None = what the run violates first.
+            invariant: Invariant that the result violates; None = the first that the run violates.
             within_s: Time limit in s, after which it returns the best found; None for no limit.
 
         Raises:
@@ -413,8 +413,8 @@ class Run:
             ['holds', 'holds']
 
         Args:
-            fixes: Values of the rule `fix`; nothing at all = every one there is.
-            rules: By name a value or a list of values; of several rules, each with each.
+            fixes: Values of the rule `fix`; all of them if neither these nor `rules` are given.
+            rules: A value or a list of values by name; all combinations of several rules are run.
 
         Raises:
             BadInput: Unknown rule or value.
@@ -438,7 +438,7 @@ class Run:
 
     @property
     def command(self) -> str | None:
-        """The command that runs it again in a shell; None = it stands in no file that lasts."""
+        """The command that runs it again in a shell; None = no lasting file has it."""
         if self.row is None:
             return self.scenario.command
         if not self.row.lasting:

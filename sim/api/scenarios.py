@@ -58,9 +58,9 @@ class Scenario:
         content: The model that the simulator takes (`sim.simulate.story.Story`,
             `sim.simulate.scenario.model.Scenario`).
         path: The file it was read from; None without a file.
-        text: The unchanged text of the file, YAML or JSON; None for a scenario that was changed or
-            drawn at random.
-        changes: Options of `replog run` that make this scenario of the file.
+        text: The text that it was loaded from, YAML or JSON; None for a scenario that was changed,
+            or came from something else.
+        changes: Options of `replog run` that make this scenario from the file.
         mix: The mix it was drawn from; None for a written scenario.
     """
 
@@ -147,8 +147,8 @@ class Scenario:
     def as_file(self, folder: str | Path = ".") -> str:
         """The text of a scenario file that loads to this scenario, for a file in `folder`.
 
-        One that was loaded and not changed is given as it stands. Of a changed story the claims in
-        `expect` are left out: they were made about another one.
+        One that was loaded and not changed is given as it stands, unless it reads a trace. Of a
+        changed story `expect` keeps `violated` alone: the rest was said about another one.
 
             >>> import sim
             >>> sim.run(sim.load(7).as_file()).digest == sim.run(7).digest
@@ -222,19 +222,15 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
         source: The path of a story or a timed scenario, or the id of a shipped one, as `replog run`
             takes it; its text, YAML or JSON, which has more than one line or begins with `{`; its
             data as a mapping; or a seed, which draws a timed scenario from the built-in mix
-            `reference`; or the folder of a broker's partition, or a list of its replicas' folders:
-            then a story that begins with these replicas.
+            `reference`; or the folder of a broker's partition, or a list of its replicas' folders,
+            for a story that begins with these replicas.
         seed: Of a timed scenario: replaces its own.
 
     Raises:
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
     """
-    if isinstance(source, list) or (isinstance(source, Path) and source.is_dir()):
-        from sim.api.partitions import open_replicas
-
-        return Scenario(
-            open_replicas(source if isinstance(source, list) else [source]).story().story
-        )
+    if isinstance(source, list):
+        return _beginning(source)
     if isinstance(source, bool) or not isinstance(source, str | int | Path | Mapping):
         what = type(source).__name__
         raise BadInput(
@@ -256,6 +252,8 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
     from sim.files.shipped import shipped_path
 
     path = shipped_path(str(source))
+    if path.is_dir():
+        return _beginning([path])
     text = read_text(path)  # once: it may come through a pipe
     return _loaded(document_in(text, path), path=path, text=text, seed=seed)
 
@@ -283,6 +281,13 @@ def document_of(given: object, name: str) -> Document | None:
     if isinstance(given, str) and given.lstrip().startswith("{"):
         return parse_json(given, name)
     return parse_yaml(given, name) if isinstance(given, str) and "\n" in given else None
+
+
+def _beginning(places: list[str | Path]) -> Scenario:
+    """The story that begins with the replicas in these folders. Raises BadInput."""
+    from sim.api.partitions import open_replicas
+
+    return Scenario(open_replicas(places).story().story)
 
 
 def _loaded(

@@ -28,7 +28,7 @@ from sim.protocol.events import Event, ReplicaCrashed
 from sim.protocol.rules import Rules
 
 OUTSIDE = "outside-durability"
-"""Name of the situation; the reason why such a run has no verdict begins with it."""
+"""Situation of a run that left the contract; the reason for its missing verdict begins so."""
 
 
 class DurabilityContract:
@@ -108,7 +108,7 @@ def family_of(
         history: The facts.
         invariant: The class of the invariant; one of a plugin is in no family.
         replica: The replica concerned, if there is one.
-        offset: The offset concerned, if there is one; of a violation about a key that of the value.
+        offset: The offset concerned, if there is one; with a key, that of the value.
         key: The key concerned, if there is one.
     """
     family: str = getattr(invariant, "family", NO_FAMILY)
@@ -138,7 +138,7 @@ def _tombstone_over(history: ClusterHistory, value: int) -> int | None:
 def _family_of_key(
     history: ClusterHistory, view: ReplicaView, held: int, winner: int | None
 ) -> str | None:
-    """The family where a log ends with `held` (0: nothing) and not `winner`; None if unknown."""
+    """The family where a log has uid `held` (0: none) of a key, not `winner`; None = unknown."""
     written = history.written
     if held and not history.in_committed_history(held):
         return LOG_DIVERGENCE
@@ -155,7 +155,7 @@ def _family_of_key(
 
 
 Route = tuple[Handler | None, list[Handler]]
-"""Where events of a class go: what changes the history by them, None if nothing does; listeners."""
+"""Handlers of a class of events: that which changes the history, None without one; listeners."""
 
 
 class Checker:

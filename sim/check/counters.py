@@ -1,7 +1,7 @@
 """Counters of a run: numbers of events, and costs.
 
-`Counts` describes each of them. It adds up events of one class, or `RunCounters` counts it, or it
-is reported under its name by the simulated cluster, the scenario or an invariant.
+`Counts` describes each of them. A counter adds up events of one class, or `RunCounters` counts it,
+or the simulated cluster, the scenario or an invariant reports it under its name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Counts(TypedDict):
     committed: int
     """offsets: Offsets that were committed."""
     events: int
-    """events: Events of the core; in the digest are those at rest, too.
+    """events: Events before settling; the digest also has those of settling.
 
     Source: sim.protocol.events
     """
@@ -73,14 +73,14 @@ class Counts(TypedDict):
     Source: invariant no-transient-resurrection
     """
     resurrection_ms: int
-    """ms: The longest of those.
+    """ms: The longest time that a replica showed a deleted key.
 
     Source: invariant no-transient-resurrection
     """
     oversized_batches: int
     """batches: Rebuilt by a cleaner to more bytes than max.message.bytes."""
     stubs_kept: int
-    """tombstones: Removed ones that all cleaners remember when the run is over.
+    """tombstones: Removed ones that cleaners remember when the run is over, of all replicas.
 
     Source: rule late_versions
     """
@@ -136,9 +136,9 @@ class Counts(TypedDict):
     marker_wait_ms: int
     """ms: The longest that cleaners passed over a due marker."""
     tombstones_waiting: int
-    """records: Due tombstones that the last passes before the faults end left."""
+    """records: Due tombstones that the last pass of each replica left, before the faults end."""
     markers_waiting: int
-    """records: Due markers that the last passes before the faults end left."""
+    """records: Due markers that the last pass of each replica left, before the faults end."""
     rebuilds: int
     """logs: Thrown away since they were too far behind.
 
@@ -284,7 +284,7 @@ _AMOUNTS: Final[dict[type, dict[str, Callable[[Any], int]]]] = {
     events.Converted: {"bytes_down_converted": lambda event: event.size_bytes},
     events.ReplicaWiped: {"rebuilds": lambda event: event.reason == events.REBUILT},
 }
-"""By class of event, the counters that add up such events, with the amount that one adds."""
+"""Class of event -> counters that add up such events, with the amount that each event adds."""
 
 
 class RunCounters:
@@ -370,11 +370,11 @@ class RunCounters:
 
 
 class RemovalDelays:
-    """Listens to the passes of a run until its faults end.
+    """Measures how long passes leave due tombstones and markers, until the faults of a run end.
 
     A tombstone is due `delete_retention_ms` after the first pass that met it in a log, a marker so
     long after the pass that found nothing left of its transaction (Delete horizons, KIP-534). A
-    pass that leaves it in the log passes it over: that is the price of a rule that waits for other
+    later pass that leaves a due record passes it over: the price of a rule that waits for other
     replicas.
     """
 
@@ -394,6 +394,10 @@ class RemovalDelays:
 
     def on_replica_removed(self, event: events.ReplicaRemoved) -> None:
         """Forgets the records that the replica had left."""
+        self._left.pop(event.replica, None)
+
+    def on_replica_wiped(self, event: events.ReplicaWiped) -> None:
+        """Forgets the records that went with the replica's disk."""
         self._left.pop(event.replica, None)
 
     def on_cleaned(self, event: events.Cleaned) -> None:

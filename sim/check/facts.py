@@ -1,8 +1,8 @@
 """The facts of a run: records that were written, committed and held; events alone change them.
 
 Committed history is never read from a compacted log: it is noted when a leader commits, and every
-replica is compared with it, not with another replica. `sim.check.history` has the questions about
-these facts, `sim.check.history` the changes by events.
+replica is compared with it, not with another replica. `sim.check.history` changes
+them by events, and answers questions about them.
 """
 
 from __future__ import annotations

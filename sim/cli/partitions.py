@@ -241,7 +241,7 @@ def _print(
 
 
 def _noted(notes: Iterable[str]) -> Iterator[str]:
-    """Lines about what is no damage, and should be known."""
+    """A line of output for each note."""
     return (f"note: {note}" for note in notes)
 
 

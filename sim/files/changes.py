@@ -45,7 +45,7 @@ class TraceChange(NamedTuple):
 
 
 def read_changes(path: Path) -> Iterator[TraceChange]:
-    """The changes in a file, in order, which is opened when the first one is asked for.
+    """The changes in a file, in order; the file is opened when the first one is asked for.
 
     Raises:
         BadInput: The file cannot be read, is neither Parquet nor CSV, lacks a needed column, or has
@@ -110,7 +110,7 @@ def _chosen(path: Path, names: list[str]) -> list[str]:
 
 
 def _change(row: dict[str, Any], where: str) -> TraceChange:
-    """The change in a row. Raises BadInput, which `where` begins."""
+    """The change in a row. Raises BadInput, which begins with `where`."""
     for name in ("key", "timestamp_ms"):
         if row[name] is None:
             raise BadInput(f"{where}: {name}: missing")

@@ -9,8 +9,8 @@ them. A gate says which rate is too much:
   its exact interval), and is undecided with too few runs for either.
 
 The test is one-sided and exact. Budgets are corrected for being asked many times (Holm 1979): the
-chance that a sound sweep fails any of them is at most 5 %. Each environment is judged by itself,
-since its cases are drawn again in the others.
+chance that a sound sweep fails any of them is at most 5 %. Each environment is judged by itself:
+all have the same draws, so that their runs are not independent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ANY = "any"
 ABOUT = "about"
 """The name for what the plan is about."""
 LEVEL = 0.05
-"""How often a sound sweep may fail, for all budgets together."""
+"""Largest chance that a sound sweep fails any of its budgets."""
 
 Outcome = Literal["passed", "undecided", "failed"]
 ORDER: tuple[Outcome, ...] = ("passed", "undecided", "failed")
@@ -77,11 +77,11 @@ class Gates(NamedTuple):
 
         Args:
             labels: The rule sets of the sweep.
-            about: What the plan is about; with nothing in it, there is no `about`.
+            about: What the plan is about; if empty, no gate may be named `about`.
             seen: Invariants that the sweep's folder names, beside those of this process.
 
         Raises:
-            BadInput: No violation can have a name, or no rule set a label.
+            BadInput: A name that no violation can have, or a label that no rule set has.
         """
         known = [ANY, ABOUT, *FAMILIES, *sorted({*known_invariants(), *seen})]
         for name in (*self.fail_on, *(budget.name for budget in self.budgets)):
@@ -109,7 +109,7 @@ def budget_in(text: str) -> Budget:
     except ValueError:
         raise BadInput(wrong) from None
     if limit == 0:
-        raise BadInput(f"--budget {text}: no run at all is --fail-on {name!r}")
+        raise BadInput(f"--budget {text}: to allow no run, use --fail-on {name!r}")
     if not 0 < limit < 1:
         raise BadInput(f"--budget {text}: a share is between 0 % and 100 %, both excluded")
     return Budget(name, limit)
@@ -124,9 +124,9 @@ class GateFinding(NamedTuple):
         environment: The name; empty in a sweep of one environment.
         violated: How many judged runs violate it.
         judged: How many runs have a verdict.
-        shows: The lowest number of a run that violates it, for `replog run`.
-        limit: Of a budget: the share that is allowed.
-        adjusted_p: Of a budget: `p`, corrected for being asked many times (Holm).
+        shows: The lowest number of a run that violates it, for `replog run`; None without one.
+        limit: The share that a budget allows; None for `fail-on`.
+        adjusted_p: `p` of a budget, corrected for being asked many times (Holm); else 1.
     """
 
     gate: str
@@ -210,11 +210,11 @@ class Verdict(NamedTuple):
 
     @property
     def failed(self) -> list[GateFinding]:
-        """The findings that did not pass."""
+        """The findings that failed."""
         return [one for one in self.findings if one.outcome == "failed"]
 
     def shown_by(self, one: GateFinding) -> str | None:
-        """The command that does a run again that shows a finding; None without one."""
+        """The command that repeats the first run that shows a finding; None without one."""
         return None if one.shows is None else self.folder.replay_command(one.shows)
 
     @property
@@ -224,7 +224,7 @@ class Verdict(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """All of it in one line."""
+        """The outcome and how many comparisons had each, in one line."""
         outcomes = [one.outcome for one in self.findings]
         counts = ", ".join(f"{outcomes.count(one)} {one}" for one in ORDER if one in outcomes)
         comparisons = wording.counted(len(outcomes), "comparison")
@@ -260,7 +260,7 @@ class Verdict(NamedTuple):
         return f"### {self.summary}\n\n{table}\n\n{reproduce}"
 
     def error_commands(self) -> Iterator[str]:
-        """Annotations of GitHub Actions, one for each failure, with a run of its own."""
+        """Annotations of GitHub Actions, one for each failure, with a run that shows it."""
         for one in self.failed:
             lines = filter(None, [one.text, self.shown_by(one)])
             yield error_command("\n".join(lines), title=f"replog gate: {one.gate}")
@@ -296,5 +296,6 @@ def _counted(
             label, judged = entry["label"], entry["judged"]
             if not gates.rule_sets or label in gates.rule_sets:
                 seen = entry["counts"][measure].get(key, {"runs": 0, "first_run": None})
-                runs, first = min(seen["runs"], judged), seen["first_run"]
-                yield GateFinding(gate, label, named, runs, judged, first, limit)
+                yield GateFinding(
+                    gate, label, named, seen["runs"], judged, seen["first_run"], limit
+                )

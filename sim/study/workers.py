@@ -45,7 +45,7 @@ class _Context(SpawnContext):
 def worker_context() -> SpawnContext:
     """The start method of workers: a new Python, which imports nothing from the current folder."""
     with without_current_folder():
-        resource_tracker.ensure_running()  # a process, too, that the first lock would start
+        resource_tracker.ensure_running()  # is a process, too; else the first lock starts it
     return _Context()
 
 
@@ -100,17 +100,17 @@ def interruptibly(call: Callable[[], T]) -> T:
 
 
 class Lifeline:
-    """A pipe held by the parent of workers, which end once it is cut or its holder is gone.
+    """A pipe from a parent to its workers, which end once it is cut or the parent is gone.
 
     Attributes:
-        end: For the workers (`follow_the_parent`).
+        end: The end of the pipe that workers wait on (`follow_the_parent`).
     """
 
     def __init__(self) -> None:
         self.end, self._held = multiprocessing.Pipe(duplex=False)
 
     def cut(self) -> None:
-        """Ends the workers at once. Again does nothing."""
+        """Ends the workers at once; a second call does nothing."""
         self._held.close()
         self.end.close()
 

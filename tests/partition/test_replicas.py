@@ -6,6 +6,7 @@ from zipfile import ZipFile
 
 import pytest
 
+import sim
 from sim.api.partitions import open_replicas
 from sim.simulate.partition.replicas import Finding
 from sim.simulate.run.stories import run_story
@@ -58,6 +59,15 @@ def test_after_the_failover_of_the_story_the_same_invariant_is_violated(
     opened = open_replicas(places(recorded, *unsafe))
 
     assert UNSAFE[unsafe].invariant in run_story(opened.story().story).violated
+
+
+@pytest.mark.parametrize("kind", [Path, str])
+def test_a_partitions_folder_is_loaded_as_the_beginning_of_a_story(
+    recorded: Path, kind: type[Path] | type[str]
+) -> None:
+    folder = places(recorded, *MOMENTS[0])[0]
+
+    assert sim.load(kind(folder)).title == "The replicas of kafka_01_lost_tombstone-0"
 
 
 def test_before_and_after_a_pass_are_replicas_that_agree(recorded: Path) -> None:

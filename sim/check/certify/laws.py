@@ -30,7 +30,10 @@ LAWS: dict[tuple[str, bool], list[tuple[str, Law]]] = defaultdict(list)
 
 
 def law(*events: str, before: bool = False) -> Callable[[Law], Law]:
-    """Registers a law; its replica is that of the event."""
+    """Registers a law for some events, after or `before` their effect.
+
+    It is called with the replica of the event.
+    """
 
     def register(one: Law) -> Law:
         JUDGED.append(one.__name__.replace("_", "-"))
@@ -42,7 +45,16 @@ def law(*events: str, before: bool = False) -> Callable[[Law], Law]:
 
 
 class Judge(RebuiltCluster):
-    """A cluster rebuilt from events, and what laws remember between events."""
+    """A cluster rebuilt from events, and what laws remember between events.
+
+    Attributes:
+        retention: Shortest retention of tombstones in the run, in ms.
+        leaders: Epoch -> the replica that was elected in it first.
+        offsets: Uid -> the offset at which the record was first.
+        written: (offset, epoch) -> uid of the record that was appended there first.
+        contents: (end, epoch) of a snapshot -> uids of the values in the first one.
+        unproved: (replica, end, uids of values) of snapshots that end above N.
+    """
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(trace)
@@ -68,11 +80,11 @@ class Judge(RebuiltCluster):
         return sorted(o for o in both if one.log[o] is not other.log[o])
 
     def beaten(self, slot: Slot, way: int = 0) -> bool:
-        """True if a committed and decided record beats a slot."""
+        """True if a committed and decided record beats a slot, by strategy number `way`."""
         return slot.key in self.bests[way] and self.bests[way][slot.key].beats(slot, way)
 
     def excused(self, slot: Slot, leader: RebuiltReplica) -> bool:
-        """True if a slot may be absent: no data, deleted, aborted, or beaten in H or the leader."""
+        """True if a slot may be absent: no key, a delete, aborted, or beaten in H or the leader."""
         beaten = any(self.beaten(slot, way) for way in range(len(slot.ranks)))
         if slot.key is None or slot.deletes or beaten or self.fate.get(slot.uid) == "ABORT":
             return True
@@ -88,7 +100,7 @@ class Judge(RebuiltCluster):
                     yield o
 
     def needs(self, replica: RebuiltReplica, x: Slot) -> bool:
-        """True if a log has a value that `x` beats, and no committed, decided tombstone for it."""
+        """True if `x` beats a value in a log that no committed, decided tombstone there beats."""
         log = [slot for slot in replica.below(replica.end) if slot.key == x.key]
         fate = fates(log) | self.fate
         dead = [s for s in log if s.tombstone and self.committed.get(s.offset) is s]

@@ -97,7 +97,9 @@ class CompactionLagBound(Invariant):
         slots = self.replicas[event.replica].slots[start : event.stable_offset]
         for offset, uid in enumerate(slots, start):
             record = self.written[uid].record if uid > 0 else None
-            waited_ms = event.now_ms - record.timestamp_ms if record and record.key else 0
+            if record is None or record.key is None:
+                continue
+            waited_ms = event.now_ms - record.timestamp_ms
             if waited_ms > limit_ms:
                 evidence = {"waited_ms": waited_ms, "limit_ms": limit_ms, "max_lag_ms": max_lag_ms}
                 evidence["difference_max_ms"] = difference_max_ms
@@ -201,7 +203,7 @@ class KeyEndsAsMeant(Invariant):
     """The leader's log ends, for every key, on the record that producers meant to be the newest.
 
     For all keys k, x = fold(log(leader))[k]: no committed record of k has a newer timestamp than x
-    and, where both have one, a higher version. A key that is gone had a tombstone like that.
+    and, where both have one, a higher version. For a key that is gone, x is such a tombstone.
     Judged: at rest, under any strategy. Excused: keys that the topic's retention deleted.
     Strategy offset promises no such thing, so this is a finding: an asynchronous producer's write
     that arrives late wins, and every other invariant holds.
@@ -231,8 +233,8 @@ class StateKept(Invariant):
 
     With `log_holds: state`, for a log of r whose old segments were deleted up to s, and keys k with
     winner(k) below s: winner(k) is in the newest snapshot of r, or is a tombstone of a key that the
-    snapshot has not. Where records are deltas: r has a snapshot with an end at or above all of k
-    that went.
+    snapshot has not. Where records are deltas: r has a snapshot that ends above every removed
+    record of k.
     Judged: when the log start moves by retention. Excused: logs that hold events, whose old ones
     are meant to go; prefixes that go for a snapshot, see `prefix-deletion-safety`.
 

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     import jinja2
 
 EVENTS_MAX = 3_000
-"""Number of events that a page steps through, about 1 MB; it says how many are left out."""
+"""Most events that a page steps through, about 1 MB; it says how many are left out."""
 EXPLAINED_MAX = 12
-"""How many violations a page explains: the first ones of their invariants."""
+"""Most violations that a page explains: the one to open at, and the first of each invariant."""
 LINE_MAX = 2_000
+"""Most characters of a sentence."""
 
 
 def html(

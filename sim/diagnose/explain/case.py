@@ -156,7 +156,7 @@ class Case(Past):
         return next((uid for uid in uids if uid in named), uids[0] if uids else 0)
 
     def holding(self, replica: str, uids: Iterable[int], before: int = END) -> list[int]:
-        """The records, of some, that a log held before a position."""
+        """Those of the records that a log held before a position."""
         return [u for u in uids if self.uid_at(replica, self.written[u].offset, before) == u]
 
     def tombstone(self, uid: int) -> bool:
@@ -231,7 +231,7 @@ class Case(Past):
             for one in self.all(on.SnapshotTaken, before=at, **which)[:1]:
                 stood.append(f"snapshot taken {self.when(one)} by {self.event(one).replica}")
         text = describe(event, about=self._about)
-        if stood:  # the log end is named there
+        if stood:  # which names the log end
             text = re.sub(r"[;,] log end \d+$|, which ended at \d+,(?= for snapshot \()", "", text)
         text += f", {self.when(at)}" if self.events[at][0] else ""
         text += f" ({', '.join(stood)})" if stood else ""
@@ -314,7 +314,7 @@ class Case(Past):
         return words + (self._misread(record, found) if strategy == "header" else "")
 
     def _misread(self, record: Record, meant: int | None) -> str:
-        """Words for a version that the cleaner reads otherwise than it was meant; else empty."""
+        """Words for a version that the cleaner misreads, or compares as bytes; else empty."""
         try:
             read = self._cleaner_version(record)
         except UnreadableVersion:
@@ -366,7 +366,7 @@ class Case(Past):
     def epochs_of(self, replica: str, before: int = END) -> str:
         """The epochs that a replica knew, such as `1 from 0 and 3 from 2`.
 
-        They are those of its last recorded epoch cache, or else of the batches it held.
+        They are those of its epoch cache if that is as new as its log, else of the batches it held.
         """
         changed = self.last(on.EpochCacheChanged, replica=replica, before=before)
         steps = self.steps_before(replica, before)

@@ -5,7 +5,8 @@ all other invariants, and those for which the question finds nothing.
 
 Two violations with the same signature are one bug as far as events show, in a run of a thousand
 events and in its smallest example alike. The mechanisms are those that the deciding facts name
-(`sim.diagnose.explain.mechanisms`); where they name none, the class of the event that showed it.
+(`sim.diagnose.explain.mechanisms`); where they name none, the class of the event that showed the
+violation.
 """
 
 from __future__ import annotations
@@ -257,15 +258,13 @@ def _read(case: Case) -> Facts:
     became, _, step = case.origin(event.replica, offset, None)
     if len(case.uids_at(offset)) > 1:
         facts = fate.two_records_at(case, offset)
-    elif step is None:
-        facts = fate.answer(case)
-    elif became is Became.HELD:
+    elif step is not None and became is Became.HELD:
         uid = case.uid_at(event.replica, offset)
         known, at = case.known(uid), case.slot(event.replica, offset)
         kind = "marker" if known and known.batch.transactional else "position"
         text = f"{event.replica} holds {case.name(uid)} and did not give it"
         facts = [Fact(kind, text, at, (of.KEPT_FROM_READER,))]
-    elif became is Became.CLEANED:
+    elif step is not None and became is Became.CLEANED:
         facts = fate.cleaned(case, step, offset)
         reads = [case.event(at) for at in case.all(on.Consumed, consumer=event.consumer)]
         early = case.last(on.Consumed, consumer=event.consumer, before=step.position)
@@ -434,7 +433,7 @@ def signature_of(past: Past, violation: Violation) -> Signature:
 
 
 def first_signatures(past: Past, violations: Sequence[Violation]) -> dict[int, Signature]:
-    """The signatures of the first violation of each invariant and family, by its index.
+    """Index of the first violation of each invariant and family -> its signature.
 
     Args:
         past: The run.

@@ -183,20 +183,20 @@ def _by_rule(case: Case, position: int, removal: Removal, given: Horizon | None)
 
 
 def _early(case: Case, position: int, given: Horizon) -> tuple[int, int]:
-    """How far two clocks are apart, and how early a pass was, in ms.
+    """How far the clock of a pass was ahead, and how early the pass was, both in ms.
 
-    The clocks are those of the pass and of the replica that set the delete horizon; the pass was
-    early if the retention was not over by the latter.
+    Both compare with the clock of the replica that set the delete horizon. A pass that was not
+    early has 0 or less.
     """
     apart_ms, (at, _) = 0, case.events[position]
     now_ms, given_ms = case.event(position).now_ms, case.event(given.position).now_ms
-    if case.last(on.Acknowledged) is not None:  # times are ms, as in no story
+    if case.last(on.Acknowledged) is not None:  # a timed run; times of a story are steps
         apart_ms = (now_ms - at) - (given_ms - case.events[given.position][0])
     return apart_ms, given.at_ms - now_ms + apart_ms
 
 
 def _by_time(case: Case, position: int, given: Horizon | None) -> tuple[FactKind, str]:
-    """Kind and words: the clock of a pass and the delete horizon, or the retention without one."""
+    """Kind and words: the clock of a pass, with the delete horizon or else the retention."""
     event = case.event(position)
     clock = case.clock(event.replica, event.now_ms)
     if given is None:
@@ -231,7 +231,7 @@ def _aborted(case: Case, position: int, removal: Removal) -> str:
     return text + (f"; the markers next to it: {listed(markers)}" if markers else "")
 
 
-# Replicas that needed it.
+# Replicas that needed the removed record.
 
 
 def _decided_by(case: Case, uid: int) -> list[int]:
@@ -255,7 +255,7 @@ def _decided_by(case: Case, uid: int) -> list[int]:
 
 
 def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]:
-    """Replica without a removed tombstone or marker -> the uids it held that this one decides."""
+    """Replica whose log ended below a removed record -> uids it held that the record decides."""
     decided, remover = _decided_by(case, removal.uid), case.event(position).replica
     held = {
         replica: case.holding(replica, decided, position)
@@ -274,7 +274,7 @@ def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int)
 
 
 def _is_new(case: Case, replica: str, before: int) -> bool:
-    """Checks that a replica was added, or lost its disk, after others had written to their logs."""
+    """Checks that a replica was wiped, or was added after the log of another had changed."""
     for step in case.steps_before(replica, before):
         if isinstance(step.event, on.ReplicaWiped):
             return True

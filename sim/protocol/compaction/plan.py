@@ -24,9 +24,9 @@ class Reason(NamedTuple):
     """The reason why a pass removed or kept a record.
 
     Attributes:
-        why: Of one that went a word of `REASONS`; else `protected` (the fix keeps it), `waits` (the
-            removal rule keeps this tombstone), `wins` (nothing in the map beats it) or `beyond map`
-            (the map ended below it).
+        why: For a removed record a word of `REASONS`. For a kept one `protected` (by the fix),
+            `waits` (a tombstone that the removal rule keeps), `wins` (nothing in the map beats it)
+            or `beyond map` (the map ended below it).
         winner_offset: Offset of the record that took its place; None = it was not superseded.
         asked: What the removal rule was asked about a tombstone; None = it was not asked.
     """
@@ -37,7 +37,7 @@ class Reason(NamedTuple):
 
 
 NO_STUBS: Final[Mapping[str, Record]] = {}
-"""No removed tombstones that still take part."""
+"""Default of `CleaningPass.stubs`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +46,16 @@ class CleanerPolicy:
 
     Attributes:
         strategy: Which record of a key wins.
-        fix: What stays of the last offset.
+        fix: What stays of the last offset of a round or of the log.
         removal: When a winning tombstone may go.
         is_tombstone: What marks a tombstone.
         full_map: True = winners over the whole covered log; false = over the dirty section only.
-        index_interval_bytes: The map is read from where the offset index of the first dirty segment
-            says, which has this `index.interval.bytes`; None = from the start of the segment.
-        indexes_calls: True = what is written of one buffer gets one entry of the index at most.
-        stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
+        index_interval_bytes: `index.interval.bytes` of the offset index that says where in the
+            first dirty segment the map's reading begins; None = it does not depend on an index.
+        indexes_calls: True = all batches that are written from one buffer get at most one entry of
+            the offset index.
+        stamp_beyond_map: True = a kept tombstone gets its horizon also where its batch ends beyond
+            the map.
         stamps_again: True = each pass that keeps a tombstone gives its batch another horizon.
         keeps_deltas: True = a horizon moves the timestamps of its batch, see `with_horizon`.
         markers_like_tombstones: True = with `last_modified` markers go by their segment's time.
@@ -65,8 +67,9 @@ class CleanerPolicy:
         converts_old: True = batches of magic 0 and 1 are rewritten as magic 2 (KAFKA-13093).
         checks_producers: True = a producer's batch without a sequence or an epoch stops the pass
             that would rewrite it; false where producers have none, as in stories.
-        unmapped_version: A record whose key is not in the map goes when its version is below, and
-            every version is read, whether or not there is another to compare; None = neither.
+        unmapped_version: Lowest version that keeps a record whose key is not in the map. The map
+            then reads every version. None = such a record stays, and only versions that are
+            compared are read.
     """
 
     strategy: Strategy
@@ -97,9 +100,10 @@ class OffsetMap(Struct, gc=False):
         mapped_from: First offset of the mapped range (inclusive); a record below it is compared by
             version, inside the range the winner beats all others.
         latest_offset: Last offset of the mapped range (inclusive); -1 when nothing entered.
-        largest_batch_bytes: When the map was full: the largest batch that was read of the segment
-            it stopped in, which the cleaner's buffer has grown to by then; else 0.
-        unended: What did not enter because it counts as aborted, see `TransactionWatch`.
+        largest_batch_bytes: Bytes of the largest batch read of the segment in which the map was
+            full: the cleaner's buffer has grown to hold it. 0 = the map was not full.
+        unended: Base offset of each batch that was left out as aborted, though it comes after the
+            ABORT marker of that transaction -> offset of that marker.
     """
 
     winners: dict[str, Record]
@@ -125,12 +129,13 @@ class CleaningPass(Struct, frozen=True, gc=False):
         map_capacity: Most distinct keys of the dirty section that the map holds; None = no limit.
         given_map: Use this map instead of building one.
         rescan: Run although nothing is dirty, as far as the upper bound; only tombstones, markers
-            and empty batches can go then. Kafka never does, its unit tests and a tidy end do.
+            and empty batches can go then. Kafka never does; its unit tests, stories and the end
+            of a simulated run do.
         segment_bytes: `segment.bytes`; neighbours up to this size become one; None = no limit.
         max_message_bytes: `max.message.bytes`; batches that a delete horizon makes larger are
             reported; None = no limit.
-        removal_limit: With gated removal rules: only below this offset (exclusive).
-        marker_limit: The same for transaction markers; None = the same.
+        removal_limit: Under gated removal rules only tombstones below this offset go (exclusive).
+        marker_limit: The same for transaction markers; None = `removal_limit`.
         legacy_horizon_ms: The pass-wide horizon of `last_modified`, in ms; None = none.
         legacy_last_modified: (base, end exclusive, last modified in ms) to use instead of the
             segments' own times; None = use those.
@@ -183,14 +188,15 @@ class Cleaning(Struct, gc=False):
         horizons: (base offset, delete horizon in ms) of the batches that got one in this pass.
         oversized: (base offset, bytes) of batches that a horizon made larger than allowed.
         rewritten: (base offset, bytes) of batches that were rewritten with a record or more.
-        messages_read: Records the copying pass looked at; those of batches dropped whole are not.
+        messages_read: Records the copying pass looked at; aborted data and markers that go with
+            their whole batch are not counted.
         messages_written: Records it kept.
         unended: Base offset of each batch that counts as aborted, in the map or in copying, though
             it comes after the ABORT marker of that transaction -> offset of that marker.
-        reasons: Offset -> why the record stays or went, of those that have a key and lie below the
-            upper bound; empty unless the plan asks for it.
-        failure: Why the pass could not go on; all else is then about the groups of segments that it
-            had finished, which take their places, and the checkpoint stays. None = it went on.
+        reasons: Offset -> why the record went or, if it has a key and lies below the upper bound,
+            stays; empty unless the plan asks for it.
+        failure: Why the pass stopped early; None = it did not. All else then describes the groups
+            of segments that were finished: they are swapped in, and the checkpoint stays.
     """
 
     segments: list[Segment]

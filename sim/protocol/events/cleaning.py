@@ -42,7 +42,7 @@ class Cleaned(Event, frozen=True):
         high_watermark: Before the pass.
         size_bytes: (before, after) of the whole log.
         oversized: (base offset, bytes) of batches that cleaning made larger than allowed.
-        partial: True when the pass ended below its bound, since its offset map was full.
+        partial: True when the pass ended below the bound it was given: its offset map was full.
         stubs: Number of removed tombstones that the cleaner remembers after the pass.
         rewritten: (base offset, bytes) of the batches that were rewritten, since they lost some of
             their records or got a horizon; all others are unchanged, empty or gone.
@@ -95,7 +95,7 @@ class CleanerLooked(Event, frozen=True):
         eligible: True when a pass follows, up to `upper_bound` (exclusive).
         first_dirty_offset: Where the clean section ends.
         upper_bound: Up to where it would clean.
-        stable_offset: Above it nothing may be cleaned at any age (exclusive).
+        stable_offset: Last stable offset; from there on nothing may be cleaned at any age.
         delay_ms: How long the oldest uncleaned closed segment is overdue; 0 = it is not.
         metric_secs: `max-compaction-delay-secs` after the look.
         max_lag_ms: `max.compaction.lag.ms`.
@@ -116,8 +116,7 @@ class CleanerLooked(Event, frozen=True):
 class RemovalBoundMoved(Event, frozen=True):
     """Coordinated removal: a replica may remove tombstones below `offset` (MTRO, exclusive).
 
-    Markers may go below `marker_offset` (MXRO); the same, unless they have a watermark of their
-    own.
+    Markers may go below `marker_offset` (MXRO): the same, without a watermark of their own.
     """
 
     offset: int
@@ -217,8 +216,8 @@ class SnapshotOffered(Event, frozen=True):
 class SnapshotChunkFetched(Event, frozen=True):
     """A follower received a chunk of a snapshot, from `position` on.
 
-    `entries` are complete with it. `position` counts entries, or bytes with `in_bytes`; then the
-    chunk has `size_bytes` of the file, else `entries`.
+    The chunk completes `entries` entries and has `size_bytes`. `position` counts entries, or bytes
+    of the file with `in_bytes`.
     """
 
     leader: str

@@ -11,7 +11,7 @@ from sim.protocol.log.record import Batch, Record
 
 
 class Event(Struct, frozen=True, gc=False, array_like=True):
-    """An event that the core reports; the name of its class is its kind.
+    """An event of a run; the name of its class is its kind.
 
     Attributes:
         replica: The replica that it happened at, or whose log it concerns.
@@ -101,13 +101,13 @@ class UncleanElection(Event, frozen=True):
 
 
 LAST_KNOWN_LEADER: Final = "it led last"
-"""It lost its place in the sets by a crash; `unclean.leader.election.enable` is not asked."""
+"""The last known leader, in no set since a crash; needs no `unclean.leader.election.enable`."""
 
 ANY_REPLICA: Final = "any replica will do"
-"""With `unclean.leader.election.enable`."""
+"""Any live replica, with `unclean.leader.election.enable`."""
 
 ADMINISTRATOR: Final = "an administrator wants it"
-"""ElectLeaders with election type UNCLEAN."""
+"""The replica in an ElectLeaders request with election type UNCLEAN."""
 
 
 class LeaderResigned(Event, frozen=True):
@@ -172,11 +172,11 @@ class Acknowledged(Event, frozen=True):
 class AppendRefused(Event, frozen=True):
     """A leader refused a batch because of a record with `key`; None = because of the whole batch.
 
-    `reason`: `late_version` (below that of a removed delete) and `unreadable_version` (it cannot be
-    compared), or of KIP-87 `null_value` (without the flag in a format that has one)
-    and `client_version` (of the producer, unknown to it);
-    `not_enough_replicas`: fewer than `min.insync.replicas` are in sync; `producer_fenced`: a later
-    instance of the producer has a newer epoch of its id (KIP-98).
+    `reason`: `late_version` (below that of a removed delete); `unreadable_version` (cannot be
+    compared); `null_value` (without the flag in a format that has one, KIP-87); `client_version`
+    (the leader does not know the producer's version, KIP-87); `not_enough_replicas` (fewer than
+    `min.insync.replicas` are in sync); `producer_fenced` (a later instance of the producer has a
+    newer epoch of its id, KIP-98).
     """
 
     key: str | None
@@ -254,11 +254,11 @@ class GapLearned(Event, frozen=True):
 
 
 class EpochCacheChanged(Event, frozen=True):
-    """A replica's leader epoch cache is now `epochs`, which does not follow from other events.
+    """A replica's whole leader epoch cache is now `epochs`, which other events do not tell.
 
-    A leader handed epochs on of which a copy has no batch (`epoch_cache: copied`), a restart found
-    a file of epochs that was behind or ahead of the log, or a cut took no record and yet the epochs
-    that start there. `epochs` is the whole cache.
+    A follower took over epochs without a batch (`epoch_cache: copied`), a restart found an epoch
+    checkpoint that was behind or ahead of the log, or a cut removed no record, but the epochs that
+    start there.
     """
 
     epochs: tuple[EpochEntry, ...]
@@ -304,7 +304,7 @@ class Consumed(Event, frozen=True):
     """A consumer read data of a replica below `end` (exclusive) and moved there.
 
     `start` is its position before; `now_ms` the time of the read; `records` are what it was given.
-    `committed` is true for one that reads committed (`isolation.level`).
+    `committed` is true for a consumer with `isolation.level=read_committed`.
     """
 
     consumer: str
@@ -318,9 +318,9 @@ class Consumed(Event, frozen=True):
 class ConsumerReset(Event, frozen=True):
     """A consumer's position moved other than by reading: it goes on at `position` (inclusive).
 
-    `replica` is whose answer moved it. `cause`: `below_log_start` and `above_log_end` where that
-    log begins later or ends earlier (`auto.offset.reset`), `log_truncated` where it parts from what
-    the consumer has read (KIP-320).
+    The answer of `replica` moved it. `cause`: `below_log_start` and `above_log_end` where its log
+    begins later or ends earlier (`auto.offset.reset`), `log_truncated` where its log diverges from
+    what the consumer has read (KIP-320).
     """
 
     consumer: str
@@ -355,7 +355,7 @@ class ReadingEnded(Event, frozen=True):
 
 
 class Understood(Event, frozen=True):
-    """A consumer of a declared version (KIP-87) took its keyed records for values and deletes.
+    """A consumer of a declared version (KIP-87) took each keyed record for a value or a delete.
 
     `values` are those it keeps as the state of their keys, `deletes` those it removes keys for.
     """

@@ -1,7 +1,7 @@
 """Segments: runs of batches that are rolled, cleaned and deleted together; offset indexes.
 
-The index is sparse. Before a batch is written, it gets an entry if more than `index.interval.bytes`
-were written since the last entry began: its last offset, and where it begins. Entries depend on the
+The index is sparse. A batch gets an entry (its last offset, and where it begins) if more than
+`index.interval.bytes` were written since the batch of the last entry began. Entries depend on the
 sizes of the batches alone, so they are computed when they are needed. Only what does not follow
 from the batches is kept: where counting restarted, and which batches were written in one call by a
 release that adds one entry a call at most (`index_entries: per_append`). A cleaner writes with one
@@ -32,7 +32,7 @@ class Call(NamedTuple):
     Attributes:
         first_offset: Base offset of the first of them.
         last_offset: Last offset of the last of them (inclusive).
-        entry_offset: The offset its entry has; None = the entry was truncated away.
+        entry_offset: The offset in its entry, if it gets one; None = it was truncated away.
     """
 
     first_offset: int
@@ -44,14 +44,14 @@ class OffsetIndex(Struct, gc=False):
     """The part of a segment's offset index that does not follow from its batches.
 
     Attributes:
-        restarts: Offsets, ascending: nothing counts as written before the first batch from there
-            on.
+        restarts: Offsets, ascending: the count of written bytes restarted with the first batch at
+            or above each.
         calls: What was written in one call, in order; any other batch was a call of its own.
         below_start: (base offset, last offset, bytes) of batches below the log start: they are
             still in the file, in front of all others.
-        dangling: (offset of the last entry, bytes of the segment) where that entry was left by a
-            truncation that took the batch it stands for; None = none was. What is appended takes
-            the place of that batch, and the entry stands for it.
+        dangling: (offset of the last entry, bytes of the segment after the cut) where a truncation
+            took the batch of that entry and left the entry; None = there is no such entry. It
+            points behind the last batch until something is appended.
     """
 
     restarts: list[int] = []
@@ -60,7 +60,7 @@ class OffsetIndex(Struct, gc=False):
     dangling: tuple[int, int] | None = None
 
     def restart(self, offset: int) -> None:
-        """Restarts counting at `offset`, where the segment ends that was opened to append to it."""
+        """Restarts counting at `offset`, the end of a segment that was opened for appends."""
         self.restarts.append(offset)
 
     def truncate(self, offset: int) -> None:
@@ -82,8 +82,8 @@ class OffsetIndex(Struct, gc=False):
     ) -> int | None:
         """Offset of an entry that a cut in the middle of a batch leaves; None = it leaves none.
 
-        The batch goes whole. Its entry goes if it is not below the cut, and one that was made for
-        a call of a cleaner has the last offset that was kept (OffsetIndex.truncateTo).
+        The batch goes whole. Its entry stays if its offset is below the cut: that of a cleaner's
+        call is the offset of the last record that was kept (OffsetIndex.truncateTo).
 
         Args:
             batches: All batches of the segment, before the cut.
@@ -120,7 +120,7 @@ class OffsetIndex(Struct, gc=False):
         return max(found - len(self.below_start), 0)
 
     def entry_ends(self, batches: Sequence[Batch], *, interval_bytes: int) -> list[int]:
-        """Last offset (inclusive) of the batches up to each entry, in order."""
+        """Last offset (inclusive) of the batch or call of each entry, in order."""
         return [end for _, _, end in self._entries(self._written(batches), interval_bytes)]
 
     def _written(self, batches: Sequence[Batch]) -> list[tuple[int, int, int]]:
@@ -158,15 +158,17 @@ class Segment(Struct, eq=False, gc=False):
         base_offset: Smallest offset the segment may hold; fixed even when it is empty.
         batches: Its batches in offset order.
         size_bytes: Sum of the batches' sizes.
-        last_modified_ms: Time of the last append in ms; after cleaning, that of the last source.
+        last_modified_ms: Time of the last append in ms; after cleaning, that of the last segment
+            it was made from.
         first_timestamp_ms: Largest timestamp of the first append in ms, -1 without one; rolling by
             time and the maximum compaction lag count from it (LogSegment.getFirstBatchTimestamp).
-        largest_in_memory: Whether the largest timestamp was asked for since the segment was opened;
-            a truncation of one that was not goes by the time index alone (LogSegment.truncateTo).
-        time_entry: Offset of the first entry that its time index got when it was no longer active,
-            or closed; None = neither, or it has no timestamps.
+        largest_ms: Largest timestamp of its batches in ms; -1 = none, or lost by a truncation.
+        largest_in_memory: True after an append or a read of the largest timestamp since the segment
+            was opened; else a truncation goes by the time index alone (LogSegment.truncateTo).
+        time_entry: Offset in the entry that its time index got when it first stopped being active,
+            or was closed; None = neither, or it has no timestamps.
         created_ms: When it was rolled, in ms; rolling by time counts from it without timestamps.
-        transactional: True when a batch belongs to a transaction, so the cleaner has to look.
+        transactional: True when a batch belongs to a transaction.
         aborted: Its index of aborted transactions: those whose marker was appended to it.
         index: Its offset index, as far as the batches do not tell.
     """
@@ -254,7 +256,7 @@ class Segment(Struct, eq=False, gc=False):
         """Where the log ends if this is its last segment, as a restart reads it.
 
         It is read from the last entry of the offset index on; where that points behind the last
-        batch nothing is read (LogSegment.readNextOffset).
+        batch nothing is read, and the base offset counts (LogSegment.readNextOffset).
         """
         dangling = self.index.dangling
         if not self.batches or (dangling is not None and dangling[1] == self.size_bytes):
@@ -316,7 +318,7 @@ what it writes from."""
 
 
 def grown(buffer_bytes: int, batch_bytes: int) -> int:
-    """Bytes of a buffer that a batch of that size made grow, if it did not fit."""
+    """Bytes of a buffer after it has grown, if need be, to hold a batch of that size."""
     while batch_bytes > buffer_bytes:
         buffer_bytes *= 2
     return buffer_bytes
@@ -327,9 +329,9 @@ def calls_written(
 ) -> list[Call]:
     """The calls that wrote `written`, the remaining batches of a segment, in order.
 
-    A buffer holds whole batches; one that is too large for it makes it grow until the segment is
-    read. A rewritten batch counts with the last record that it has, any other with its
-    last offset.
+    A buffer holds whole batches. It grows for a batch that is too large, and stays so until the
+    segment is read. An entry has the last offset of the last batch of the call, or that of its last
+    record if the batch was rewritten.
     """
     calls: list[Call] = []
     used, position = 0, 0

@@ -1,9 +1,9 @@
 """Elections: votes, in-sync and eligible replicas, successors, and the start of an epoch.
 
 A majority elects by votes (KIP-595, Raft 5.4.1); a controller chooses from the in-sync set and the
-eligible leader replicas (KIP-966). The controller's state of a partition is a value here:
-no function knows which replicas are alive. When an election is held, and among whom, is for
-`sim.simulate.cluster.controller` and `quorum`.
+eligible leader replicas (KIP-966). The controller's state of a partition is a value here: it says
+which replicas are not fenced, not which are alive. When an election is held, and among whom, is
+decided in `sim.simulate.cluster.controller` and `quorum`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_free(voter: Replica, epoch: int, candidate: str, *, rules: Rules) -> bool
     """Decides whether a voter is free to vote for `candidate` in `epoch` (canGrantVote).
 
     A voter is bound by a higher epoch, by a vote for another, or by leading the epoch itself.
-    With `vote_storage: none` it is always free: votes compare logs only, as stories do.
+    With `vote_storage: none`, the default of stories, it is always free: votes compare logs only.
     """
     if rules.election.vote_storage == "none" or epoch > voter.epoch:
         return True
@@ -100,7 +100,7 @@ def wins(
 ) -> list[Replica] | None:
     """The live voters that grant, when they and the candidate are a majority; None = it loses.
 
-    With `rules` earlier votes in `epoch` count, too, also that of the candidate itself.
+    With `rules` an earlier vote in `epoch` binds the voter, the candidate included.
     """
     entry, name = last_entry(candidate), candidate.name
 
@@ -130,7 +130,7 @@ def become_leader(
 
     With `leader_change_record` a control record with uid `leader_change_uid` is appended first
     (LeaderState.appendStartOfEpochControlRecords; formerly appendLeaderChangeMessage). The high
-    watermark stays what the replica knew. A partly fetched snapshot goes, if
+    watermark rises from what the replica knew. A partly fetched snapshot goes, if
     `download_when_elected` says so.
     """
     log = replica.log
@@ -196,9 +196,9 @@ def with_isr(
     """The partition after its in-sync set has become `isr`.
 
     Without eligible leader replicas the last member stays: only it may lead when it is back. With
-    them, a member that leaves a set which is smaller than `min_isr` then stays eligible, unless it
-    shut down uncleanly (`unclean`): no record is committed until the set is large enough;
-    of an empty set the leader is remembered (PartitionChangeBuilder.maybePopulateTargetElr).
+    them, members that leave stay eligible to lead while the set is smaller than `min_isr`, unless
+    they shut down uncleanly (`unclean`): no record is committed until the set is large enough. When
+    it becomes empty, its leader is remembered (PartitionChangeBuilder.maybePopulateTargetElr).
     """
     if rules.election.eligible_leaders == "isr":
         return replace(state, isr=isr or state.isr, elr=(), last_known_leader=None)
@@ -212,7 +212,7 @@ def with_isr(
 
 
 def alone_in_sync(state: PartitionState, name: str) -> PartitionState:
-    """The partition with one replica alone in sync, for any logs of the others."""
+    """The partition with one replica alone in sync, whichever records the others have."""
     return replace(state, isr=(name,), elr=(), last_known_leader=None)
 
 
@@ -229,7 +229,7 @@ def clean_choice(state: PartitionState) -> tuple[str, ...]:
 
 
 def last_resort(state: PartitionState) -> str | None:
-    """The last known leader, if no replica is in sync or eligible to lead; None = it is not there.
+    """The last known leader; None if it is fenced, or a replica is in sync or eligible to lead.
 
     Its election is unclean: it came back from a crash, so it may have lost what it had. It takes
     place without `unclean_election` all the same (PartitionChangeBuilder.canElectLastKnownLeader).

@@ -67,7 +67,7 @@ class ReceiveResult(Struct, frozen=True, gc=False):
     Attributes:
         events: Events at the follower.
         committed: True when the follower's high watermark has moved with the copied records.
-        rebuilt: True when it has thrown its log away, as after the loss of its disk.
+        rebuilt: True when the follower has thrown its log away, as after the loss of its disk.
         retry_later: True when the answer changed nothing, and an immediate retry would not either.
     """
 
@@ -83,8 +83,8 @@ def receive_fetch(
     """Handles a leader's answer; a stale one changes nothing.
 
     Stale is an answer from an epoch below the follower's, or to a fetch at another offset than the
-    follower's present log end. Without `response_fencing` only records at another offset are: the
-    log refuses them.
+    follower's present log end. Without `response_fencing` only one with records at another offset
+    is: the log refuses them.
     """
     answer, replication = response.answer, rules.replication
     if answer is not RECORDS and answer in NOT_FROM_A_LEADER:
@@ -146,7 +146,7 @@ def _ignored(follower: Replica, answer: Answer) -> ReceiveResult:
 
 
 def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int) -> list[Event]:
-    """Appends verbatim, then follows the leader's high watermark (FollowerState)."""
+    """Appends the batches verbatim, then follows the leader's high watermark (FollowerState)."""
     events: list[Event] = []
     log, batches, replication = follower.log, response.batches, rules.replication
     before = None
@@ -216,9 +216,9 @@ def _learn_epochs(log: Log, response: FetchResponse, up_to: int) -> None:
 def _changed_epochs(
     follower: Replica, before: LeaderEpochCache, response: FetchResponse
 ) -> list[Event]:
-    """Reports the cache, unless batches and gap alone lead to it from the one `before`.
+    """Reports the epoch cache, unless batches and gap alone turn the one `before` into it.
 
-    An epoch that starts where the copy does has no record yet, so it does not count as known.
+    Epochs of `before` that start in the copied range had no record yet, so they do not count.
     """
     if response.batches:
         before.truncate_from(response.fetch_offset)
@@ -235,7 +235,8 @@ def _changed_epochs(
 def _start_download(follower: Replica, response: FetchResponse, *, rules: Rules) -> list[Event]:
     """Turns to FetchSnapshot; progress with the same snapshot in the same epoch is kept.
 
-    A snapshot that the follower has already is of use only where its log ends with it.
+    A snapshot that the follower holds is fetched again, unless its log ends with it or the rule
+    `held_snapshot` says that it is ignored.
     """
     id_, download = response.snapshot, follower.download
     if id_ is None:

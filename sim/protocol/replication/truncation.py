@@ -9,9 +9,9 @@
 | `epoch_diverging`  | nothing: the leader says with the answer to a fetch where the logs part     |
 | `none`             | nothing                                                                     |
 
-That can leave a log that ends above the leader's: where a high watermark was committed by a leader
-who was replaced uncleanly, or where nothing is known of epochs. In every mode a fetch there is
-out of range, and cuts the log to the leader's end (KAFKA-2143). With `none` it is believed, as
+Afterwards a log may still end above the leader's: where a high watermark was committed by a leader
+who was replaced uncleanly, or where nothing is known of epochs. A fetch there is out of range, and
+cuts the log to the leader's end (KAFKA-2143). With `none` it is answered without records, as
 KIP-280's drawing needs it. Before 2.1 a broker went down instead of cutting where unclean elections
 were not allowed (KAFKA-7414); here it never does.
 
@@ -116,7 +116,8 @@ def answer_offsets_for_leader_epoch(
 def _end_of_epoch(log: Log, asked: int, *, rules: Rules) -> tuple[int, int]:
     """The epoch that is found for the one asked for, and where it ends; twice -1 = undefined.
 
-    KIP-101 has no answer for an epoch below all known ones either (LeaderEpochFileCache, 0.11).
+    With `unknown_epoch: undefined` there is no answer for an epoch above all known ones, with
+    `epoch_kip101` none for one below them either (LeaderEpochFileCache, 0.11).
     """
     epochs = log.epochs
     of_kip101 = rules.replication.truncation == "epoch_kip101"
@@ -136,7 +137,7 @@ def receive_offsets_for_leader_epoch(
     *,
     rules: Rules,
 ) -> FollowResult:
-    """Cuts what the leader does not have, perhaps with another question (KIP-279).
+    """Cuts what the leader does not have, and may ask again (KIP-279).
 
     After an error nothing is cut, and the same is to be asked again. Where the leader knows no end,
     the follower cuts to the offset that it was to fetch from, its high watermark

@@ -1,4 +1,4 @@
-"""The objects by which the rules of cleaning decide: policy and version orders."""
+"""The policy and the version orders of cleaners, made from rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sim.protocol.rules.rules import Rules
 
 
 def cleaner_policy(rules: Rules) -> CleanerPolicy:
-    """How a cleaner under these rules decides; look it up once, before its first pass."""
+    """The policy of a cleaner under these rules; look it up once, before its first pass."""
     cleaner = rules.cleaner
     return CleanerPolicy(
         strategy=cleaner_strategy(rules),

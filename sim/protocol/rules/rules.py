@@ -133,7 +133,7 @@ def _beyond(spec: RuleSpec, value: RuleValue) -> str | None:
 
 
 def place_of(name: str, where: str) -> str:
-    """How messages call the rule `name` in `where`: a part of it, or the value of an option."""
+    """The place of rule `name` in messages: `where.name`, or `where name` if that is an option."""
     return f"{where} {name}" if where.startswith("--") else f"{where}.{name}"
 
 

@@ -2,8 +2,8 @@
 
 The core decides what is written and read; this module decides when a broker answers. A fetch of a
 consumer that finds nothing waits until the high watermark has moved past the position, or for
-`max_wait_ms` (DelayedFetch). A leader that resigns answers at once the consumers that read from the
-leader.
+`max_wait_ms` (DelayedFetch). A leader that resigns answers at once the consumers that read from
+leaders only.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class ConsumerFetches(Delayed[of.ConsumerFetchRequest]):
         client = request.client_id
         waiting = self.waiting.pop(client, None)
         if waiting is not None and waiting.correlation_id > request.correlation_id:
-            self.waiting[client] = waiting  # an older request that took longer
+            self.waiting[client] = waiting  # the new arrival is an older request
             return
         response = self.answer(request)
         if request.max_wait_ms and _finds_nothing(request, response):

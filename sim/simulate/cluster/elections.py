@@ -162,7 +162,7 @@ class QuorumElections(Elections):
             self._members[leader.name].announce(node.name)
 
     def wiped(self, node: Node) -> None:
-        """Replaces the disk of a voter: the new one may not vote before it caught up.
+        """Replaces the disk of a voter, which may not vote before it has caught up.
 
         A voter is known by its disk, too (KIP-853, directory ids), so acknowledgements of the old
         disk count no more.
@@ -183,7 +183,7 @@ class QuorumElections(Elections):
         return self._members[leader.name].hand_over(node.name)
 
     def may_wipe(self, node: Node) -> bool:
-        """True when no other voter still has to recover from the loss of its own disk."""
+        """True with two other voters or more, none of which has yet to recover from a lost disk."""
         others = [self._members[name] for name in self._voters if name != node.name]
         return len(others) > 1 and not any(member.barred for member in others)
 

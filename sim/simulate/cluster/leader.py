@@ -78,7 +78,7 @@ class FollowerProgress:
     Attributes:
         contact_ms: Time of its last request; at first that of the election.
         replica_epoch: Its newest incarnation that the leader has heard of (KIP-903).
-        newest: The highest number of its fetches in that incarnation.
+        newest: Correlation id of its newest fetch in that incarnation; 0 before the first.
     """
 
     contact_ms: int
@@ -209,12 +209,12 @@ class LeaderState:
         return True
 
     def is_overtaken(self, request: FetchRequest) -> bool:
-        """True when a late fetch is of an older epoch, or was overtaken; handles it then.
+        """True when a late fetch gets no answer: of an older epoch, or overtaken by another fetch.
 
-        One of an older epoch gets FENCED_LEADER_EPOCH, which no sender waits for
-        (Partition.checkCurrentLeaderEpoch, KafkaRaftClient.validateLeaderOnlyRequest). One that was
-        overtaken does not wait, since it would take the later one's place, and is not answered,
-        since the follower has closed that connection.
+        The answer to an older epoch would be FENCED_LEADER_EPOCH, which no sender waits for
+        (Partition.checkCurrentLeaderEpoch, KafkaRaftClient.validateLeaderOnlyRequest). For an
+        overtaken fetch the follower has closed the connection. Its position counts, unless it is of
+        an older session or incarnation. It does not wait: that would replace the later fetch.
         """
         broker = self._broker
         if broker.rules.replication.fencing and request.epoch < self.epoch:
@@ -240,7 +240,7 @@ class LeaderState:
     def forget(self, follower: str, replica_epoch: int) -> None:
         """Forgets what a follower acknowledged before incarnation `replica_epoch`.
 
-        That includes its fetches from before that wait here, or still arrive.
+        Its fetches from before get no answer: those that wait here, and those that still arrive.
         """
         leadership = self._broker.replica.leadership
         if leadership is not None:

@@ -32,7 +32,7 @@ from sim.simulate.scenario.model import Link as LinkSettings
 from sim.simulate.scenario.model import Network as NetworkSettings
 
 CONTROLLER: Final = "controller"
-"""The address of the controller (commit: isr). Partitions cut its links; they lose nothing."""
+"""The address of the controller (commit: isr). Its links lose messages only when they are cut."""
 
 IN_ORDER: Final = frozenset(
     (
@@ -135,7 +135,7 @@ class Network:
         self._join(name, receive)
 
     def add_client(self, name: str, receive: Receive) -> None:
-        """Connects a client with every replica; its links to and from them share a stream each."""
+        """Connects a client with every replica: its links share one stream in each direction."""
         self._clients.add(name)
         self._join(name, receive)
 
@@ -212,7 +212,7 @@ class Network:
         self._env.timeout(wait_ms, sent).callbacks.append(partial(self._deliver, link))
 
     def _deliver(self, link: Link, arrival: Event) -> None:
-        """Hands on an overdue message, unless its connection is closed."""
+        """Hands on an overdue message, unless the network was healed before it arrived."""
         if self._closed:
             link.lost += 1
         else:
@@ -221,7 +221,7 @@ class Network:
     def links_of(
         self, name: str, peers: Collection[str] = (), *, incoming: bool = False
     ) -> list[Link]:
-        """The links on which `name` sends, to `peers` if there are any, else to all.
+        """The links on which `name` sends, to `peers` if there are any, else to all but clients.
 
         With `incoming` also those on which it receives from them.
         """

@@ -2,9 +2,9 @@
 
 Every `coordination_interval_ms` a leader sends the bounds to each replica, which answers with a
 report of how far its log is compacted. A new leader starts without reports, from the bounds that
-its own replica knows. Messages from and to an older leader are ignored, since that may not know
-which replicas have joined. Source: Redpanda's compaction_coordinator, PR 28087 and 29043 (where
-bounds that never fall are enough).
+its own replica knows. Messages to an older leader are ignored, and with `fencing` those from one:
+it may not know which replicas have joined. Source: Redpanda's compaction_coordinator, PR 28087 and
+29043, which only keep bounds from falling.
 """
 
 from __future__ import annotations

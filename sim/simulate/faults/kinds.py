@@ -52,7 +52,7 @@ class Crash(Fault):
     """Down for `for_ms`; `lose_batches` unflushed batches are lost."""
 
     lose_batches: Count = 0
-    """A crash loses so many unflushed batches."""
+    """Most unflushed batches that a crash loses."""
     power_loss: bool = False
     """A crash of the machine: what was not flushed is lost, as the rule `flush` says."""
     high_watermark: Offset | None = None
@@ -63,8 +63,8 @@ class Crash(Fault):
     """After a crash the file of leader epochs knows none above this one."""
     during: Literal["cleaning", "swap", "checkpoint", "install"] | Count | None = None
     """A crash in the target's next cleaning pass: while a file is written, while the first ones
-    take the place of the old, or before the checkpoint is saved; a number: after that one of all
-    its operations on files, from 0, counted round. Or before its next snapshot is installed."""
+    take the place of the old, or before the checkpoint is saved; a number: after that operation on
+    files of the pass, from 0, modulo their count. Or before its next snapshot is installed."""
 
     source = "LogLoader after an unclean shutdown; KIP-101"
     weight = 2.5
@@ -207,7 +207,7 @@ class SlowCleaner(Fault):
 
 @dataclass(frozen=True, slots=True)
 class Migrate(Fault):
-    """Leadership goes there if it may lead; `leader`: to a follower, or see rule `successors`."""
+    """The target leads then, if it may; `leader`: a follower does, or see rule `successors`."""
 
     source = "KIP-460, preferred leader election"
     weight = 2.5
@@ -219,7 +219,7 @@ class Migrate(Fault):
     """Words in the event of the replica that is asked."""
 
     def happen(self, faults: Faults, node: Node) -> None:
-        """Makes the target lead if it can, or the first of the others that can, for a leader.
+        """Makes the target lead if it can; where that is the leader, the first other that can.
 
         With majorities the leader itself is asked; the rule `successors` says which ones it names.
         """

@@ -1,4 +1,4 @@
-"""Answers of `replog clean --json` to log files."""
+"""Answers of `replog clean` to log files, as JSON and in lines for a terminal."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
 
 
 def _decision(answer: dict[str, Any]) -> Iterator[str]:
-    """Decision of the cleaner's manager in lines: its numbers, and why and until when not."""
+    """Decision of the cleaner's manager in lines; if there is no pass, why, and until when."""
     span = f"[{answer['first_dirty_offset']}, {answer['effective_upper_bound']})"
     total = answer["clean_bytes"] + answer["cleanable_bytes"]
     numbers = f"{answer['cleanable_bytes']} of {total} bytes cleanable"

@@ -144,7 +144,7 @@ class LogEligibility:
 
     @property
     def due_ms(self) -> int | None:
-        """Time from which it is eligible, in ms; None if it never is.
+        """Of a log that is not eligible, the time from which it is, in ms; None if it never is.
 
         Segments only grow older, so a log that is eligible once stays eligible.
         """
@@ -174,7 +174,7 @@ class LogEligibility:
             yield f"{relief}, with min.cleanable.dirty.ratio {_below(relieved)} or lower"
 
     def _relief(self) -> tuple[str, Eligibility]:
-        """The change that moves the bound that is the lowest now, and the numbers after it."""
+        """The change that lifts the limit that holds now, and the numbers after it."""
         log, bound, now_ms = self.log, self.found.bound, self.now_ms
         if bound.limit is CleanLimit.MIN_LAG:
             return "min.compaction.lag.ms 0", self.at(now_ms, min_compaction_lag_ms=0)

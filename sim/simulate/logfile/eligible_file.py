@@ -112,7 +112,7 @@ def eligible_file_in(
 
 def _built(file: EligibleFileLines, rules: Rules, top: Place) -> EligibleFile:
     """The file, whose parts are valid by themselves. Raises BadInput where they contradict."""
-    # What reads settings takes a while to import, and comparing a log file with steps needs none.
+    # What reads settings takes a while to import, and few log files with steps have any.
     from sim.simulate.logfile.settings import (
         broker_at,
         compacts,

@@ -109,7 +109,7 @@ class _Tracked:
         batch: Its batch as it is now, or was before the record went.
         appended_in: Step that appended it; 0 for one that was there from the start.
         horizon_ms: Delete horizon of its batch, or its own, in ms; None without one.
-        horizon_set_in: Step that set the horizon; None if the record came with it.
+        horizon_set_in: Step that set the horizon; None without one, or if the record came with it.
         decided: The passes that decided about it, each with its reason, in order.
     """
 
@@ -206,9 +206,10 @@ class _KeyHistory:
         return max(found, key=self._version, default=None)
 
     def decisive(self, asked: Sequence[int]) -> list[int]:
-        """Of many records the first, the last, and those that decided about others; newest first.
+        """Offsets of the first record, the last, and those that decided about others, in order.
 
-        A record decides that wins, beat another one in a pass, or deleted the key and is gone.
+        Beyond `RECORDS_SHOWN` the oldest of the latter are left out. A record decides that wins,
+        beat another one in a pass, or deleted the key and is gone.
         """
         winner = self._winner()
         beat: dict[int, None] = {} if winner is None else {winner.offset: None}
@@ -263,7 +264,7 @@ class _KeyHistory:
         return f"{by}: {text}, {self._expiry(tracked, gone.asked)}{also}"
 
     def _unended(self, tracked: _Tracked, one: PassResult) -> str:
-        """Explains why a pass counted a batch as aborted that comes after that ABORT marker."""
+        """Explains why a pass counted a batch as aborted though it comes after the ABORT marker."""
         batch = tracked.batch
         marker = one.cleaning.unended[batch.base_offset]
         there = any(other.base_offset == marker for other in self.log.batches())

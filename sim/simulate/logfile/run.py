@@ -24,7 +24,7 @@ class PassResult:
         number: Number of its step, from 1.
         plan: Input of the cleaner.
         cleaning: Result of the cleaner.
-        failed: Failure that ended this pass, or an earlier one since which the log was not loaded
+        failed: Failure of this pass, or of an earlier one after which the log was not loaded
             again; None without one.
         decision: Verdict of the cleaner's manager on the log; None if the step gives the bounds.
     """
@@ -93,7 +93,7 @@ def replica_of(file: LogFile) -> LogReplica:
 
 
 def log_of(file: LogFile) -> Log:
-    """The log before the first step; producers and aborted transactions are derived from it."""
+    """The log before the first step; what the file does not give is derived from its batches."""
     interval_bytes = file.rules.rules.topic.index_interval_bytes
     rolls = file.topic
     log = Log(
@@ -132,7 +132,8 @@ class _Times:
 
     A segment keeps the time that the file gives it; a merged segment has the time of its last part.
     A segment that is closed later, perhaps again after a truncation, gets the time of the first
-    pass after that. Where the file gives no times, all segments count as modified at one time.
+    pass after that. Where the file gives no times, all segments have that of the rules
+    (`segment_last_modified_ms`) or of the pass.
     """
 
     def __init__(self, file: LogFile) -> None:
@@ -155,7 +156,7 @@ class _Times:
                     self._seen.add(segment.base_offset)
 
     def forget_from(self, base_offset: int) -> None:
-        """Forgets that segments from `base_offset` on were closed: that of the active one."""
+        """Forgets that segments from that of the active one on, at `base_offset`, were closed."""
         self._seen = {base for base in self._seen if base < base_offset}
 
 
@@ -208,7 +209,7 @@ class _Cleaner:
             first_dirty_offset=first_dirty_offset,
             upper_bound=max((base for base in bases if base <= upper_bound), default=bases[0]),
             now_ms=step.now_ms,
-            high_watermark=log.log_end_offset,
+            high_watermark=log.log_end_offset if self._replica.legacy else log.high_watermark,
             log_start_offset=log.log_start_offset,
             delete_retention_ms=values.topic.delete_retention_ms,
             last_records=log.producers.last_records(),

@@ -29,7 +29,7 @@ from sim.simulate.partition.partition import Partition
 from sim.simulate.partition.segments import Detail
 
 RATE_SEGMENTS: Final = 5
-"""The rate of writing is that of so many closed segments, the last ones."""
+"""Number of closed segments, the last ones, that give the rate of writing."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Due:
         log: The log that it was asked about.
         bytes_per_ms: Bytes that are written in a millisecond, by timestamps of the last closed
             segments; None if timestamps do not tell.
-        at_rate_ms: When it is due if it goes on growing so, in ms; None if it is due now, or not
-            within the segments that are looked ahead.
+        at_rate_ms: When it is due if it goes on growing so, in ms; None if it is due now, if growth
+            never makes it due, or without a rate.
         waits_for: A sentence on the open transaction that holds the bound back; None without one.
     """
 
@@ -70,7 +70,7 @@ class Due:
             )
 
     def forced(self, now_ms: int, map_keys: int) -> Clean:
-        """A pass over what one would clean now, at `now_ms`, whether or not it is due then."""
+        """A pass at `now_ms` over what a pass now would clean, whether or not it is due then."""
         begin, end = self.decision.dirty.offset, self.decision.found.bound.effective
         bounds: dict[str, Any] = {"first_dirty_offset": begin, "upper_bound": end}
         return Clean(op="clean", now_ms=now_ms, map_capacity=map_keys, **bounds)

@@ -105,7 +105,7 @@ class Partition:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """A row about it among those of a data directory."""
+        """The row of the partition in the list of a data directory."""
         return {
             "partition": self.name,
             "segments": len(self.segments),
@@ -124,18 +124,17 @@ class Partition:
 _FOLDER: Final = re.compile(r"[a-zA-Z0-9._-]+-\d+")
 """The name of a partition's folder (LocalLog.parseTopicPartitionName)."""
 _MOVED: Final = re.compile(r"\.[0-9a-f]{32}-future$")
-"""The end of the name of a replica that is being moved here, on which no cleaner works."""
+"""The end of the folder name of a replica that is being moved here; no cleaner works on it."""
 _PAUSE_S: Final = 0.02
 _TRIES: Final = 5
-"""A cleaner that swaps segments meanwhile makes a reader begin anew so often at most."""
+"""Number of times that a folder is read at most, while a cleaner swaps segments in it."""
 
 
 def partitions_in(place: Path) -> list[Partition]:
-    """The partition in a folder, or each of a data directory that has one, by name.
+    """The partition in a folder, or all in the folders of a data directory, by name.
 
     Raises:
-        BadInput: There is none, or a file cannot be read.
-        Damaged: A file is not as a broker writes it.
+        BadInput: There is none, or a file cannot be read, or is not as a broker writes it.
     """
     try:
         found = [place]
@@ -154,8 +153,7 @@ def partition_in(folder: Path) -> Partition:
     """The partition in a folder, with what the checkpoints of the data directory say of it.
 
     Raises:
-        BadInput: A file cannot be read.
-        Damaged: A file is not as a broker writes it.
+        BadInput: A file cannot be read, or is not as a broker writes it, at each of several tries.
     """
     for _ in range(_TRIES):  # a cleaner may be swapping a segment, or a broker renaming files
         try:

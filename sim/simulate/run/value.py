@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 DIGEST_BYTES: Final = 16
 CHUNK: Final = 2048
-"""So many events go into the digest at once; it depends on that."""
+"""Number of events that go into the digest at once; another number gives another digest."""
 
 
 def digest_of(events: Sequence[tuple[int, Event]]) -> str:
-    """Digest of (ms or step, event) in order, 32 hex digits; a run takes it along the way."""
+    """Digest of (ms or step, event) in order, 32 hex digits; a run computes it on the way."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for start in range(0, len(events) + 1, CHUNK):
         digest.update(encoded(events[start : start + CHUNK]))
@@ -51,8 +51,8 @@ class Settling(NamedTuple):
     Attributes:
         from_ms: End of the run: `duration_ms`, or later where a file of changes goes on.
         position: Number of events of the run.
-        counters: Increase of each counter by settling; counters without one are left out, and all
-            are in a run of a sweep.
+        counters: Increase of each counter by settling, without those that stayed; empty in a run
+            of a sweep.
         reached: Situations that occurred during settling alone.
     """
 
@@ -89,7 +89,7 @@ class Run:
         differences: Differences from the expectation of the scenario; empty when it is met.
         events: (time, event) in order; empty where events were not kept.
         known_digest: Digest of all events, if it was computed during the run; else "".
-        cut_off: Whether the run took too long or too much memory, and stopped anywhere.
+        cut_off: Whether the run was stopped before its end: too much time or memory.
         remarks: Lines about the run that are no failure, known at its end; see `notes`.
         labels: Label of each record of a story by its uid.
         replicas: Replicas of a story at its end, by name in order of creation.
@@ -213,7 +213,7 @@ class Run:
 
     @cached_property
     def idle(self) -> tuple[IdleStep, ...]:
-        """Steps of a story that did nothing and are not marked so, found by another run."""
+        """Steps of a story that did nothing and are not marked so; the story is run again."""
         if self.unit != "step":
             return ()
         from sim.simulate.story.driver import idle_steps
@@ -253,7 +253,7 @@ class Run:
         }
 
     def _rows(self, violations: Sequence[Violation]) -> list[dict[str, Any]]:
-        """Rows of violations; in those of a timed run `at_rest` says whether it was found then."""
+        """Rows of violations; those of a timed run say whether it was found at rest."""
         if self.unit == "step":
             return [found.as_row(when="step") for found in violations]
         return [
@@ -288,7 +288,7 @@ class Run:
 
 
 def verdict_of(violations: Sequence[Violation], reason: str | None) -> str:
-    """The verdict of a run with these violations, inconclusive for a `reason`, or without one."""
+    """The verdict of a run with these violations; `reason` says why it is inconclusive, or None."""
     if violations:
         return "violated"
     return "holds" if reason is None else "inconclusive"

@@ -27,12 +27,12 @@ _NAME = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FieldType:
-    """A type of fields; equal ones with different names are different types.
+    """A type of fields; types with equal values, as TEXT and KEY, are different ones.
 
     Attributes:
         expected: Name of the type in errors.
         parse: Function that reads a given value; it raises ValueError, TypeError or KeyError.
-        schema: JSON Schema of values that are no texts of a line, for editors.
+        schema: JSON Schema of values outside steps of one line, for editors.
     """
 
     expected: str

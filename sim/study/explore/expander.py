@@ -35,14 +35,14 @@ from sim.study.explore.tables import (
 from sim.study.explore.world import NOBODY, Budgets, Effect, History, Move, moves_of
 
 Rows = NDArray[Any]
-"""A row a state: the number of each replica, then that of the rest."""
+"""A row for each state: the number of each replica, then that of the rest of the state."""
 AT_ONCE = 1000
 """Number of states that are computed before the others are looked up again."""
 PRIME = 7919
 """Distance between states that are computed again, one in each look-up."""
 _HISTORY = OF_REST["history"]
 _LOOKED_AT = (_HISTORY, OF_REST["leader"], OF_REST["reported"])
-"""Places of the parts of a rest that judging all logs of a state needs."""
+"""Places in a rest of the parts that are needed to judge all logs of a state."""
 _BUT_BUDGETS = tuple(place for name, place in OF_REST.items() if name not in Budgets._fields)
 FETCH = (ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE)
 
@@ -69,7 +69,7 @@ class Outcomes:
         self._space, self._move, self._act = space, move, act
         self._n = space.world.replicas
         self._shapes = Numbering()
-        self._met = Counter[int]()  # by shape: most states are met with a few of them
+        self._met = Counter[int]()  # results found by shape: a few find most
         self._known, self._outcomes = Known(), GrowingColumn(np.int64, self._n + 4)
         self._calls = 0
 
@@ -92,7 +92,7 @@ class Outcomes:
         return found
 
     def _try_again(self, place: int, rows: Rows, said: Numbers, found: Numbers) -> None:
-        """Computes a result that was looked up again, to see that no read part went unnoted."""
+        """Computes one of the results again, to check that every part that it reads was noted."""
         _, again = self._outcome(rows[place].tolist(), said[place].tolist())
         if again != found[place].tolist():
             raise AssertionError(f"{self._move} ({self._act}) has read what nobody noted")
@@ -147,11 +147,17 @@ class Outcomes:
 
 
 REFUSED, NO_RECORDS, HAS_RECORDS = range(3)
-"""Kinds of answers that a leader has read."""
+"""Kinds of the answer that a leader gives in the act READ."""
 
 
 class StateFacts(NamedTuple):
-    """The facts that decide which moves are possible in some states; a column is a replica."""
+    """The facts that decide which moves are possible in some states, a row for each.
+
+    Attributes:
+        up: Whether it is up, a column for each replica.
+        leads: Whether it leads, a column for each replica.
+        rest: The replica that was elected last, the in-sync set as bits, the used budgets.
+    """
 
     up: Numbers
     leads: Numbers
@@ -163,7 +169,7 @@ class Expander:
 
     Attributes:
         space: The space of the states.
-        moves: The moves of the first replicas.
+        moves: The moves that are computed: of the first replicas, if replicas may be renamed.
         placed: The moves of all replicas, in order.
     """
 
@@ -336,7 +342,7 @@ class Expander:
     def _judge(
         self, move: Move, rows: Rows, after: Rows, effects: Numbers, broken: Numbers
     ) -> None:
-        """Add what breaks by what is committed, where an act elects, commits or admits."""
+        """Adds what breaks for committed records where an act elects, commits or lets one join."""
         space, n = self.space, self.n
         leaders, logs = space.rests.facts[after[:, n], 0], space.members.facts[:, 2]
         if move.op == "elect":
@@ -344,7 +350,8 @@ class Expander:
             histories = space.rests.parts_at(_HISTORY, rows[elected, n])
             keys = _columns(logs[after[elected, move.who[0]]], histories)
             broken[elected] |= self._incompletes.of(keys)
-        leaders = np.maximum(leaders, 0)  # a deposed leader's mark decides nothing
+        # A deposed leader's mark decides nothing; before an election (-1) no mark moves.
+        leaders = np.maximum(leaders, 0)
         at = np.flatnonzero(self._effects.values[effects, 2] >> leaders & 1)
         if len(at):
             broken[at] |= self._too_fews.of(self._sessions(after[at]))
@@ -400,9 +407,9 @@ class Expander:
         return contradicts | BIT[judging.CAUGHT_UP] * judge.shows_deleted(view, was)
 
     def _read_of_effect(self, effect: Effect) -> tuple[bool, int, int]:
-        """Reads an effect: if it has any, the committing replica, leaders with too few followers.
+        """Reads an effect: whether it has any, who is elected or commits, whom to judge then.
 
-        The last is a mask of leaders; -1 means all of them.
+        The last is a mask of leaders whose followers may lack committed records; -1 means all.
         """
         names = self.space.world.names
         who = {names.index(fact[1]) for fact in effect.facts if fact[0] != "appended"}

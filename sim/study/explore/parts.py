@@ -1,9 +1,8 @@
-"""Replicas, and the rest of a state, in parts, and which parts a move reads.
+"""The states of a search in parts, and which parts a move reads.
 
-A replica of a search is a tuple of numbers, one for each attribute of the replica and of its log;
-the rest of a state is another. A move works on watched replicas, which make a part only when it is
-asked for and note that it was: so what a move depends on is not written down anywhere, where it
-could be wrong, but seen.
+A replica is a tuple of numbers, one for the value of each attribute of the replica and of its log;
+the rest of a state is another tuple. A move works on watched replicas, which make a part only when
+it is read, and note that. So the parts that a move depends on are observed, not declared.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from sim.study.explore.world import Budgets
 OF_LOG: Final = attributes(Log)
 OF_LEADERSHIP: Final = attributes(Leadership)
 OF_REPLICA: Final = tuple(name for name in attributes(Replica) if name != "log")
-"""`leadership` is a part of its own: whether there is one."""
+"""All but the log. The part `leadership` is whether there is one; its attributes are parts, too."""
 LINEAGE: Final = "lineage"
 """What a log ever held, by offset: a fact of the run, which no function of the protocol reads."""
 PARTS: Final = (
@@ -105,7 +104,7 @@ class Parts:
         return self.number(place, freeze(live if tidy is None else tidy(live)))
 
     def images(self, rows: NDArray[np.int32], order: int) -> NDArray[np.int32]:
-        """Members, a row each, with the names of a way to rename the replicas."""
+        """The members in `rows`, one each, with replicas renamed by the order of that number."""
         found = rows.copy()
         for place in self.naming:
             numbers, inverse = np.unique(rows[:, place], return_inverse=True)
@@ -136,8 +135,8 @@ def parts_of(replica: Replica, lineage: tuple[int, ...]) -> list[Any]:
 def of_replicas(rules: Rules) -> Tidying:
     """Functions that reduce parts of replicas to what a search can read.
 
-    Segments stay: where a cleaner may go depends on them. Under `gap_fetch` a follower that learns
-    of a gap at its log end rolls a segment, so that two states may have the same batches.
+    Segments stay, as batches do not determine them: under `gap_fetch` a follower that learns of a
+    gap at its log end rolls a segment. How far a cleaner may go depends on them.
     """
 
     def constant(value: Any) -> Callable[[Any], Any]:
@@ -161,7 +160,7 @@ def _in_order(names: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _without_index(segments: list[Segment]) -> list[Segment]:
-    """The segments without index, which only transactions read."""
+    """The segments without offset index, which is read for transactions alone."""
     for segment in segments:
         segment.index = OffsetIndex()
     return segments
@@ -174,7 +173,7 @@ def unread(rules: Rules) -> dict[str, Any]:
     """
     removal, empty = rules.cleaner.tombstone_removal, Log()
     found: dict[str, Any] = {
-        "leadership.awaited": (),  # seen anew before it is read
+        "leadership.awaited": (),  # determined anew before it is read
         "log.acknowledged_end": 0,  # read when power is lost
         "log.flushed_end": 0,
         "log.snapshots": freeze(empty.snapshots),  # read for producers
@@ -227,7 +226,7 @@ class Notes:
         for place, live in self.live.items():
             known = place in self.read
             if known and live is values[member[place]]:
-                continue  # what is no object cannot have changed in its place
+                continue  # the value itself, which is immutable
             number = self._parts.of(place, live)
             if number != member[place] or not known:
                 found.append((place, number))
@@ -329,7 +328,7 @@ class Members:
             parts: Their parts.
             orders: Number of ways to rename replicas; 0 is the identity.
             start: The members of the start, which get the first numbers.
-            facts: Function that computes the facts of one.
+            facts: Function that computes numbers about a member for quick look-ups.
         """
         self.parts, self._facts_of = parts, facts
         self._rows = GrowingColumn(np.int32, len(start[0]))

@@ -1,4 +1,4 @@
-"""Growing arrays, and numbers by hashes of 128 bits, for many at once.
+"""Growing arrays, and tables that number many 128-bit hashes at once.
 
 Among ten million hashes, two are equal by chance with a probability of 1 in 10**24.
 """
@@ -23,13 +23,13 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 ODD = np.array([pow(0x9E3779B97F4A7C15, one + 1, 1 << 64) for one in range(64)], np.uint64)
 """Odd numbers by which hashes are multiplied before they are added, one for each place.
 
-They are powers: no sum of some of them is the sum of others, as 1 + 7 is 3 + 5. Else two states
-would have one hash in which the first and the last of four replicas are alike, and the two others.
+They are powers of one number: no sum of a few of them is the sum of others, as 1 + 7 is 3 + 5. By
+1, 3, 5 and 7 the four replicas x, y, y, x would have the same hash as y, x, x, y.
 """
 
 
 class GrowingColumn:
-    """A growing array of one type, for what vectors look up by number."""
+    """A growing array of one type, from which vectors look up rows by number."""
 
     def __init__(self, kind: Any, width: int = 0) -> None:
         """Starts empty; with `width` 0 a row is one value."""
@@ -134,7 +134,7 @@ class Known:
         first, second, numbers = hashes[:, 0], hashes[:, 1], self._numbers
         new = np.zeros(len(hashes), np.bool_)
         slots = np.zeros(len(hashes), np.int64)
-        left = np.arange(len(hashes) - 1, -1, -1)  # of several at one slot the last one has it
+        left = np.arange(len(hashes) - 1, -1, -1)  # reversed: the last write to a slot stays
         at = first[left].astype(np.int64) & self._last
         while len(left):
             free = np.flatnonzero(self._first[at] == 0)
@@ -190,7 +190,7 @@ def one_by_one(compute: Callable[[list[int]], int]) -> Memo:
 
 
 def hash_of(numbers: Numbers) -> Hashes:
-    """A hash of each row of numbers, each of which has 32 bits: two of them are mixed at once."""
+    """A hash of each row of numbers of 32 bits, which are mixed two at a time."""
     words = np.zeros((2, len(numbers)), np.uint64)
     for place in range(0, numbers.shape[1], 2):
         column = numbers[:, place].astype(np.uint64) & _LOW

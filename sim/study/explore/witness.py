@@ -48,7 +48,7 @@ Breaks = dict[tuple[int, str], Break]
 
 
 def schedule_of(search: Search, found: FirstBreak) -> list[Move]:
-    """The moves from the start to what was found, by the names that replicas have at the start."""
+    """The moves from the start to a break, with the numbers that replicas have at the start."""
     depth, row, taken = found.depth, found.row, []
     if found.move != NO_MOVE:
         depth, taken = depth - 1, [(found.move, 0)]
@@ -60,11 +60,11 @@ def schedule_of(search: Search, found: FirstBreak) -> list[Move]:
 
 
 def named_moves(search: Search, taken: Sequence[tuple[int, int]]) -> list[Move]:
-    """Moves by the names that replicas have at the start.
+    """Moves with the numbers that replicas have at the start.
 
     Args:
         search: The search with these moves.
-        taken: Number of each move, and of the order that renames replicas after it.
+        taken: (number of the move, number of the order that renames replicas after it) of each.
     """
     named = _renamed(range(search.n), search.orders[search.start_order])
     moves = []
@@ -77,7 +77,7 @@ def named_moves(search: Search, taken: Sequence[tuple[int, int]]) -> list[Move]:
 
 
 def _renamed(named: Sequence[int], order: Sequence[int]) -> list[int]:
-    """The names at the start by new number, from those by old number."""
+    """Each replica's number at the start, by its new number; `named` has it by the old one."""
     found = list(named)
     for old, new in enumerate(order):
         found[new] = named[old]
@@ -96,7 +96,7 @@ class SearchWitness:
         sentence: Sentence of the checker on the violation.
         story: Text of the story's file.
         near_miss: Text of the file of the same schedule where the invariant holds; empty if no
-            other value of one rule makes it hold.
+            other value of one rule avoids every violation.
         healed_by: The rule with the value that makes it hold; of two rule sets, the other one.
         disputed: True if `certify` does not agree with the checker on this schedule, so that one
             of them is wrong.

@@ -17,6 +17,7 @@ from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.op import OPS, Step
 
 NOBODY = -1
+"""In place of a replica's number: none."""
 _CUTS_FIRST: Final[tuple[Truncation, ...]] = ("high_watermark", "epoch_kip101", "epoch_kip279")
 """With these a new follower truncates before it fetches, which is a move of its own."""
 
@@ -31,7 +32,7 @@ class Budgets(NamedTuple):
         crashes: Replicas that go down; each may come back.
         shrinks: Replicas that are taken out of the in-sync set.
         grows: Replicas that are admitted to it.
-        passes: Times that the retention of tombstones passes.
+        passes: Times that the retention of tombstones runs out.
         snapshots: Snapshots that are taken.
     """
 
@@ -100,12 +101,13 @@ class History(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """The effects of an act beyond the replicas themselves.
+    """The effects of an act, a part of a move, beyond the replicas themselves.
 
     Attributes:
         uses: Name of the budget that it uses; empty for none.
         facts: Facts for the committed history, in order: ("appended", offset, uid),
-            ("elected", replica, mark) and ("committed", replica, mark before, mark).
+            ("elected", replica, high watermark) and ("committed", replica, high watermark before,
+            high watermark after).
         joined: True if a replica was admitted to the in-sync set by its position.
     """
 
@@ -119,8 +121,8 @@ class Move(NamedTuple):
 
     Attributes:
         op: The op of the step.
-        who: The replicas, by number, in the order of the op's fields; for `append` and `expand_isr`
-            the acting leader comes first, which the step of the latter does not name.
+        who: The replicas, by number, in the order of the op's fields; that of `expand_isr` comes
+            after the leader, which the step does not name.
         what: The other fields, by name.
     """
 

@@ -22,7 +22,7 @@ Section = tuple[str, Iterable[str]]
 
 
 def page_of(folder: SweepFolder, grids: Sequence[Grid]) -> str:
-    """The page; the grid of the first decision is on top, of the others there are the sentences."""
+    """The page: the first decision with its grid, the other decisions in sentences alone."""
     plan, first = folder.sweep.plan, grids[0]
     schedules = schedules_of(first)
     parts = [
@@ -56,8 +56,8 @@ def _linked(sentence: str, grid: Grid) -> str:
 def headline(folder: SweepFolder, grid: Grid) -> list[str]:
     """The sentences of a verdict, and one more if some runs have no verdict.
 
-    Of one alternative there is no verdict, but how often an invariant was violated in each
-    environment.
+    With one alternative there is no verdict; the sentences then say how often an invariant was
+    violated in each environment.
     """
     said = [one.text for one in verdict_of(grid)]
     for one in folder.statistics if not said else ():
@@ -75,8 +75,8 @@ def _reading_of(folder: SweepFolder) -> str:
     names = ", then ".join(Unit(RUNS, one["name"]).title for one in folder.statistics)
     return (
         "In a cell: the fewest moves after which searches of every schedule of a small world break "
-        f"it; how many runs met it ({markdown.text(names)}; under the other rules with which most "
-        "do); stories that show it. All alternatives met the same of each."
+        f"it; how many runs met it ({markdown.text(names)}), under the other rules with which most "
+        "runs do; stories that show it. Worlds, runs and stories are the same for all alternatives."
     )
 
 
@@ -87,8 +87,8 @@ def _evidence(folder: SweepFolder, grid: Grid, schedules: Sequence[Schedule]) ->
     if rates := rates_table(grid):
         command = markdown.text(folder.report_command)
         note = (
-            f"With the exact 95 % interval, where most runs met it; {command} --json has all, with "
-            "the command for the first such run."
+            "With the exact 95 % interval, under the other rules with which most runs met it; "
+            f"{command} --json has all, with the command for the first such run."
         )
         yield "Rates", (rates, note, _cases(folder))
     if any(one.kind == STORY for one in grid.units):

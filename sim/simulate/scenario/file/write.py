@@ -4,8 +4,8 @@ Only differences from the defaults are written: rules as differences from their 
 faults in one line each. Each text is read again before it is returned: it gives the same value, or
 `BadInput` names the part that the format cannot express.
 
-Texts are written for the strict reader (`sim.files.yaml_text`): those that some version of YAML
-reads as another type are in quotes.
+Strings that some version of YAML reads as another type are in quotes, as the strict reader
+(`sim.files.yaml_text`) demands.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def as_said(scenario: Scenario) -> Scenario:
     """A scenario with the same run, in the form in which a file has it.
 
     Sends, faults and changes are in order of time. Faults are left out whose target is a role that
-    their kind never strikes, such as the removal of a leader. A header in capitals has its name,
-    and a version that other headers replace is left out.
+    their kind never strikes, such as the removal of a leader. A header in capitals has its name
+    written out, and a version that other headers replace is left out.
     """
     workload, own = scenario.workload, scenario.rules.topic.strategy_header
     sends = [
@@ -198,7 +198,7 @@ def _check(text: str, said: Scenario, folder: Path) -> None:
         raise joint_error(list(dict.fromkeys(problems)))
     for field in fields(Scenario):
         if not field.compare:
-            continue  # nothing reads it, so none is written
+            continue  # names that decide nothing, which are not written
         wanted, found = getattr(said, field.name), getattr(read, field.name)
         if field.name == "workload":
             wanted, found = _with_real_path(wanted), _with_real_path(found)

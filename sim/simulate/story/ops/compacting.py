@@ -34,7 +34,7 @@ def compact(world: StoryDriver, step: Step) -> str | None:
     Fields:
         legacy_horizon: The pass-wide delete horizon before KIP-534, in ms.
         segments: Segments as [base offset, end offset (exclusive), last modified in ms].
-        upto: An offset (exclusive) that is not passed.
+        upto: The pass ends below this offset (exclusive).
         crash: The moment of the pass at which the replica goes down.
 
     Source: Cleaner.doClean

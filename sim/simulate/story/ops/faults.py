@@ -44,10 +44,10 @@ def crash(world: StoryDriver, step: Step) -> None:
     Fields:
         replica: The replica that crashes.
         lose: How many of the last batches are lost.
-        power_loss: All that was not flushed is lost, by the rule `flush`.
-        high_watermark: The offset in the checkpoint of high watermarks, whose last write was lost.
-        cleaned: The offset in the cleaner's checkpoint, whose last write was lost.
-        epochs: The newest epoch in the file of the epoch cache, whose last write was lost.
+        power_loss: All that was not flushed is lost; the rule `flush` says what was.
+        high_watermark: The offset that the checkpoint of high watermarks falls back to.
+        cleaned: The offset that the cleaner's checkpoint falls back to.
+        epochs: The newest epoch that is left in the file of the epoch cache.
 
     Source: LogLoader, unclean shutdown
     """
