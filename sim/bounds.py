@@ -2,9 +2,9 @@
 
 A scenario is bounded in simulator events, and every field by a limit (`sim.files.limits`); these
 bounds stop the rest, such as one huge step. A timer checks the clock and the memory of the process
-a few times a second, so that a run counts nothing, and raises BoundReached between two steps of
-Python. It needs the main thread of a process, where commands and workers run: other threads have no
-bounds.
+a few times a second, so that a run need not count its own work, and raises BoundReached between two
+steps of Python. It needs the main thread of a process, where commands and workers run: other
+threads have no bounds.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Bounds(NamedTuple):
     """Bounds of one run.
 
     Attributes:
-        seconds: Real time; None for no bound.
-        megabytes: Growth of the memory of the process, in 10**6 bytes; None for no bound.
+        seconds: Real time in seconds; None for no bound.
+        megabytes: Growth of the resident memory of the process in 10**6 bytes; None for no bound.
     """
 
     seconds: float | None = SECONDS
@@ -45,29 +45,30 @@ NO_BOUNDS: Final = Bounds(None, None)
 
 
 class BoundReached(BaseException):
-    """A bound was hit, which the text names; the `bounded` block that has it swallows this.
+    """A bound was hit, which the text names; its `bounded` block swallows this.
 
     Not an Exception: no handler in the simulator may catch it as a failure of its own.
     """
 
 
 class Inconclusive(Exception):
-    """A run hit a bound, which the text names, and there is no answer without its end."""
+    """A run hit a bound, which the text names, and a run without its end gives no answer."""
 
 
 class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
     """Ends the block when a bound is hit; afterwards `reached` says which.
 
-    The block may have stopped anywhere: what it was working on is to be left alone. A block within
-    another one has bounds of its own, and what it takes does not count for the one around it, which
-    so can still tell what came of it. A MemoryError counts as a bound, too.
+    The block may have stopped anywhere: what it was working on may be half done. A block within
+    another one has bounds of its own. What it takes does not count for the outer block, which can
+    so go on when the inner one was ended. A block with `NO_BOUNDS` has those of the outer one. A
+    MemoryError counts as a bound, too.
 
     Attributes:
         reached: The bound that was hit, such as `wall time: more than 60 s`; None without one.
     """
 
     def __init__(self, bounds: Bounds | None = None) -> None:
-        """Starts with these bounds; None for those that are in force for each run."""
+        """Takes the bounds; None for those that are in force for each run."""
         self.bounds = _TIMER.of_each_run if bounds is None else bounds
         self.reached: str | None = None
         self._started_s = 0.0
@@ -106,7 +107,7 @@ class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
         return None
 
     def look(self) -> None:
-        """Raises BoundReached if a bound is exceeded, unless it was raised a moment ago."""
+        """Raises BoundReached if a bound is exceeded; not again within `_AGAIN_AFTER_S`."""
         now_s = time.monotonic()
         if self._reported_s is not None and now_s - self._reported_s < _AGAIN_AFTER_S:
             return
@@ -136,7 +137,7 @@ def bounds_in_force() -> Bounds:
 
 
 def bound_each_run(bounds: Bounds) -> None:
-    """Sets the bounds of each run of this process, a worker, from now on."""
+    """Sets the bounds of each run of this process from now on; for workers."""
     _TIMER.of_each_run = bounds
 
 
@@ -188,7 +189,7 @@ class _Timer:
         self._waiting.append(watch)
 
     def remove(self, watch: bounded) -> None:
-        """Stops to check a block; the timer that was set before is restored."""
+        """Stops checking a block; after the last one the timer that was set before is restored."""
         if watch not in self._waiting:
             return
         self._waiting.remove(watch)
@@ -198,7 +199,7 @@ class _Timer:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._handler)
             left_s, every_s = self._interrupted
-            if left_s:  # and rings at once if its time has come
+            if left_s:  # 0 without a timer; it rings at once if its time has come
                 left_s = max(left_s - (time.monotonic() - self._started_s), 0.001)
                 signal.setitimer(signal.ITIMER_REAL, left_s, every_s)
 

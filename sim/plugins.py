@@ -62,7 +62,8 @@ class Plugins(NamedTuple):
 NO_PLUGINS = Plugins()
 
 Report = Callable[[str, str, str | None, int | None], None]
-"""Takes a violation found by an observer: name, sentence, replica and offset, or None."""
+"""Takes a violation that an observer found: the invariant's name, a sentence, the replica and the
+offset; None for a replica or an offset that it does not concern."""
 
 Factory = Callable[[Any, Report], Any]
 _F = TypeVar("_F", bound=Factory)
@@ -77,13 +78,13 @@ _ADDED: list[str] = []
 def register_observer(factory: _F) -> _F:
     """Registers an observer of every timed run; decorates the observer's class, or a function.
 
-    It is called with the cluster before the replicas connect, and with a `Report` for violations,
-    which are judged like those of an invariant. Of the cluster it may read `nodes` (the replicas by
-    name), `elections`, and `context` with `scenario` and `now_ms`; it changes nothing. The object
-    that it returns has two methods:
+    The class or function is called before the replicas connect, with the cluster and with a
+    `Report` for violations, which are judged like those of an invariant. Of the cluster it may read
+    `nodes` (the replicas by name), `elections`, and `context` with `scenario` and `now_ms`; it
+    changes nothing. The object that it returns has two methods:
 
     * `over(address, receive)` returns a function that takes the messages for a replica, or for the
-      controller, instead of `receive`, and calls that.
+      controller, and passes them on to `receive`.
     * `after(at_ms, events)` is called after events were recorded.
     """
     _OBSERVERS.append(factory)
@@ -160,8 +161,8 @@ def load_installed() -> None:
 def _names_plugins(folder: str) -> bool:
     """True where a package installed in a folder of `sys.path` may name plugins.
 
-    Nearly always none does, and `importlib.metadata` takes as long as a run to find that out. An
-    archive is left to that module.
+    Nearly always none does, and `importlib.metadata` takes as long as a run to find that out. True
+    also for a file, which is an archive that only that module reads.
     """
     if Path(folder).is_file():
         return True

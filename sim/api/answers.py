@@ -51,12 +51,12 @@ class _RunLike(Protocol):
 R = TypeVar("R", bound=_RunLike)
 
 
-class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a tuple's can have no more slots
+class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a subclass of tuple has no slots
     """Explanation of a violation as lines of text; `print` shows all of them.
 
     Attributes:
-        about: The invariant.
-        decided_by: The fact that decided, in one sentence.
+        about: Name of the violated invariant.
+        decided_by: The deciding fact, in one sentence.
     """
 
     about: str
@@ -98,11 +98,13 @@ class Timeline:
         title: Title of the scenario.
         unit: Unit of times: `ms` or `step`.
         recorded: The run.
-        violation: The violation that is shown; None for the end, of a timed run before it settled.
-        moments: Caption by time: shows the logs at these times instead.
+        violation: The violation that is shown; None for the end of the run; of a timed run,
+            before it settled.
+        moments: Caption by time (ms, or a step); a picture then shows the logs at these times, and
+            nothing else.
         against: The same case under other rules; `save("page.html")` shows it beside this one.
         command: Command that runs it again; may be empty.
-        decided: True to say the deciding fact in a sentence below the picture.
+        decided: True to state the deciding fact below the sentence of the violation.
         missed: Expectations of the file that were not met, at the top of the page.
     """
 
@@ -169,7 +171,7 @@ class Timeline:
         Returns the path.
 
         Raises:
-            BadInput: Another ending, or it cannot be written.
+            BadInput: Another ending, a package that is not installed, or it cannot be written.
         """
         from sim.files.atomic import replacing
 
@@ -331,7 +333,10 @@ class Shrunk(Generic[R]):
 
 
 def not_violated(name: str, verdict: str, wanted: str, violations: Iterable[Violation]) -> BadInput:
-    """The error for a run without a violation of the invariant `wanted`; empty for any."""
+    """The error for a run that does not violate an invariant.
+
+    `wanted` is its name; empty for a run that violates nothing.
+    """
     from sim.check.checker import known_invariants
 
     names = list(dict.fromkeys(one.invariant for one in violations))
@@ -359,7 +364,10 @@ def differing(one: Scenario, other: Scenario) -> list[str]:
 
 
 def label_of(rules: Mapping[str, Value], axes: Mapping[str, Sequence[Value]]) -> str:
-    """The label of a run among others; with a single rule its value alone."""
+    """The label of a run: its values of the rules in `axes`, with their names if there are several.
+
+    Raises BadInput for a `preset`.
+    """
     if "preset" in axes:
         raise BadInput("compare: preset: name the rules; or run the scenario with preset=…")
     from sim.protocol.rules.rules import shown
@@ -401,7 +409,10 @@ def failure_of(run: _RunLike, found: Violation | None) -> RunFailure:
 
 
 def _shrunk(run: Simulated, found: Violation | None) -> dict[str, str]:
-    """The files of the smallest run that violates the same for the same cause, if any does."""
+    """The files of the smallest run that violates the same for the same cause.
+
+    They are none for a run that was cut off, or one that violates nothing.
+    """
     if found is None:
         return {}
     from sim.diagnose.failures import SHRUNK, SHRUNK_PICTURE

@@ -34,7 +34,10 @@ class Failures(Sequence[Run]):
         *,
         about: str = "",
     ) -> None:
-        """Takes the failing rows and their violations; `make` returns a run by number."""
+        """Takes the failing rows and all violations of the sweep.
+
+        `make` returns a run by its number, with the invariant that questions to it are about.
+        """
         self.table = table
         self._violations = violations
         self._make = make
@@ -58,7 +61,8 @@ class Failures(Sequence[Run]):
                 `runs`, such as a swept rule, `rule_set` or `environment`; a value, or a list.
 
         Raises:
-            BadInput: There is no such column, or nothing in this sweep has that value.
+            BadInput: There is no such column, or a text that nothing in this sweep has. A number
+                that nothing has selects no run.
         """
         table, about = self.table, self._about
         for name, given in wanted.items():
@@ -134,8 +138,8 @@ def _check(name: str, values: Sequence[object], known: Sequence[object]) -> None
 def save_result(result: CaseResult, folder: Path) -> Path | None:
     """Writes the folder of an unexpected result below `folder`; returns its path.
 
-    Returns None for a result that is as expected, of a run that did not end, and of a log file,
-    whose answer is all there is. Raises BadInput.
+    Returns None for a result that is as expected, of a file without a run, and of a log file, whose
+    answer is all there is. Raises BadInput where the folder cannot be written.
     """
     passed = result.expectation_met or result.noted
     if passed or result.is_log or isinstance(result.outcome, NotRun):

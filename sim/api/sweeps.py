@@ -67,12 +67,13 @@ class Sweep:
         return list(self._sweep.swept)
 
     def runs(self, *, where: str = "", columns: Iterable[str] = ()) -> pd.DataFrame:
-        """The runs that are asked for, a row each; axes and verdicts are categories.
+        """The runs that are asked for, a row each.
 
         `replog list columns` prints the meaning of each column.
 
         `runs(where="verdict = 'violated'", columns=["fix", "events"])` reads three columns of the
-        failing runs. `rule_set` is the label; the swept rules are columns of their own.
+        failing runs. `rule_set` is the label; the swept rules are columns of their own. These
+        columns, `verdict` and `environment` are categories.
 
         Args:
             where: A condition in SQL on the columns of the table; empty for all runs.
@@ -86,8 +87,9 @@ class Sweep:
     def violations(self, *, where: str = "", columns: Iterable[str] = ()) -> pd.DataFrame:
         """The violations that are asked for, a row each, with the axes of the run.
 
-        Of a run with very many, the first of each invariant and some more. The arguments are those
-        of `runs`; a condition may be on the columns of a violation and the axes of its run.
+        Of a run with very many there are the first of each invariant and some more. The
+        arguments are those of `runs`; a condition may be on the columns of a violation, and on the
+        case, environment, rule set and axes of its run.
         """
         return self._asked("violations", where, columns, "run_id, position")
 
@@ -131,7 +133,9 @@ class Sweep:
         return found
 
     def run(self, run_id: int) -> Run:
-        """A run of the sweep by its number, in full when something of it is asked for.
+        """A run of the sweep by its number.
+
+        It is simulated again when something is asked that its row does not say.
 
         Raises:
             BadInput: There is no such run.
@@ -178,8 +182,8 @@ class Sweep:
 
         Columns: `cause`; for each rule set, by its label, in how many runs that cause came first;
         `runs` of all rule sets together; `invariant`, which most of them violate first; `example`,
-        the number of the run that fails earliest; `story`, the file that shows this cause, missing
-        where none does. `failures().where(cause=…)` gives these runs, and those in
+        the number of the run that fails earliest; `story`, the name of the file that shows this
+        cause, missing where none does. `failures().where(cause=…)` gives these runs, and those in
         which another cause came first.
 
         Args:
@@ -209,7 +213,11 @@ class Sweep:
         return frame(rows, ["cause", *labels, "runs", "invariant", "example", "story"])
 
     def report(self) -> Path:
-        """Writes `report.html`, `report.md` and `report.json` into the folder; returns the page."""
+        """Writes `report.html`, `report.md` and `report.json` into the folder; returns the page.
+
+        Raises:
+            BadInput: The sweep is not finished, or the folder cannot be written.
+        """
         from sim.study.report import grids_of, read_folder, write_report
 
         folder = read_folder(self.folder)
@@ -262,7 +270,7 @@ def open_sweep(folder: str | Path, *, plugins: Iterable[str] = ()) -> Sweep:
 
     Args:
         folder: Where it is.
-        plugins: Modules to import first, as with `--plugin`. What the folder alone names is not
+        plugins: Modules to import first, as with `--plugin`. One that only the folder names is not
             imported.
 
     Raises:
@@ -296,8 +304,8 @@ def sweep(
     Args:
         plan: A plan: the path of a file, or the id of a shipped one; or its text, or its data as a
             mapping.
-        count: Random cases; default: the plan's.
-        seed: Default: the plan's.
+        count: Number of random cases; default: the plan's.
+        seed: Seed of the sweep; default: the plan's.
         out: The folder for the tables, new or empty; None for one that lasts as long as the
             sweep that is returned.
         engine: `process`: all cores of this machine; `spark`: needs Java.
@@ -355,13 +363,15 @@ class Explored:
         """The states of the world, up to 50,000, and the moves between them, as a graph.
 
         Nodes have `depth` and `breaks` (names of invariants, joined by commas), edges `move` and
-        `breaks`; node 0 is the start. Replicas keep their names in it.
+        `breaks`; node 0 is the start. States that differ in the names of replicas alone are apart
+        here, so there are more than a search counts.
 
         Args:
             rules: Label of the rule set; the first one when not given.
 
         Raises:
-            BadInput: There is no such rule set, or the world has more states.
+            BadInput: There is no such rule set, the world has more states, or networkx is not
+                installed.
         """
         from sim.study.explore.page import graph_of
 
@@ -373,7 +383,12 @@ class Explored:
 
     @property
     def table(self) -> pd.DataFrame:
-        """Table of answers: the rules, those they are compared with, the extent, what breaks."""
+        """Table of the answers, a row each.
+
+        `rules`, `against` (rules that they are compared with; or empty), `states`, `transitions`,
+        `depth` (moves of the longest schedule), `exhausted` (every schedule was followed to its
+        end), `breaks` (names of invariants, joined by commas).
+        """
         columns = ("rules", "against", "states", "transitions", "depth", "exhausted", "breaks")
         return frame(self._rows(), columns)
 
@@ -390,10 +405,11 @@ class Explored:
         Args:
             invariant: Name of the invariant.
             rules: Label of the rule set that breaks it; None for the first that does.
-            against: Label of the rule set it is compared with, which does not break it.
+            against: Label of the rule set it is compared with, which does not break it; empty for a
+                search of one rule set.
 
         Raises:
-            BadInput: No search found it broken.
+            BadInput: No such search found it broken.
         """
         for (label, other, name), found in self.witnesses.items():
             if rules in (None, label) and (other, name) == (against, invariant):
@@ -403,7 +419,7 @@ class Explored:
 
     @property
     def witnesses(self) -> dict[tuple[str, str, str], SearchWitness]:
-        """Schedule, sentence, story and near miss, by rules, other rules and invariant."""
+        """Schedule, sentence, story and near miss, by (rules, against, invariant)."""
         return {
             (one.label, one.against, found.invariant): found
             for one in self.answers
@@ -420,7 +436,7 @@ class Explored:
         ]
 
     def __repr__(self) -> str:
-        """Counts the searches, and those that found something."""
+        """Returns one line for people."""
         found = sum(bool(one.witnesses) for one in self.answers)
         return f"Explored({self.title}: {len(self.answers)} answers, {found} with violations)"
 
@@ -434,7 +450,7 @@ def explore(plan: str | Path | Mapping[str, Any], *, processes: int = 1) -> Expl
 
     Args:
         plan: A plan, `format: replog-explore/1`: the path of a file, its text, or its data.
-        processes: Searches that go on at a time.
+        processes: Number of searches at a time.
 
     Raises:
         BadInput: One line per problem with the plan.

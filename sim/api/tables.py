@@ -1,6 +1,6 @@
 """Tables for notebooks: DataFrames of one run, and any values as HTML.
 
-HTML is escaped, in the colours of the page around it.
+Values are escaped in HTML, which has the colours of the page around it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _LEFT = 'style="text-align:left;vertical-align:top"'
 _KEYS_SHOWN = 8
 """Number of keys of one event that are listed."""
 _PEERS = ("leader", "follower", "consumer", "client", "reader")
+"""Fields that may name the peer of an event; the first one that the event has counts."""
 _OFFSETS = (
     "offset",
     "target",
@@ -41,6 +42,7 @@ _OFFSETS = (
     "start",
     "log_end_offset",
 )
+"""Fields that may be the offset of an event; the first one that the event has counts."""
 
 EVENTS: Final = "event replica peer epoch offset keys sentence"
 """Columns of `Run.events`, behind the time."""
@@ -63,7 +65,7 @@ TYPES: Final = {
     **dict.fromkeys(("committed", "exhausted", "leads", "sealed", "up", "wins"), "bool"),
     **dict.fromkeys(("high", "low", "share"), "float64"),
 }
-"""Types of pandas by the name of a column; all other columns have whole numbers."""
+"""Types of pandas by the name of a column; a column with another name has whole numbers."""
 
 
 def check_pandas() -> None:
@@ -89,7 +91,7 @@ def frame(rows: Sequence[Any], columns: Iterable[str]) -> pd.DataFrame:
 
 
 def events_table(recorded: Run, time: str) -> pd.DataFrame:
-    """Makes the table `Run.events`; `time` is the name of its first column, at_ms or step."""
+    """Makes the table `Run.events`; `time` is the name of its first column, `at_ms` or `step`."""
     rows = [(when, *_row_of_event(event)) for when, event in recorded.events]
     table = frame(rows, [time, *EVENTS.split()])
     table.index.name = "position"

@@ -62,7 +62,7 @@ _COUNTED: Final = {
     "batch-oversized": "oversized_batches",
     "fault-injected": "faults",
 }
-"""The situations that occurred if a counter is above 0, with the counter."""
+"""Situations that occurred if a counter is above 0, with the counter."""
 
 _SHOWN_BY: Final[dict[type, str]] = {
     events.UncleanElection: "unclean-election",
@@ -165,7 +165,7 @@ class Coverage:
             self._names.add("delete-value-dropped" if stored else "delete-value-withheld")
 
     def on_leader_elected(self, event: events.LeaderElected) -> None:
-        """Notes a new leader, and whether the last batch of the one before was gone then."""
+        """Notes a new leader, and whether the log of the former one lacked its last batch."""
         before, tail = self._leader, self._tails_gone.get(self._leader or "")
         if tail is not None and before != event.replica:
             view = self._history.replicas.get(before or "")

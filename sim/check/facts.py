@@ -36,22 +36,24 @@ class ReplicaView:
         up: False while it is down; its log still counts.
         log_start_offset: First offset of the log (inclusive).
         high_watermark: Its high watermark (exclusive).
-        first_dirty_offset: Everything below was cleaned (exclusive).
+        first_dirty_offset: End of what was cleaned (exclusive).
         slots: By offset: the uid there, EMPTY or HOLE. Its length is the log end offset.
         lineage: By offset: the uid last written there in this log's history, kept when cleaning
             removes the record and inherited with a copied gap; 0 if unknown.
         unexplained_offsets: Offsets where the slot is not the committed record, and no committed
             fact justifies its absence for good; invariants judge them.
-        log_end_offset_before: The log end offset before the latest cleaning pass or crash.
+        log_end_offset_before: The log end offset before the latest cleaning pass, or as the latest
+            crash left it.
         snapshots: Records of each snapshot by (end offset, epoch).
         horizons: Delete horizon in ms by base offset of the batch.
-        losses: Number that rises whenever a tombstone or a marker of the committed history was
-            removed from this log, or did not reach it; it goes on when a log is replaced.
-        last_batch: The batch that was appended or copied last, as it came.
+        losses: Number that rises whenever this log may begin to show a deleted key: a pass removed
+            a marker or a tombstone that decides, something was cut, lost or pushed, or the log
+            turned out to lack a committed record. It goes on when a log is replaced.
+        last_batch: The batch that was written last, as it came; None without one.
     """
 
     def __init__(self, name: str, *, starts_at: int = 0) -> None:
-        """Starts an empty log at an offset; all below it is committed."""
+        """Starts an empty log at an offset, which is its high watermark as well."""
         self.name = name
         self.up = True
         self.log_start_offset = starts_at
@@ -84,7 +86,7 @@ class ReplicaView:
         return self.log_start_offset <= offset < len(self.slots)
 
     def overwrite_from(self, offset: int) -> None:
-        """Drops the records at or above `offset`, where a core with a mistake writes again."""
+        """Drops what is at or above `offset`: a cut, or a replica with a bug writes there again."""
         del self.slots[offset:]
         del self.lineage[offset:]
         self.unexplained_offsets = {each for each in self.unexplained_offsets if each < offset}
@@ -96,7 +98,7 @@ class ReplicaView:
             self.slots[offset] = HOLE
 
     def truncate_to(self, end: int) -> None:
-        """Drops everything at or above `end`."""
+        """Drops everything at or above `end`; high watermark and clean section fall to it."""
         if end < len(self.slots):
             self.losses += 1
             self.overwrite_from(end)
@@ -116,7 +118,7 @@ NOTHING: Final[Mapping[str, Asked]] = {}
 """The transactions of a run where they are not known."""
 
 _NO_DATA: Final = (None, Control.COMMIT, Control.ABORT)
-"""The kinds of batches without keys that a cleaner may remove: data, transaction markers."""
+"""The kinds of batches whose records without keys a cleaner may remove: data, markers."""
 
 
 class Written(Struct, frozen=True, gc=False):
@@ -159,8 +161,8 @@ class Facts:
         asked: The transaction of every value that is sent; empty where transactions are not known.
         replicas: The logs by name of the replica, in order of creation.
         removed_replicas: Names of replicas that have left for good.
-        lost_disks: Log end of each replica that lost its disk (exclusive), before the loss, until a
-            leader has recorded a position on the new disk.
+        lost_disks: Log end offset before the loss (exclusive) of each replica that lost its disk,
+            until a leader has recorded a position on the new disk.
         leader: Leader of the newest epoch; None before the first, or if it has left for good.
         newest_epoch: The highest epoch of an election.
         epoch_start: First offset of that epoch (inclusive).
@@ -189,7 +191,7 @@ class Facts:
         altered: Records of the latest copy or push that are not the appended objects themselves.
         moved_horizons: Batches whose delete horizon the latest pass changed: base offset, horizon
             before, horizon after.
-        deletes_removed: Removals of tombstones that win their key, by the latest pass.
+        deletes_removed: Removals of tombstones that no committed record beats, by the latest pass.
         markers_removed: Removals of control records, by the latest pass.
         uids_read: The uids of the records of the latest read.
         reads_deviate: True once a reader was given anything but the committed record of an offset
@@ -274,7 +276,8 @@ class Facts:
         """True if committed facts alone justify that a log lacks committed `uid`, for ever.
 
         A committed record beats it, or it is a tombstone or a marker (which have invariants of
-        their own), aborted data, or a record without a key.
+        their own), by the present rules or by earlier ones; or it is aborted data, data without a
+        key, or no known record.
         """
         known = self.written.get(uid)
         if known is None:
@@ -353,7 +356,7 @@ class Facts:
         return first
 
     def commit_again(self, start: int, uids: list[int]) -> None:
-        """Notes that a leader commits offsets again, from `start` on."""
+        """Notes the offsets from `start` on that a leader commits again, with another uid."""
         for offset, uid in enumerate(uids, start):
             if self.committed[offset] != uid:
                 self.committed_twice.setdefault(offset, uid)
@@ -425,7 +428,7 @@ class Facts:
         return members, len(members) if self.by_isr else len(members) // 2 + 1
 
     def find_disagreements(self, offsets: Collection[int] | None = None) -> None:
-        """Finds contested offsets, all or the given ones, at which replicas hold different uids."""
+        """Finds the `disagreements` anew, at all contested offsets or at the given ones."""
         views = list(self.replicas.values())
         logs = [view.slots for view in views]
         found = []

@@ -1,8 +1,8 @@
 """Materialised state: the fold of records, of which markers decide the transactional ones.
 
-A second question is whether that is what producers meant. KIP-280's motivation: with offsets for
-versions, a write that is late or sent again wins over a newer one, and every invariant holds, since
-that is the order. Strategies exist to prevent that.
+A second question is whether that state is what producers meant. With offsets for versions, a write
+that is late or sent again wins over a newer one, and every invariant holds, since that is the
+order. Strategies exist to prevent that (KIP-280, Motivation).
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.protocol.log.record import Control, Record
 
 EVERY: Final = "*"
-"""At the end of a deleted key: all keys that begin with what is before it (KIP-630)."""
+"""The end of a tombstone's key that stands for all keys with the same beginning (KIP-630)."""
 
 _CHANGE: Final = re.compile(r"[+-][0-9]+")
 _NUMBER: Final = re.compile(r"-?[0-9]+")
 
 
 def decided(history: ClusterHistory, uids: Iterable[int]) -> list[int]:
-    """The data among `uids`, in log order, that is no part of an aborted or open transaction.
+    """The data among `uids` in no aborted or open transaction, in order of decision.
 
-    Data of a transaction counts at the place of its marker. Holes and empty batches are skipped.
+    `uids` are in log order. Data of a transaction comes at the place of its marker, other data at
+    its own. Holes and empty batches are skipped.
     """
     written = history.written
     pending: dict[int, list[int]] = {}
@@ -121,7 +122,7 @@ def differing_keys(one: Mapping[str, object], other: Mapping[str, object]) -> li
 
 
 def base_records(view: ReplicaView) -> tuple[Record, ...]:
-    """The records of the snapshot that a log continues."""
+    """The records of the snapshot that ends at the log start; none without one."""
     start = view.log_start_offset
     found = [records for (end, _), records in view.snapshots.items() if end == start]
     return found[-1] if found and start > 0 else ()
@@ -158,8 +159,8 @@ def _state_of(history: ClusterHistory, view: ReplicaView, keys: Iterable[str]) -
 def undone_deletes(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
     """The uid of the value that a log gives to each deleted key that it still has.
 
-    A key is deleted if its winner is a tombstone that beats the value, and the log end offset is
-    above that. Tombstones that the topic's retention deleted do not count.
+    A key is deleted if its committed winner is a tombstone that beats the value, below the log end
+    offset. Tombstones that the topic's retention deleted do not count.
     """
     written, slots = history.written, view.slots
     below, known_below = len(slots), min(view.high_watermark, len(slots))
@@ -184,9 +185,9 @@ def undone_deletes(history: ClusterHistory, view: ReplicaView) -> dict[str, int]
 def lost_keys(history: ClusterHistory, view: ReplicaView, since: int) -> list[str]:
     """The keys whose committed state went with [since, log start) of a log, in order.
 
-    `since` is its log start before. The newest snapshot of the replica makes up for what is below
-    its end. Where records are deltas each of them counts, else the one that wins its key: a value
-    that no snapshot has, or a delete of a value that a snapshot has.
+    `since` is its log start before. The newest snapshot of the replica accounts for what is below
+    its end. Where records are deltas each of them counts, else the one that wins its key: a value,
+    or the tombstone of a key that this snapshot has.
     """
     newest = max(view.snapshots, default=(0, 0))
     gone = range(max(since, newest[0]), min(view.log_start_offset, len(history.committed)))
@@ -217,7 +218,7 @@ class Unmeant(NamedTuple):
 
     Attributes:
         key: The key.
-        held: The uid of the record that it ends on; None if it is deleted and its tombstone gone.
+        held: The uid of the value that it ends on; None if the log gives it no value.
         meant: The uid of a committed record that was meant to be newer.
     """
 
@@ -230,10 +231,10 @@ def unmeant(history: ClusterHistory) -> Iterator[Unmeant]:
     """The keys that end, in the leader's log, on another record than producers meant.
 
     A record is *behind* another of its key if its producer gave it an older timestamp and, where
-    both have one, a lower version. So it is for producers whose clocks agree, and two writes with
-    one version are not told apart. Deltas are not judged. A key counts if the record it ends on is
-    behind a committed one; a key that ends deleted, with its tombstone gone, if no committed
-    tombstone is ahead of all values, unless the topic's retention deleted it.
+    both have a version, a lower one. That holds for producers whose clocks agree; two writes with
+    one version are not told apart. Deltas are not judged. A key counts if the value it ends on is
+    behind a committed record. A key to which the log gives no value counts if every committed
+    tombstone of it is behind another record, unless the topic's retention deleted its winner.
     """
     if history.leader is None or history.deltas:
         return
@@ -256,7 +257,7 @@ def unmeant(history: ClusterHistory) -> Iterator[Unmeant]:
 
 
 def _ahead_of(history: ClusterHistory, header: str, uid: int, uids: Sequence[int]) -> int | None:
-    """The newest of these records by its producers' word; None if it is `uid` itself."""
+    """The end of a chain of records from `uid` on, each behind the next; None without a next."""
     newest = uid
     for other in uids:
         if _is_behind(history, header, newest, other):
@@ -265,10 +266,10 @@ def _ahead_of(history: ClusterHistory, header: str, uid: int, uids: Sequence[int
 
 
 def _never_deleted(history: ClusterHistory, header: str, uids: Sequence[int]) -> int | None:
-    """A value that no tombstone was meant to follow; None if a tombstone is ahead of all."""
+    """The last value that is behind no other record; None if a tombstone is behind none."""
     tombstones = [uid for uid in reversed(uids) if history.written[uid].tombstone]
     if any(_ahead_of(history, header, uid, uids) is None for uid in tombstones):
-        return None  # the last delete is most likely ahead of all
+        return None  # mostly by the last tombstone, so that is asked first
     values = (uid for uid in reversed(uids) if not history.written[uid].tombstone)
     return next((uid for uid in values if _ahead_of(history, header, uid, uids) is None), uids[0])
 

@@ -19,7 +19,7 @@ class ClusterHistory(Facts):
     """The history of a cluster: the facts with questions about them, and changes by events."""
 
     def describe(self, uid: int) -> RecordSeen:
-        """A record as it was appended, for evidence."""
+        """A record as it was appended, for evidence; without fields for an unknown uid."""
         known = self.written.get(uid)
         if known is None:
             return RecordSeen()
@@ -80,10 +80,8 @@ class ClusterHistory(Facts):
     def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:
         """Other replicas whose log ends at or below a tombstone, with the values it beats there.
 
-        They may be down.
-
-        Each is paired with every such value that is not aborted, in order of creation, then of
-        appends.
+        They may be down. Each is paired with every such value that is not aborted, in order of
+        creation, then of appends.
         """
         record = self.written[tombstone].record
         return [
@@ -114,7 +112,7 @@ class ClusterHistory(Facts):
         return None
 
     def may_be_absent_now(self, uid: int) -> bool:
-        """True if committed facts justify its absence, or the leader holds a record that beats it.
+        """True if a log may lack `uid` for ever, or while the leader holds a record that beats it.
 
         Records that the leader's own log aborts do not count.
         """
@@ -216,13 +214,13 @@ class ClusterHistory(Facts):
         self.replicas[view.name] = view
 
     def _on_leader_elected(self, event: events.LeaderElected) -> None:
-        # Of two leaders the older may hear later of its election, and of an outdated in-sync set.
+        # The leader of an older epoch may hear of its election last; its in-sync set is outdated.
         if event.epoch >= self.newest_epoch:
             self.leader, self.newest_epoch = event.replica, event.epoch
             self.epoch_start = event.epoch_start_offset
             self.isr, self.voters = self.present(event.isr), self.present(event.voters)
-            # Readers are given what is below its high watermark. Some may be new to this history: a
-            # leader that had not heard of its successor committed it, and its mark moves no more.
+            # Readers are given what is below its high watermark. A leader that was deposed and did
+            # not know may have raised that mark: no other event tells that this is committed.
             view, known = self.replicas[event.replica], len(self.committed)
             if view.high_watermark > known:
                 self.commit(known, view.lineage[known : view.high_watermark])
@@ -265,7 +263,7 @@ class ClusterHistory(Facts):
                 self._write(view, batch, whole[1], leader)
 
     def _write_rebuilt(self, view: ReplicaView, batch: Batch, leader: ReplicaView | None) -> None:
-        """Adds a batch that is not as it was appended to a log, such as a cleaned one."""
+        """Adds to a log a batch that may differ from the appended one, such as a cleaned one."""
         for record in batch.records:
             self.assign(record.offset, batch.epoch, record.uid)
             known = self.written.get(record.uid)
@@ -367,7 +365,7 @@ class ClusterHistory(Facts):
         view.log_start_offset = min(view.log_start_offset, target)
         if event.kept_high_watermark:
             view.high_watermark = event.high_watermark
-        if event.lowest is not None:  # the rest of a batch that straddled the target
+        if event.lowest is not None:  # a batch that straddled the target went below it, too
             lowest = max(event.lowest, view.log_start_offset)
             view.lose(range(lowest, target))
             view.lineage[lowest:target] = [0] * (target - lowest)

@@ -52,7 +52,7 @@ _RECORDS: Final = {
     *("record", "other_record", "leader_record", "shared", "marker"),
     *("held", "winner", "first", "meant"),
 }
-"""Evidence that is a record; it is given by its uid, 0 where there is no record."""
+"""Names of evidence that is a record; it is given by its uid, 0 where there is no record."""
 
 
 class Invariant:
@@ -82,7 +82,7 @@ class Invariant:
         history: What was written and committed so far, and what every replica holds.
         replicas: The logs of `history` by name of the replica.
         written: The appended records of `history` by uid.
-        committed: The uids of `history` by offset.
+        committed: The committed uids of `history` by offset.
     """
 
     name: ClassVar[str] = ""
@@ -143,6 +143,9 @@ class Invariant:
                 the evidence, or the three above.
             began: Time at which the violation began (ms, or a step), where that is known.
             evidence: The values that decided, at least one. A record is given by its uid.
+
+        Raises:
+            TypeError: There is no evidence.
         """
         if not evidence:
             raise TypeError(f"{type(self).__name__} reports a violation without evidence")
@@ -214,7 +217,7 @@ class Invariant:
 
 
 class LogInvariant(Invariant):
-    """Base of invariants about logs: they, and leaders' views of them, are as committed."""
+    """Base of invariants about logs: logs, and what leaders believe of them, are as committed."""
 
     family = LOG_DIVERGENCE
 

@@ -1,6 +1,6 @@
 """The methods by which an object listens to events: `on_leader_elected` takes LeaderElected.
 
-A method named after a group of events takes all of them, but for those that have one of their own.
+A method named after a group takes all events of the group, except those with a method of their own.
 The group of `on_any_of` is the attribute `any_of` of the class.
 """
 

@@ -1,8 +1,8 @@
 """The promises of a topic, as the oracle reads them: the winner of a key, and its deletion.
 
-This is written from KIP-280 and KIP-87 alone, and shares no code with the cleaner: a mistake there
-in finding a header, comparing versions or reading a flag is not repeated here. The one exception is
-a strategy of a plugin, whose only definition is the plugin.
+This is written from KIP-87, KIP-280 and KIP-534 alone, and shares no code with the cleaner: a
+mistake there in finding a header, comparing versions or reading a flag is not repeated here. The
+one exception is a strategy of a plugin, whose only definition is the plugin.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ def promised_order(rules: Rules) -> VersionOf:
     equal versions the later offset wins (KIP-280, Proposed Changes), and where a cleaner reads
     variable-length numbers, numbers of any length count. Where a cleaner compares bytes, the KIP's
     numbers are promised.
+
+    Raises:
+        KeyError: No plugin registered the strategy.
     """
     strategy = rules.cleaner.strategy
     if strategy == "offset":
@@ -60,16 +63,16 @@ def promised_mark(rules: Rules) -> Mark:
 
 
 def meant_version(record: Record, header: str) -> int | None:
-    """The version that a producer gave a record; None without one.
+    """The version that a producer gave a record; None without one, or if it is no number.
 
-    It is the content of the last header of exactly that name: 8 bytes are a signed big-endian
-    number, any others a zig-zag variable-length one.
+    It is the content of the last header of exactly that name, whatever `header_form` a cleaner
+    reads: 8 bytes are a signed big-endian number, any others a zig-zag variable-length one.
     """
     return _long_or_varint(_last(record, header))
 
 
 def as_appended(record: Record) -> Record:
-    """A record without the header that a pass under `record_horizon` adds (KIP-534, Rejected)."""
+    """A record without the header that `record_horizon` adds (KIP-534, Rejected Alternatives)."""
     kept = tuple([each for each in record.headers if each[0] != _HORIZON_HEADER])
     return record if len(kept) == len(record.headers) else replace(record, headers=kept)
 
@@ -102,19 +105,22 @@ def _by_header(header: str, number: Callable[[bytes | None], int | None]) -> Ver
 
 
 def _last(record: Record, header: str) -> bytes | None:
-    """The value of the last header of exactly this name."""
+    """The value of the last header of exactly this name; None without one."""
     return dict(record.headers).get(header)
 
 
 def _long(value: bytes | None) -> int | None:
-    """A signed big-endian number of 8 bytes."""
+    """A signed big-endian number of 8 bytes; None for another length."""
     if value is None or len(value) != _LONG_BYTES:
         return None
     return int.from_bytes(value, "big", signed=True)
 
 
 def _long_or_varint(value: bytes | None) -> int | None:
-    """A signed number of 8 bytes, or the zig-zag variable-length number at the beginning."""
+    """A signed number of 8 bytes, else the zig-zag variable-length number at the beginning.
+
+    None if no such number ends within 10 bytes.
+    """
     if value is None or len(value) == _LONG_BYTES:
         return _long(value)
     number, unit = 0, 1

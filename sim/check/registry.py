@@ -90,8 +90,9 @@ def register_invariant(cls: _I) -> _I:
     A name that one of Replog's own has is refused when the first run is to be judged.
 
     Raises:
-        BadInput: The name is taken, no text, or not in kebab-case; the source or the docstring is
-            missing; there is no method `on_<event>`, or one for an event that does not exist.
+        BadInput: It is no class made from Invariant; the name is taken, no text, or not in
+            kebab-case; the source or the docstring is missing; there is no method `on_<event>`, or
+            one for an event that does not exist.
     """
     problem = _problem(cls)
     if problem is not None:

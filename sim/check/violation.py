@@ -48,12 +48,12 @@ class RecordSeen(NamedTuple):
 
     Attributes:
         uid: Its identity; 0 where there is no record.
-        offset: Its offset.
+        offset: Its offset; -1 where there is no record.
         key: Its key, if it has one.
         value: Its value; None for null.
         tombstone: True for a tombstone under the run's mark.
         marker: Kind of a control record, such as `COMMIT`; None for data.
-        producer_id: Producer of a control record.
+        producer_id: Producer of its batch; -1 without one.
         label: The name that a story gave it; None without one.
     """
 
@@ -67,7 +67,7 @@ class RecordSeen(NamedTuple):
     label: str | None = None
 
     def __str__(self) -> str:
-        """Label or key and value, with the offset."""
+        """Label, kind of marker, or key and value, with the offset."""
         if not self.uid:
             return "nothing"
         if self.label is not None:
@@ -129,7 +129,7 @@ class Violation(NamedTuple):
         return dict(self.evidence).get(name)
 
     def as_row(self, *, when: str) -> dict[str, Any]:
-        """A flat mapping for JSON; `when` is the name of its time: `at_ms` or `step`."""
+        """A flat mapping for JSON; `when` is the key of its time: `at_ms` or `step`."""
         return {
             "invariant": self.invariant,
             when: self.at,
@@ -187,7 +187,7 @@ def not_as_expected(
 ) -> list[str]:
     """The differences between violated and expected invariants, a line each.
 
-    Expected violations that a run has not shown before it was cut off are no differences.
+    `ended` is False for a run that was cut off: it may lack expected violations.
     """
     out = [unexpected(name) for name in sorted({*violated} - {*expected})]
     missing = sorted({*expected} - {*violated}) if ended else []

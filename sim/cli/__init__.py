@@ -36,7 +36,7 @@ from sim.files.foreign import one_line
 from sim.version import __version__
 
 COLLECT_AFTER = 100_000
-"""How many new objects set off Python's collector of cycles: a start makes thousands that stay."""
+"""Number of new objects after which Python looks for cycles: a start makes thousands that stay."""
 COMPLETE = "_REPLOG_COMPLETE"
 """Environment variable with which a shell asks for completions: `bash_source`, `zsh_source`, …."""
 COMMANDS = {
@@ -63,7 +63,7 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Run the command line; every expected problem is one line and an exit status."""
+    """Runs the command line; expected problems become lines on stderr and an exit status."""
     gc.set_threshold(COLLECT_AFTER)
     atexit.register(gc.freeze)  # what is left then goes with the process, cycles or not
     with shown_streams(), _terminated_as_interrupted():
@@ -73,7 +73,7 @@ def main() -> None:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM, which systems, containers and schedulers send first, does what Ctrl-C does."""
+    """Makes SIGTERM, which systems, containers and schedulers send first, do what Ctrl-C does."""
     handled = (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL  # who started us may ignore it
@@ -88,7 +88,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 
 def _status(words: Sequence[str]) -> int:
-    """Run the command line; its exit status, once all that it printed was taken."""
+    """Runs the command line; returns its exit status when all output was written."""
     status: object
     try:
         status = _run(words)
@@ -150,13 +150,13 @@ PROGRAM = click.version_option(__version__, message="%(prog)s %(version)s")(
 
 
 def _run(words: Sequence[str]) -> object:
-    """Runs the command that the first word names.
+    """Runs the command that the first word names, or answers a shell that completes words.
 
     Returns:
         The exit status.
 
     Raises:
-        BadInput: The words name no command, or not as it is declared.
+        BadInput: The words name no command, or do not fit its arguments.
     """
     if instruction := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from sim.api.runs import Run
 
 _NAME = re.compile("-.*|[a-z-]*")
-"""Another option, or the name of an invariant; files and ids of scenarios have other letters."""
+"""Another option, or the name of an invariant of Replog's own: files and most ids of scenarios have
+other characters, too."""
 
 
 class Argument(NamedTuple):
@@ -67,9 +68,9 @@ def path_of(text: str) -> Path:
 
 
 def shipped(text: str) -> Path:
-    """A file or a folder, or the scenario that Replog ships under that name, noted on stderr.
+    """The file or folder at `text`, else the shipped one of that name, which is noted on stderr.
 
-    Raises BadInput as `shipped_path` does.
+    Raises BadParameter for an empty text, and BadInput as `shipped_path` does.
     """
     path = path_of(text)
     if path.exists():
@@ -101,8 +102,9 @@ class Command(NamedTuple):
     """A command of the program.
 
     Attributes:
-        place: Module of `sim.cli` and function in it, which returns the exit status. Its signature
-            declares the arguments, its docstring is the help. Only this module is imported.
+        place: Module of `sim.cli`, a dot, and a function in it, which returns the exit status. Its
+            signature declares the arguments, its docstring is the help. Only this module is
+            imported.
         is_one_run: True for a command that is bounded as one run; others bound each of their runs.
         has_bounds: True for a command with the options of `RunBounds`.
         has_plugins: True for a command with the option that imports a module.
@@ -267,7 +269,7 @@ class SparkOptions:
         """The settings by name, where `default` is the engine if none is given.
 
         Raises:
-            BadInput: One is no setting of Spark, or the engine is another one.
+            BadInput: One is no setting of Spark, or the engine is not Spark.
         """
         settings = {}
         for word in self.conf or ():
@@ -288,7 +290,7 @@ RunOf = Annotated[
         help="A story or a scenario, or the id of a shipped one; or the folder of a sweep.",
     ),
 ]
-"""A file, or the folder of a sweep, that has a run."""
+"""A file with one run, or the folder of a sweep with many."""
 RunId = Annotated[int | None, Argument(click.IntRange(0, RUN.most), "RUN_ID")]
 Folder = Annotated[Path, Argument(metavar="DIR", help="A sweep's folder.")]
 SeedOf = Annotated[

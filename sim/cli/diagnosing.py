@@ -117,7 +117,7 @@ def _opened(
 def _no_return(
     run: Run, violation: Violation, within_s: float, tries: int, *, show: bool
 ) -> NoReturn | None:
-    """The point of no return of a timed run, printed while it is found; None for a story."""
+    """The point of no return of a timed run, printed when it is found; None for a story."""
     from sim.diagnose.what_if import point_of_no_return
 
     if run.scenario.kind == "story":
@@ -286,7 +286,7 @@ def _checked_output(output: Path, file: Path) -> Path:
 
 
 def _beside(out: Path) -> Path:
-    """The path of the near miss."""
+    """The path of the near miss, beside that of the result."""
     return out.with_name(f"{out.stem}_near_miss{out.suffix}")
 
 
@@ -296,7 +296,7 @@ def _document(
     near: NearMiss | None,
     out: Path | None,
 ) -> dict[str, Any]:
-    """The result as JSON; `out` is the file that is written."""
+    """The result as JSON; `out` is the file that is written, None without one."""
     document: dict[str, Any] = {
         "id": case.id,
         "invariant": found.invariant,

@@ -100,7 +100,7 @@ def reached() -> Rows:
 
 
 def mixes() -> Rows:
-    """Every field of a mix, with its meaning, and its value in each built-in mix."""
+    """Every field of a mix but `weights`, with its meaning, and its value in each built-in mix."""
     from sim.files.attribute_docs import attribute_docs
     from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, MIX_PURPOSES, Mix
 
@@ -211,7 +211,7 @@ def scenarios(folder: Path) -> Rows:
     """Every scenario file below `folder` with its title and source.
 
     Raises:
-        BadInput: No such folder, or no scenario in it.
+        BadInput: No such folder, no scenario in it, or a file that cannot be read.
     """
     from sim.files.document import clipped
     from sim.files.reading import read_document

@@ -58,7 +58,7 @@ def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None
 
 
 def _with_address(workflow: str) -> str:
-    """The workflow with the address that Replog was installed from, where there is one."""
+    """The workflow with pip's requirement for this installation, if that has an address."""
     address = origin("report")
     if "://" not in address or "file://" in address:
         return workflow  # a folder of this machine is not on GitHub

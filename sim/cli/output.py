@@ -1,8 +1,8 @@
 """The output of commands: tables, JSON, exit statuses, on streams that foreign text cannot break.
 
-Everything that a command prints goes through these streams: characters that cannot be seen are
-escaped (`sim.files.foreign`), and letters that the terminal's encoding lacks. A line that is
-redrawn writes its own control sequences to the stream beneath.
+What a command prints goes through these streams: characters that cannot be seen are escaped
+(`sim.files.foreign`), and letters that the terminal's encoding lacks. Tables, redrawn lines and
+annotations for GitHub go to the stream beneath: their texts are Replog's own, or escaped before.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class EscapedStream:
 
 
 def beneath(stream: TextIO) -> TextIO:
-    """A stream without escaping, for lines that are redrawn, whose texts are Replog's own."""
+    """A stream without escaping, for texts that are escaped already, or Replog's own."""
     return stream.beneath if isinstance(stream, EscapedStream) else stream
 
 
@@ -156,7 +156,7 @@ class StatusLine:
         self._last = time.monotonic() if lines_every_s else 0.0
 
     def show(self, text: str, *, at_once: bool = False) -> None:
-        """Shows a text, unless another was shown a moment ago."""
+        """Shows a text, unless another was shown a moment ago and `at_once` is False."""
         now = time.monotonic()
         if self._every_s is None or (now - self._last < self._every_s and not at_once):
             return
@@ -203,7 +203,7 @@ def _console(file: TextIO) -> Console:
 
 
 def width() -> int:
-    """Columns to fill: those of the terminal, or `WIDTH_WHEN_PIPED`."""
+    """Columns to fill: those of the terminal, at most `WIDEST`, or `WIDTH_WHEN_PIPED`."""
     if not sys.stdout.isatty():
         return WIDTH_WHEN_PIPED
     return min(get_terminal_size().columns, WIDEST)
@@ -212,8 +212,8 @@ def width() -> int:
 def print_table(rows: Cells, *, texts: bool = False) -> None:
     """Prints rows with the same columns, the first aligned left, the others right.
 
-    With `texts` every column is text that may wrap; on a narrow terminal it becomes a list. Without
-    rows nothing is printed.
+    With `texts` all are aligned left, and all but the first may wrap; on a narrow terminal, or with
+    a long name in the first, they become a list. Without rows nothing is printed.
     """
     if not rows:
         return
@@ -240,7 +240,7 @@ def print_table(rows: Cells, *, texts: bool = False) -> None:
 
 
 def _print_list(rows: Cells) -> None:
-    """Prints a block per row: its name, then the other fields, one below the other."""
+    """Prints a block per row: its name, then its other fields that are not empty, one per line."""
     import textwrap
 
     labels = list(rows[0])[1:]
@@ -279,7 +279,7 @@ def explanation_in_json(explanation: Explanation | None) -> dict[str, Any]:
 def hand_over(page: str, annotations: Iterable[str], *, as_json: bool) -> None:
     """Adds a page of Markdown to the summary of a job on GitHub, and prints annotations.
 
-    With JSON on stdout, the annotations go to stderr.
+    Elsewhere does neither. With JSON on stdout, the annotations go to stderr.
     """
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:

@@ -107,7 +107,7 @@ def run(
 
 
 def _print_again(made: Run, run_id: int, wanted: Wanted) -> None:
-    """Prints a run of a sweep that was repeated, with all its events and as its row says."""
+    """Prints a repeated run of a sweep, and whether its digest is known to be that of its row."""
     from sim.protocol.rules.rules import shown
 
     found, row = made.recorded, made.row

@@ -1,7 +1,7 @@
 """The JSON Schema of Replog's files, for editors; `python -m sim.cli.schemas` writes it.
 
 `scenarios/schema.json` is for an editor with one association: it looks at a file's `format` and
-checks it as a plan, a story, a timed scenario or a log file.
+checks the file as a plan of a sweep or of a search, a story, a timed scenario or a log file.
 
 It is made of what the loaders themselves read by: the models of scenarios, plans and log files, and
 the table of a story's steps. It allows what a loader accepts, except rules whose value is a
@@ -126,7 +126,7 @@ def strict(fields: Mapping[str, Schema], *, required: tuple[str, ...] = ()) -> S
 
 
 _SETTINGS = {"topic": TopicSettings.__name__, "broker": BrokerSettings.__name__}
-"""Kafka's settings, as timed scenarios have them; log files read them when they are given."""
+"""Field of a log file with settings of Kafka -> their definition, which `scenario_schema` has."""
 
 
 def _rules() -> Schema:
@@ -145,7 +145,7 @@ def _rules() -> Schema:
 
 
 def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
-    """A file of that model; what it is made of is added to `parts`."""
+    """The schema of log files of a model; adds its definitions to `parts`."""
     schema = model.model_json_schema(schema_generator=Described)
     parts |= schema.pop("$defs")
     schema["properties"]["rules"] = rules
@@ -313,9 +313,9 @@ def explore_schema() -> Schema:
 
 
 def _with_matrix(schema: Schema, title: str) -> Schema:
-    """The schema of a plan whose rules are those there are, with the fields of a matrix.
+    """Adds the fields of a matrix to the schema of a plan, and the known rules.
 
-    A plan is read without those (`sim.study.sweep.plan_matrix`).
+    The model of a plan has no matrix: it is written out before (`sim.study.sweep.plan_matrix`).
     """
     schema.pop("description", None)
     factors: dict[str, Schema] = {
@@ -346,7 +346,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     SCENARIO_FORMAT: scenario_schema,
     LOG_FORMAT: log_schema,
 }
-"""The schema of each file by its `format`."""
+"""Functions that make the schema of a file, by its `format`."""
 SCHEMA_FILE = Path("scenarios/schema.json")
 """Relative to the root of the repository."""
 

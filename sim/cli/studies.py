@@ -105,7 +105,7 @@ def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> 
 
 
 LISTED_MAX = 6
-"""Number of rule sets listed for each cause: those with the most runs."""
+"""Number of rule sets, each in one environment, listed for a cause: those with the most runs."""
 
 
 def causes(folder: Folder, *, as_json: Json = False) -> int:
@@ -212,6 +212,7 @@ def explore(
     asked = load_plan(plan)
     found = _begun(out, asked, resume=resume)
     bounds = Bounds(seconds or None, memory_mb or None)
+    # As sets: a comparison of two rule sets has an answer with either of them first.
     order = [{*task} for task in tasks_of(asked)]
     found = [one for one in found if _is_done(one, asked)]
     done = {(one["label"], one.get("against", "")) for one in found}
@@ -239,7 +240,7 @@ def explore(
 
 @contextmanager
 def _engine(on: SparkOptions, levels: str | None, keep: Path | None) -> Iterator[Engine | None]:
-    """The engine on Spark; None for a search in this process."""
+    """The engine on Spark; None for searches in processes of this machine."""
     if on.engine not in (None, *ENGINES):
         raise BadInput(f"--engine {on.engine}: one of {', '.join(ENGINES)}")
     settings = on.settings(default="process")
@@ -266,7 +267,7 @@ def _is_done(answer: Mapping[str, Any], plan: SearchPlan) -> bool:
 
 
 def _begun(out: Path | None, plan: SearchPlan, *, resume: bool) -> list[dict[str, Any]]:
-    """The results that the folder has; creates it if there is none."""
+    """Reads the answers in the folder; begins a folder that has no document."""
     if out is None:
         if resume:
             raise BadInput("--resume: needs the folder of a search that was stopped: --out DIR")

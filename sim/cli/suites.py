@@ -99,7 +99,7 @@ def _report(
 
 
 def _found(paths: Sequence[Path], shipped: bool, skip: Sequence[str]) -> Collected:
-    """All files below the given paths."""
+    """The files below the paths, and the shipped ones if wanted, without those to skip."""
     from sim.files.shipped import shipped_folder
     from sim.study.suite import collect
 
@@ -175,7 +175,7 @@ def _not_run(found: Collected, done: int) -> Iterator[str]:
 
 
 def _save(results: Sequence[CaseResult], folder: Path) -> Mapping[Path, Path]:
-    """Writes a folder for each failure; returns the folder of each file."""
+    """Writes a folder for each of the first failures; returns the folders by file."""
     from sim.api.failures import save_result
 
     saved: dict[Path, Path] = {}

@@ -75,7 +75,7 @@ def gates_from(given: GateOptions) -> Gates | None:
 
 
 def show_verdict(verdict: Verdict, *, as_json: bool) -> None:
-    """Prints a line for each comparison; on GitHub adds a page and annotations to the job."""
+    """Prints each comparison in a line, unless `as_json`; gives GitHub a page and annotations."""
     if not as_json:
         for line in verdict.lines():
             tell(line)
@@ -108,7 +108,7 @@ def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
 
 
 def not_green(missing: Unjudged, *, runs: int, out: Path) -> str:
-    """The runs without a verdict, in a line, and a command that repeats one of them."""
+    """The runs without a verdict, in a line, then the command that repeats the first of them."""
     words = command_line([out, missing.first_run, *as_options()])
     columns = f"see the columns error and reason of {out}/runs"
     return f"{missing.in_words(runs)}; {columns}\nreproduce: replog run {words}"

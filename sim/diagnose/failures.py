@@ -123,7 +123,7 @@ class RunFailure:
         return lines
 
     def texts(self, folder: Path) -> dict[str, str]:
-        """Name -> text of the files: the scenario, the pictures, the smallest example.
+        """Name -> text of the files: the scenario, the pictures, the smallest example, the trace.
 
         The page of the run is among them only if jinja2 is installed.
         """
@@ -162,7 +162,7 @@ def not_as_expected(run: Run) -> list[str]:
 
 
 def missed(run: Run) -> tuple[str, ...]:
-    """Lines about the differences of a run from its expectation; first that it is inconclusive."""
+    """The unmet expectations of a run, a line each; an unexpected lack of a verdict is first."""
     unknown = run.verdict == "inconclusive" and not run.settled
     reason = [f"{run.verdict}: {run.reason}"] if unknown else []
     return tuple(map(one_line, [*reason, *run.differences]))

@@ -10,8 +10,8 @@ too.
 drawn from a moment on; the share of them that violate the same invariant estimates P(violation |
 the run up to that moment). At the start it is the base rate; after the violation it is 1. In
 between it rises as the conditions come about. Bisection finds where it reaches 1: with 20 of 20
-futures violated it is at least 83 % with confidence 95 %. The bisection leaves a moment after the
-first future without the violation; the remaining time goes into the shares.
+futures violated it is at least 83 % with confidence 95 %. The bisection is done with a moment once
+a future lacks the violation; the remaining time goes into the shares.
 
 In a future, chance decides again when and where faults strike, when producers send, the latency and
 the loss of every message, and election timeouts. What people decide stays: what is sent, settings
@@ -219,9 +219,9 @@ def near_miss_of(
     """Finds the first change of one rule under which nothing is violated; None without one.
 
     Tried first are the fixes, then the defaults of the rules that differ from them, then all other
-    values in the order of `replog list rules`. A change that heals by making steps do nothing, such
-    as `cleanup: compact` for a step that takes a snapshot, is returned only if there is no other;
-    and one that does not heal the origin only if none of the first `MOST_TRIED` does.
+    values in the order of `replog list rules`. Of the first `MOST_TRIED` that heal `small`, those
+    that heal the origin, too, are preferred. Among equals, those that heal by making steps do
+    nothing come last, such as `cleanup: compact` for a step that takes a snapshot.
 
     Args:
         small: A story or a scenario that violates the invariant.
@@ -301,8 +301,9 @@ def seed_of(scenario: Scenario, at_ms: int, number: int) -> int:
 def future_of(scenario: Scenario, at_ms: int, seed: int) -> Scenario:
     """The scenario with another future from `at_ms` (inclusive) on.
 
-    Producers send what they meant to send, at other times, and each fault comes at another time and
-    to another replica. Latencies and timeouts are left to a `Fork`.
+    Producers send what they meant to send, at other times. Each fault comes at another time, and to
+    a random replica unless its target is a role or a new replica, or it has peers. Latencies and
+    timeouts are left to a `Fork`.
     """
     if at_ms >= scenario.duration_ms:
         return scenario
@@ -452,7 +453,7 @@ class _Futures:
         scenario: Scenario of the run.
         invariant: Name of the violated invariant.
         tries: Number of futures from each moment.
-        until: End of the budget, by `time.monotonic`.
+        until: End of the budget in s, by `time.monotonic`.
         outcomes: Moment in ms -> for each future tried after it, True if it violates.
     """
 

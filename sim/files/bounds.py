@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic_core.core_schema import CoreSchema
 
 _WORDS = {"integer": "maximum", "number": "maximum", "string": "maxLength", "array": "maxItems"}
-"""Names in JSON Schema of the largest number, length or number of items."""
+"""Type in JSON Schema -> its word for the largest number, length or number of items."""
 
 
 class Must:

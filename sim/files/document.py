@@ -30,7 +30,7 @@ _SHOWN = 60
 _NAME = 100
 """Characters of a name of a field that a message repeats."""
 ENOUGH = 2_000
-"""Number of complaints about a file that become lines; further ones are only counted."""
+"""Most complaints about a file that become lines; more are only counted, or not looked for."""
 
 
 class Document:
@@ -149,7 +149,7 @@ class Place:
 
     @property
     def path(self) -> str:
-        """`segments[1][0].offset`; `step 3 (fetch): max` below a place with a label."""
+        """The way here as text: `segments[1][0].offset`; below a label `step 3 (fetch): max`."""
         steps: list[str | int] = []
         place = self
         while place._parent is not None and not place.label:
@@ -195,7 +195,7 @@ def path_of(location: Location) -> str:
 
 
 def field_name(name: str) -> str:
-    """The name of a field in a path; quoted where it would break a line."""
+    """The name of a field in a path, shortened; quoted if it is empty, unprintable or padded."""
     name = clipped(name, _NAME)
     plain = name.isprintable() and name.strip() == name != ""
     return name if plain else json.dumps(name)
@@ -258,7 +258,7 @@ class Complaints:
         return len(self.lines) >= ENOUGH
 
     def end(self, document: Document | None = None) -> None:
-        """Raises BadInput with all complaints, each once, if there are any.
+        """Raises BadInput with the complaints, each once, if there are any.
 
         Args:
             document: The document by whose lines they are sorted; None to keep their order.
@@ -320,8 +320,6 @@ def check_format(document: Document, formats: Collection[str]) -> str:
 
 class Fields:
     """The fields of one object.
-
-    An optional field that is null counts as not given.
 
     Attributes:
         place: Where the object stands.

@@ -2,9 +2,9 @@
 
 Keys, values, ids, titles, names of files, words of a command line and messages of plugins may
 contain anything: control sequences that move a cursor, marks that reverse the direction of text,
-the end of a table, a script. Here are lines of a terminal or a file, JSON, text in HTML, names of
-files, and commands to paste into a shell; Markdown is in `sim.files.markdown`. Output for machines
-stays exact: JSON and YAML escape such characters in their own way and read back to the same.
+the end of a table, a script. This module makes lines of a terminal or a file, JSON, text in HTML,
+names of files, and commands to paste into a shell; `sim.files.markdown` makes Markdown. Output for
+machines stays exact: JSON and YAML escape such characters in their own way and read back the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SEEN: Final = frozenset(
     "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
     "\u200c\u200d"
 )
-"""Spaces, and joiners of letters and emoji, which Python counts as not printable."""
+"""Spaces, and joiners of letters and emoji, which stay; Python counts them as not printable."""
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -126,7 +126,9 @@ LONGEST_BYTES = 150
 
 
 def file_name(text: str, *, instead: str) -> str:
-    """A name of one file: letters, digits, dots, dashes and underscores, no dot or dash around.
+    """A name of one file: letters, digits, dots, dashes and underscores; no dot or dash at an end.
+
+    It is cut to `LONGEST_BYTES` bytes.
 
     Args:
         text: Anything; other characters become dashes.

@@ -31,7 +31,7 @@ NOT_RUN = {
     EXPLORE_FORMAT: FormatKind("search plan", "explore"),
     TRACE_FORMAT: FormatKind("trace", "certify"),
 }
-"""Kinds of files that may be in a folder of scenarios."""
+"""Format -> kind of the files that a suite passes over in a folder of scenarios."""
 _SCENARIOS = {
     STORY_FORMAT: FormatKind("story", "run"),
     SCENARIO_FORMAT: FormatKind("timed scenario", "run"),
@@ -50,13 +50,13 @@ WRITTEN = (
     *("replog-explored", "replog-failure", "replog-matrix", "replog-proven", "replog-report"),
     "replog-sweep-output",
 )
-"""Formats of any version of files that commands write for other commands; they are not run."""
+"""Formats, without versions, of files that commands write for other commands; none is run."""
 
 FOLDERS = {
     "failure.json": "replog-failure/",
     "plan.json": "replog-sweep-output/",
     "explored.json": "replog-explored/",
 }
-"""Documents of folders that commands write, and the beginning of their formats.
+"""Name of the document in a folder that a command wrote -> the beginning of its format.
 
 Scenarios in such a folder are records of runs, and no tests."""

@@ -1,8 +1,8 @@
 """Limits: the largest number, and the longest text, that each field or option may have.
 
-They stop mistakes, not experiments: each is ten to a hundred times the largest known use. The
-bounds of a run (`sim.bounds`) limit the cost of a scenario within all of them. `replog list limits`
-and the guide's reference show this table.
+They stop mistakes, not experiments: each is ten to a hundred times the largest known use. A
+scenario within all of them may still cost too much: the bounds of a run (`sim.bounds`) stop that.
+`replog list limits` and the guide's reference show this table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SHOWN_DIGITS: Final = 40
 SHOWN_LENGTH: Final = 60
 """Characters of a wrong text that a message repeats."""
 LONGEST_DIGITS: Final = 100
-"""More than any limit has; Python itself reads no more than some thousand."""
+"""Digits of a number that are read: more than any limit has. Python itself reads 4,300."""
 
 
 class Limit(NamedTuple):

@@ -88,7 +88,7 @@ class Described(GenerateJsonSchema):
     """A schema in which each field has the text below it as its description, and no title."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Whether a field has a title: none has, it would repeat the field's name."""
+        """Denies every field a title, which would repeat its name."""
         return False
 
     def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
@@ -145,8 +145,8 @@ def validate(document: Document, model: type[M], *, reported: Collection[str] = 
         reported: Fields whose problems are reported already.
 
     Raises:
-        BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`; none
-            where it is all about fields in `reported`.
+        BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`. It has
+            no line if all problems are about fields in `reported`.
     """
     return shaped(document.data, document.top, TypeAdapter(model), reported=reported)
 

@@ -2,7 +2,7 @@
 
 Every read is bounded: devices, sockets and folders are refused before they are opened,
 a pipe has to have a writer and is read once, and every file has a largest size.
-In JSON a field may be given once; the lines of values are found when a message needs one.
+A field may be given once. In JSON the lines of values are looked up when a message needs one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
 
     Raises:
         BadInput: It cannot be read, is neither a regular file nor a pipe, is larger than `limit`,
-            or is a pipe without a writer.
+            or is a pipe through which nothing comes, as without a writer.
     """
     with _clear_errors(path):
         found = _refuse_others(path, path.stat())
@@ -132,8 +132,8 @@ def parse_json(text: str, name: str) -> Document:
     """The document in `text`; `name` is for messages.
 
     Raises:
-        BadInput: It is not JSON, has a field twice, NaN, or half a character; or it is nested too
-            deeply.
+        BadInput: It is not JSON, has a field twice, NaN, Infinity, or half a character (a lone
+            surrogate); or it is nested too deeply.
     """
 
     def refuse(word: str) -> NoReturn:

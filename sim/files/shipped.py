@@ -41,14 +41,15 @@ def shipped_folder() -> Path:
 def shipped_path(text: str) -> Path:
     """The file or folder that `text` names: an existing one, else a shipped one of that name.
 
-    A shipped file is named by its path below `scenarios/`, with or without that, or by its id: the
-    name of the file without its suffix, or as many of its first letters as no other one has.
+    A shipped file is named by its path below `scenarios/`, with or without that folder, or by its
+    id: the name of the file without its suffix, or a beginning of it that fits no other file.
+    Beginnings that end before a `_` are tried first.
 
     Args:
         text: A path, or a name. Any other text is returned as a path, which cannot be read then.
 
     Raises:
-        BadInput: Several shipped files have that name, or one has nearly that name.
+        BadInput: Several shipped files fit, or none does and one has nearly that id.
     """
     path = Path(text)
     if path.exists() or path.is_absolute():
@@ -65,7 +66,7 @@ def shipped_path(text: str) -> Path:
 
 
 def _by_id(name: str, folder: Path) -> Path | None:
-    """The file of that id; None without one."""
+    """The file of that id; None without one. Raises BadInput as `shipped_path`."""
     files = list(_files(folder))
     found = [one for one in files if one.stem == name]
     found = found or [one for one in files if one.stem.startswith(f"{name}_")]
@@ -94,8 +95,8 @@ def check_extra(what: str, extra: str, *modules: str) -> None:
 
     Args:
         what: The beginning of the sentence, such as `reports need`.
-        extra: The extra of `pyproject.toml` that brings it.
-        modules: By their names when imported.
+        extra: The extra of `pyproject.toml` that brings them.
+        modules: The names by which they are imported.
 
     Raises:
         BadInput: One is missing; the line ends on the command that installs it.

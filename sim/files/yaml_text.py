@@ -29,11 +29,12 @@ _FLOAT = re.compile(r"[-+]?(\.(?i:inf|nan)|([0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)([eE
 _HALVES = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _TOO_DEEP = f"nested deeper than {LEVELS.most} levels"
 _MANY = 5_000
-"""Number of signs that may open a level from which the levels of a text are counted first."""
+"""Most of the characters `[{-?`, each of which may open a level, in a text that is composed without
+counting its levels first."""
 _STANDARD = "tag:yaml.org,2002:"
 _KINDS = ("null", "bool", "int", "float", "str", "timestamp", "merge", "value", "map", "seq")
 _TAGS = frozenset(f"{_STANDARD}{kind}" for kind in _KINDS)
-"""Tags that values have without being given one."""
+"""Tags that YAML gives to values for which the text names none."""
 
 
 def parse_yaml(text: str, name: str) -> Document:
@@ -83,7 +84,7 @@ def places_in_json(text: str) -> yaml.Node | None:
     if len(text) > YAML_BYTES.most:
         return None
     try:
-        # YAML knows no halves of characters.
+        # JSON writes a character beyond U+FFFF as two escapes, which YAML does not allow.
         return yaml.compose(_HALVES.sub(r"\\ufffd", text), Loader=yaml.CSafeLoader)
     except yaml.YAMLError:
         return None
@@ -100,7 +101,7 @@ def line_of(root: yaml.Node | None, location: Location) -> int | None:
 
     Args:
         root: The node of the document; None where the lines are not known.
-        location: The way to a value; steps that are not there are left out.
+        location: The way to a value, without steps that are not in the document.
     """
     if root is None:
         return None

@@ -40,7 +40,7 @@ class KnownCase:
     """A story, or a scenario, that shows a cause.
 
     Attributes:
-        path: Path of the file; of a shipped one as `replog run` takes it anywhere.
+        path: Path of the file; for a shipped one the path that `replog run` takes in any folder.
         title: Title of the story.
         steps: Number of steps; None for a timed scenario.
     """
@@ -60,7 +60,7 @@ class KnownCase:
 
 
 class _Entry(NamedTuple):
-    """The first violation of one invariant by a file.
+    """The first violation of one invariant, in one family, by a file.
 
     Attributes:
         signature: The invariant with its cause.
@@ -98,9 +98,9 @@ class TrackRecord:
     def story_of(self, found: Signature, rules: Rules) -> KnownCase | None:
         """Finds the story with the cause of a run, or else the scenario; None where none has it.
 
-        It has the same values of the rules that make the cause possible. Of several, one that
-        violates the same invariant is preferred, then one with the fewest other rules, then one
-        that violates nothing before, then the smallest.
+        Its rules that make the cause possible have the same values as in the run. Of several, one
+        that violates the same invariant is preferred, then one with the fewest other rules that
+        differ, then one that violates nothing before, then the smallest.
 
         Args:
             found: The violation of the run with its cause.
@@ -127,7 +127,7 @@ def _read(folder: Path | None, named: Path, file_format: str) -> list[_Entry]:
     found: list[_Entry] = []
     for path in () if folder is None else scenario_files(folder):
         if folder is not None and format_of(path) == file_format:
-            with suppress(BadInput, Inconclusive):  # what cannot be read is for the suite to say
+            with suppress(BadInput, Inconclusive):  # the suite reports what cannot be read
                 found += _entries(content_at(path), named / path.relative_to(folder))
     return found
 
@@ -175,8 +175,8 @@ class Example:
         environment: Name of the environment of its case.
         label: Label of its rule set.
         invariant: The invariant that it violates first.
-        at_ms: Simulated time of that violation.
-        events: Number of all its events.
+        at_ms: Simulated time of that violation in ms.
+        events: Number of all events of the run.
         sentence: The violation in words.
     """
 

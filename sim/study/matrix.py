@@ -97,7 +97,8 @@ class Matrix:
 
     Attributes:
         varied: The varied rule and its values.
-        conditions: Changes of other rules: `as written`, then `rule=value` for each combination.
+        conditions: Changes of other rules: `as written`, then each combination as `rule=value`,
+            joined by commas.
         lines: A line per scenario, in order of the files; scenarios that differ only in the varied
             rule have one line.
     """
@@ -107,7 +108,7 @@ class Matrix:
     lines: tuple[Line, ...]
 
     def violating(self, invariant: str, condition: int, value: int) -> int:
-        """The number of scenarios that violate an invariant."""
+        """The number of scenarios that violate an invariant under a condition and a value."""
         return sum(invariant in line.outcomes[condition][value].violated for line in self.lines)
 
     def blamed(self, invariant: str, condition: int, value: int) -> bool:
@@ -131,7 +132,7 @@ class Matrix:
         )
 
     def prices(self, counter: str) -> list[int]:
-        """A counter by value, added up over all scenarios with the other rules as written."""
+        """A counter for each value, over all scenarios together; other rules are as written."""
         rows = ([cell.counters[counter] for cell in line.outcomes[0]] for line in self.lines)
         return [sum(column) for column in zip(*rows, strict=True)]
 
@@ -179,7 +180,8 @@ def make_matrix(
         skip: Patterns of names of files to leave out, such as `kip280_0[1-6]*`.
 
     Raises:
-        BadInput: A file has a mistake, there is none, or a rule is named twice.
+        BadInput: A file has a mistake, there is none, a rule is named twice, or there are too many
+            combinations.
     """
     beside = [choice for group in under for choice in group]
     names = [varied.rule, *[choice.rule for choice in beside], *(rules or {})]
@@ -240,7 +242,7 @@ def judged(run: Run, also: Collection[str] = ()) -> list[Violation]:
 
     Args:
         run: The run.
-        also: Invariants that are judged beyond those, such as a scenario asks for.
+        also: Further invariants to judge, such as those that a scenario names.
     """
     is_story = run.unit == "step"
     names = {*(story_invariants(liveness=True) if is_story else safety_invariants()), *also}
@@ -275,7 +277,7 @@ MATRIX_FORMAT = "replog-matrix/1"
 HOLDS = "holds"
 """Shown for a scenario that violates no invariant."""
 NEVER_WORSE = "never worse"
-"""The cell of a value under which no scenario violates more than under another value."""
+"""Shown where no scenario violates the invariant under this value and not under another."""
 
 
 def as_document(matrix: Matrix) -> dict[str, Any]:
@@ -309,7 +311,10 @@ def _by_value(matrix: Matrix, cells: Iterable[Any]) -> dict[str, Any]:
 
 
 def invariants_table(matrix: Matrix) -> list[Row]:
-    """A row per invariant that the rule decides: the number of scenarios with a violation."""
+    """A row per invariant that the rule decides: the number of scenarios with a violation.
+
+    The other rules are as written.
+    """
     values = range(len(matrix.varied.values))
     return [
         {"invariant": name}
@@ -319,7 +324,10 @@ def invariants_table(matrix: Matrix) -> list[Row]:
 
 
 def conditions_table(matrix: Matrix) -> list[Row]:
-    """A row per invariant that the rule decides: letters of the conditions with a violation."""
+    """A row per invariant that the rule decides: letters of the conditions that blame a value.
+
+    See `letters` and `Matrix.blamed`.
+    """
     named, values = letters(matrix), range(len(matrix.varied.values))
 
     def blamed(name: str, at: int) -> str:
@@ -339,9 +347,9 @@ def letters(matrix: Matrix) -> dict[str, str]:
 
 
 def scenarios_table(matrix: Matrix, *, start: Path | None = None) -> list[Row]:
-    """A row per scenario in which the values differ: the first violation, how many more.
+    """A row per scenario in which the values differ: the first violated invariant, how many more.
 
-    With `start`, the names are Markdown links out of that folder.
+    With `start`, the names are links in Markdown, relative to that folder.
     """
     return [
         {"scenario": _named(line, start)} | _by_value(matrix, map(_short, line.outcomes[0]))
@@ -363,7 +371,7 @@ def _short(outcome: MatrixCell) -> str:
 
 
 def prices_table(matrix: Matrix) -> list[Row]:
-    """A row per cost: its sum over all scenarios, and its ratio to the first value."""
+    """A row per cost: its sum over all scenarios, and its ratio to that of the first value."""
 
     def against(price: int, base: int) -> str:
         ratio = f" (×{price / base:.3f})" if base and price != base else ""

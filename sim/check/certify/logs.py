@@ -1,7 +1,8 @@
 """Reads a trace, `replog-trace/1`, and rebuilds all logs and the committed history H.
 
 A trace that is cut, edited or contradicts itself is refused. A log has the records that are
-present; its lineage also those that cleaning removed. Ends and high watermarks are exclusive.
+present; its lineage also those that cleaning removed. Ends and high watermarks are exclusive. A
+strategy is known by its number among those that were in force (`way`); 0 is the promised one.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Refused(Exception):
 
 
 def lines_of(text: bytes) -> list[Row]:
-    """The header, the events and the verdict; raises Refused, which names the line."""
+    """The lines as rows: header, events, verdict; raises Refused, which names the line."""
     rows: list[Row] = []
     for number, line in enumerate(BytesIO(text), start=1):
         if number > LINES_LIMIT:
@@ -79,6 +80,7 @@ def _check(number: int, row: Row, fields: Mapping[str, type]) -> None:
 
 
 Rank = tuple[int, ...]
+"""The rank of a record: the highest of a key wins. The last item is the offset."""
 
 
 class Undecidable(Exception):
@@ -106,7 +108,7 @@ def parse(text: bytes) -> Trace:
 
 
 def digest(events: list[Row]) -> str:
-    """BLAKE2b over MessagePack of (at, name, values of the fields), 2048 events at once."""
+    """BLAKE2b over MessagePack of (at, name, values of the fields), in lists of 2,048 events."""
     total = hashlib.blake2b(digest_size=16)
     rows = [[row["at"], row["event"], _values(row)[2:]] for row in events]
     for start in range(0, len(rows) + 1, 2048):
@@ -124,7 +126,10 @@ def _values(part: Any) -> Any:
 
 
 def ranking(strategy: Row) -> Callable[[Row], Rank]:
-    """The rank of a record: the highest of a key wins, the later among equals (KIP-280)."""
+    """The rank of records by a strategy: the highest of a key wins, the later of equals (KIP-280).
+
+    Raises Undecidable for a strategy of a plugin.
+    """
     if strategy["name"] == "offset":
         return lambda record: (record["offset"],)
     if strategy["name"] == "timestamp":
@@ -135,9 +140,11 @@ def ranking(strategy: Row) -> Callable[[Row], Rank]:
 
 
 def _version(headers: list[list[str]], name: str, header: str, header_form: str) -> Rank:
-    """KIP-280: the last header of that name, 8 bytes, signed, even if a cleaner compares bytes.
+    """The version of a record: (1, number), or (0, 0) without one.
 
-    For its patch a varint as well; which header the patch reads is no promise.
+    KIP-280 promises the last header of that name, a signed number of 8 bytes, also where a cleaner
+    compares bytes. Its patch reads variable-length numbers as well, so they count with its header
+    forms; another header that it may read is not promised.
     """
     found = [content for name, content in headers if name == header][-1:]
     content = base64.b64decode("".join(found))
@@ -158,7 +165,7 @@ def is_tombstone(record: Row, mark: str) -> bool:
 
 
 def in_force(trace: Trace) -> tuple[list[Row], list[str]]:
-    """Strategies and tombstone marks that were in force, the promised one first."""
+    """Strategies and tombstone marks that were in force, the promised ones first."""
     strategies, marks = [trace.header["strategy"]], [trace.header["tombstone_mark"]]
     changes = [
         one for one in trace.events if one["event"] == "ConfigChanged" and not one["initial"]
@@ -175,8 +182,16 @@ def in_force(trace: Trace) -> tuple[list[Row], list[str]]:
 class Slot(NamedTuple):
     """A record at its offset; all replicas that hold it share one object.
 
-    `ranks`: one for each strategy that was in force. `deletes`: true for a tombstone by any mark
-    that was in force. `producer`: of its transaction.
+    Attributes:
+        offset: Its offset.
+        epoch: Leader epoch of the append.
+        uid: Identity of the append.
+        key: Its key; None without one, and for control records.
+        tombstone: True for a tombstone by the promised mark.
+        deletes: True for a tombstone by any mark that was in force.
+        ranks: One for each strategy that was in force.
+        producer: Id of the producer of its transaction; None outside transactions.
+        control: Kind of a control record, such as `COMMIT`; None for data.
     """
 
     offset: int
@@ -190,7 +205,7 @@ class Slot(NamedTuple):
     control: str | None
 
     def beats(self, other: Slot, way: int = 0) -> bool:
-        """True if this is the newer version of the same key."""
+        """True if this record wins over another one of the same key."""
         return self.key == other.key and self.ranks[way] > other.ranks[way]
 
 
@@ -218,14 +233,28 @@ def fold(slots: Iterable[Slot], way: int = 0) -> dict[str, Slot]:
 
 
 def offsets(start: int, end: int, *known: Collection[int]) -> Iterable[int]:
-    """The offsets of [start, end) in order, at least the known ones; fast for long ranges."""
+    """The offsets of [start, end) in order: all, or in a long range only the known ones."""
     if end - start <= sum(map(len, known)):
         return range(start, end)
     return sorted({o for some in known for o in some if start <= o < end})
 
 
 class RebuiltReplica:
-    """The disk of one replica: log, lineage, offsets of empty batches, snapshots by id."""
+    """The disk of one replica.
+
+    Attributes:
+        name: The replica.
+        up: False while it is down.
+        expired: Offsets below went by retention (exclusive); 0 if the last prefix that went had a
+            snapshot.
+        snapshots: Records of each snapshot by (end offset, epoch).
+        log: The records that are present, by offset.
+        lineage: The record last written at each offset, also if cleaning removed it since.
+        empty: Last offsets of empty batches.
+        high_watermark: High watermark (exclusive).
+        start: Log start offset (inclusive).
+        end: Log end offset (exclusive).
+    """
 
     def __init__(self, name: str) -> None:
         self.name, self.up, self.expired = name, True, 0
@@ -241,7 +270,7 @@ class RebuiltReplica:
         self.keep(offset, offset)
 
     def keep(self, start: int, end: int) -> None:
-        """Drops all records outside [start, end)."""
+        """Moves log start and log end, and drops all that is outside [start, end)."""
         self.start, self.end = start, end
         self.log = {o: slot for o, slot in self.log.items() if start <= o < end}
         self.lineage = {o: slot for o, slot in self.lineage.items() if start <= o < end}
@@ -254,7 +283,26 @@ class RebuiltReplica:
 
 
 class RebuiltCluster:
-    """All replicas, the leader of the newest epoch, and H: the first committed record by offset."""
+    """All replicas, the leader of the newest epoch, and H: the first committed record by offset.
+
+    Attributes:
+        header: Header of the trace.
+        rules: Rules of the run by name, as it began.
+        replicas: Replicas by name, in order of creation.
+        isr: The in-sync set that an event reported last.
+        voters: Names of the replicas of which a majority commits.
+        committed: H.
+        fate: COMMIT or ABORT by the uid of each decided record of H.
+        bests: Winners of H by key, for each strategy that was in force.
+        leader: Leader of the newest epoch; empty before the first.
+        epoch: The newest epoch; -1 before the first.
+        end: End of H (exclusive), N in the laws.
+        given: Consumer -> uid -> the record it was given, and the time of the last read in ms.
+        placed: Records that the latest event wrote.
+        again: Records that the latest event committed over another one.
+        rewritten: Offsets that had several records.
+        twice: Those of them that were committed with several.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self.header, self.rules = trace.header, trace.header["rules"]
@@ -270,13 +318,16 @@ class RebuiltCluster:
         self.bests: list[dict[str, Slot]] = [{} for _ in strategies]
         self.leader, self.epoch, self.end = "", -1, 0
         self.given: dict[str, dict[int, tuple[Slot, int]]] = defaultdict(dict)
-        self.placed: list[Slot] = []  # by the latest event
-        self.again: list[Slot] = []  # committed by it over another record
-        self.rewritten: set[int] = set()  # offsets at which there were several records
-        self.twice: set[int] = set()  # those of them that were committed with several
+        self.placed: list[Slot] = []
+        self.again: list[Slot] = []
+        self.rewritten: set[int] = set()
+        self.twice: set[int] = set()
 
     def slot(self, record: Row, batch: Row | None = None) -> Slot:
-        """The slot of a record; raises Refused if the record was never written."""
+        """The slot of a record, which a `batch` may bring.
+
+        Raises Refused if the record was never written, or its `tombstone` contradicts the mark.
+        """
         name = (record["uid"], record["offset"])
         if name not in self._slots:
             if batch is None:
@@ -319,7 +370,7 @@ class RebuiltCluster:
                 _change(self.replicas[row["replica"]], row, self.slot)
 
     def _take(self, row: Row, batches: list[Row], begin: int, end: int) -> None:
-        """Appends batches; gaps inherit the leader's lineage."""
+        """Appends batches from `begin` to `end` (exclusive); gaps inherit the leader's lineage."""
         replica = self.replicas[row["replica"]]
         if begin != replica.end:
             raise Refused(f"{replica.name} appends from {begin} on; its log ends at {replica.end}")
@@ -341,7 +392,7 @@ class RebuiltCluster:
         self._commit(replica, known)
 
     def _commit(self, replica: RebuiltReplica, known: int) -> None:
-        """Commits the records from an offset up to the leader's high watermark."""
+        """Commits the records from offset `known` up to the leader's high watermark."""
         for slot in map(
             replica.lineage.get, offsets(known, replica.high_watermark, replica.lineage)
         ):

@@ -66,7 +66,7 @@ class CommittedReplicated(LogInvariant):
     def _lacked_by_too_many(
         self, voters: list[ReplicaView], needed: int
     ) -> list[tuple[ReplicaView, int]]:
-        """The first offset that too few voters have, with the first of those that lack it."""
+        """The first offset that fewer than `needed` voters have, with the first that lacks it."""
         for offset in range(len(self.committed)):
             if offset not in self.history.committed_twice:
                 lacking = [v for v in voters if not self.history.accounts_for(v, offset)]
@@ -203,7 +203,7 @@ class HwMonotonic(LogInvariant):
         self._assigned = self.history.by_isr and update == "assign"
 
     def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
-        """Compares with the mark before; truncations and crashes have their own events."""
+        """Compares with the high watermark before the move."""
         before = self.history.previous_high_watermark
         if event.high_watermark < before and (event.leading or not self._assigned):
             self.broken(event.replica, event.high_watermark, before=before)

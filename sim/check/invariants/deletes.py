@@ -71,7 +71,7 @@ class NoTransientResurrection(DeleteInvariant):
         self._count = self._longest_ms = 0
 
     def counters(self) -> dict[str, int]:
-        """Number of reads that returned a deleted key, and its longest visibility in ms."""
+        """Number of times that a replica showed a deleted key, and the longest of them in ms."""
         now_ms = self.history.at
         going_on = [now_ms - since for since, _uid, _tombstone in self._shown.values()]
         longest_ms = max([self._longest_ms, *going_on])
@@ -89,7 +89,7 @@ class NoTransientResurrection(DeleteInvariant):
         self._look(event.replica)
 
     def on_quiesced(self, _: events.Quiesced) -> None:
-        """Ends violations that are over; what is still shown is no transient."""
+        """Judges every replica; what is still shown is left to `no-resurrection`."""
         for replica in list(self.replicas):
             self._look(replica)
 
@@ -175,7 +175,7 @@ class TombstoneSafety(DeleteInvariant):
             return
         for removal in history.deletes_removed:
             if history.settings_change and removal.reason != "tombstone":
-                continue  # by the settings of before it was superseded
+                continue  # under earlier settings it was superseded
             for view, value in history.laggards(event.replica, removal.uid):
                 if not self._is_beaten_on(view, value):
                     self.broken_for(event.replica, removal, view, value)

@@ -78,7 +78,7 @@ class EpochMonotonic(LogInvariant):
             before = batch.epoch
 
     def _epoch_below(self, view: ReplicaView, base: int) -> int:
-        """The epoch of the last record below `base`, or of the snapshot there; -1 without both."""
+        """The epoch of the last record below `base`, or of the snapshot there; -1 with neither."""
         start = view.log_start_offset
         while base > start:
             base -= 1
@@ -177,7 +177,7 @@ class EpochCacheConsistency(LogInvariant):
         self._judge(event.replica)
 
     def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
-        """Judges a replica whose newest epoch was not committed before, or is not that of all."""
+        """Judges a replica whose newest epoch starts above its old mark, or is not that of all."""
         known, before = self._known[event.replica], self.history.previous_high_watermark
         latest = known.latest
         crossed = known.entries and known.entries[-1][1] > before
@@ -195,7 +195,7 @@ class EpochCacheConsistency(LogInvariant):
         known.end = self.replicas[event.replica].log_end_offset
 
     def on_gap_learned(self, event: events.GapLearned) -> None:
-        """Notes the epochs of the leader that start in the gap."""
+        """Notes the epochs of the leader that start in the gap, or at its end."""
         known = self._known[event.replica]
         for epoch, start in self._known[event.leader].entries:
             if event.fetch_offset <= start <= event.log_end_offset:

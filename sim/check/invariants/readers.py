@@ -27,7 +27,7 @@ class ConsistentRead(ReaderInvariant):
         self._read: dict[int, tuple[int, str]] = {}
 
     def on_consumed(self, event: events.Consumed) -> None:
-        """Compares all reads as soon as one deviates: readers of committed records agree."""
+        """Compares all reads once one deviates; until then readers were given what is committed."""
         self._alike.append(event)
         if self.history.reads_deviate:
             for each in self._alike:
@@ -207,7 +207,7 @@ class ConsumerTombstoneVisibility(ReaderInvariant):
                 self._judge(event, key, uid, offset)
 
     def _given(self, consumer: str, key: str) -> dict[int, int]:
-        """The records of a key that a consumer was given: uid -> when, in ms, for the last time."""
+        """The records of a key that a consumer was given: uid -> time of the last read in ms."""
         for event in self._reads.pop(consumer, ()):
             for record in event.records:
                 if record.key is not None:

@@ -118,7 +118,7 @@ class SnapshotConsistency(Invariant):
 
 
 PATIENCE = 3
-"""Number of downloads in a row that may not be lost to deletions at the leader."""
+"""Number of downloads lost in a row, to deletions at the leader, that is a violation."""
 
 SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
 """Reason of such a loss, as Kafka names it (Errors.SNAPSHOT_NOT_FOUND)."""
@@ -295,7 +295,7 @@ class PrefixDeletionSafety(Invariant):
             self.broken(event.replica, start, None, bare, snapshot_end=newest)
 
     def on_snapshot_offered(self, event: events.SnapshotOffered) -> None:
-        """A follower below the log start has to be offered one."""
+        """Reports an offer of no snapshot, or of one that ends below the leader's log start."""
         end = event.end_offset
         if end < max(self.replicas[event.replica].log_start_offset, 0):
             has = "no snapshot" if end < 0 else "only one up to {snapshot_end}"

@@ -55,7 +55,7 @@ class TransactionAsAsked(TransactionInvariant):
                 return
 
     def _ended_before(self, lineage: list[int], batch: Batch) -> bool:
-        """True if an earlier leader has ended the transaction, perhaps with a committed marker."""
+        """True if a marker of an earlier leader ends the transaction; it may be committed."""
         producer, epoch = batch.producer_id, batch.epoch
         markers = [self.written[uid].batch for uid in lineage if uid in self.written]
         return any(
@@ -125,9 +125,10 @@ _WORDS = {True: "committed", False: "aborted", None: "open"}
 
 
 def transactional(history: ClusterHistory, view: ReplicaView, *, with_empty: bool) -> list[int]:
-    """The transactional data of a log by uid, in order.
+    """The uids of the transactional data of a log, in order of offsets.
 
-    `with_empty` includes batches that are left without records: they keep a transaction open.
+    `with_empty` adds the last uid of each batch that is left without records: such a batch keeps
+    its transaction open.
     """
     if not history.status and not history.undecided:
         return []

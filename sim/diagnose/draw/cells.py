@@ -61,8 +61,8 @@ class Spot(NamedTuple):
     Attributes:
         kind: Kind of the content.
         uid: uid of the record; 0 without one.
-        reason: Reason why there is no record; None if there is one, or never was.
-        horizon_ms: Delete horizon of the record's batch; None without one.
+        reason: Reason why there is no record; None if there is one or never was, or if unknown.
+        horizon_ms: Delete horizon of the record's batch in ms; None without one.
     """
 
     kind: CellKind
@@ -156,7 +156,7 @@ def removal_of(event: on.Cleaned, offset: int, known: CellReason | None) -> Cell
 
 
 def not_copied(leader: str, reason: CellReason | None) -> CellReason:
-    """The reason of a follower for no record where its leader had none to copy.
+    """The reason why a follower holds no record where its leader had none to copy.
 
     Args:
         leader: The log that it copied from.
@@ -215,8 +215,8 @@ class Cells:
 
     Args:
         history: History of the run so far; it may be folded further.
-        strategy: Strategy of the cleaner, which selects the version to show; none for `offset`.
-        labels: uid -> label of a record of a story; other records are named by key and value.
+        strategy: Strategy of the cleaner, which selects the version to show; `offset` shows none.
+        labels: uid -> label of a record of a story, shown with a tombstone; None or empty without.
     """
 
     def __init__(

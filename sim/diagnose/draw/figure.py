@@ -33,7 +33,7 @@ from sim.errors import BadInput
 from sim.files.shipped import check_extra
 
 ROWS_MAX = 60
-"""How many events are drawn: the violation and the last ones; the picture says how many are not."""
+"""Most events that are drawn, see `window`; the picture says how many are left out."""
 _WIDTH = 900.0
 _HEADING_MAX = 1_000
 _PANEL = 330.0
@@ -47,8 +47,8 @@ class Options(TypedDict, total=False):
         title: Title at the top.
         note: Text below the violation, such as the deciding fact.
         unit: Unit of times: `ms` or `step`.
-        captions: Moment (ms, or a step) -> caption, may be empty: draws the logs at these moments
-            side by side, and nothing else.
+        captions: Moment (ms, or a step) -> caption, may be empty: draws the logs after all events
+            of these moments side by side, and nothing else. The last one selects the columns.
     """
 
     title: str
@@ -67,7 +67,7 @@ def svg(case: DrawnCase, **options: Unpack[Options]) -> str:
         options: See `Options`.
 
     Raises:
-        BadInput: A moment of `captions` before the first event, or after the last one.
+        BadInput: A moment of `captions` below 1, or after the last event.
     """
     return svg_of(figure(case, **options), alternative=_alternative(case, options))
 
@@ -152,9 +152,9 @@ def place_of(position: int, shown: Sequence[int]) -> int:
 
 
 def window(count: int, focus: int, most: int) -> range:
-    """Chooses `most` of `count` indices in a row: the last ones that contain `focus`.
+    """Chooses `most` of `count` indices in a row, among them `focus`; all if they are no more.
 
-    If `focus` lies further back, a quarter of them come after it.
+    A quarter of them come after `focus`: fewer near the end, more near the start.
     """
     if count <= most:
         return range(count)
@@ -213,7 +213,7 @@ class OffsetGrid:
     Args:
         scene: Scene of the run.
         frames: Frames to draw, one for each moment.
-        room: Approximate width of all columns in pixels; one column is drawn in any case.
+        room: Approximate width of all columns in pixels; `Scene.columns` says which are drawn.
     """
 
     def __init__(self, scene: Scene, frames: Sequence[Frame], *, room: float) -> None:
@@ -241,7 +241,7 @@ class OffsetGrid:
 
         Args:
             frame: Frame to draw.
-            numbers: True to write the offsets of each log behind it.
+            numbers: True to write the marks of each log behind it, such as `hw 3 end 4`.
         """
         numbered = [(column.middle, str(column.offset)) for column in self._columns]
         heads = [*numbered, *[(x, "…") for x in self._left_out]]
@@ -310,7 +310,7 @@ class OffsetGrid:
 
 
 def _beside(cell: Cell) -> float:
-    """The width of a tombstone's sign in pixels."""
+    """The width in pixels of the sign of a tombstone; 0 for another cell."""
     return 12 if cell.look[0] == "d" else 0
 
 

@@ -49,7 +49,7 @@ class Lane(NamedTuple):
         high_watermark: End of what it knows to be committed (exclusive).
         last_stable_offset: Offset of the first record of a transaction without a marker, or the
             high watermark (exclusive).
-        clean_point: End of the cleaned section (exclusive).
+        clean_point: First dirty offset: all below it was cleaned (exclusive).
         snapshots: (end offset, epoch) of its snapshots.
         spots: Content by offset, up to the last one that is or was in the log.
     """
@@ -115,6 +115,7 @@ class Logs(Past):
         # Replica -> after each of its events: the position, and the replica without its spots;
         # None after it was removed.
         self._states: dict[str, list[tuple[int, Lane | None]]] = defaultdict(list)
+        # Replica -> its last event and the newest epoch, and the lane that was made for them.
         self._drawn: dict[str, tuple[tuple[int, int], Lane]] = {}
 
     # Questions; events up to a position (inclusive) count.
@@ -146,7 +147,10 @@ class Logs(Past):
         return sorted(found)
 
     def _state(self, name: str, position: int) -> tuple[int, Lane | None]:
-        """The last event of a replica up to a position, and the replica then, if it existed."""
+        """Position of a replica's last event up to a position (inclusive), and its state then.
+
+        The state is None if the replica did not exist.
+        """
         states = self._states[name]
         place = bisect_right(states, position, key=itemgetter(0))
         return states[place - 1] if place else (position, None)

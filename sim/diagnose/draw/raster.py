@@ -27,7 +27,10 @@ _ANCHORS: dict[str, Literal["left", "center", "right"]] = {
 
 
 def png_of(picture: Picture, *, margin: float = 12) -> bytes:
-    """Draws a picture on white as the bytes of a PNG file; equal pictures give the same bytes."""
+    """Draws a picture on white as the bytes of a PNG file; equal pictures give the same bytes.
+
+    `margin` is in pixels of the picture.
+    """
     width, height = picture.width + 2 * margin, picture.height + 2 * margin
     with mpl.rc_context():  # restores the user's settings afterwards
         mpl.rcdefaults()
@@ -91,7 +94,7 @@ def _drawable(text: str, *, mono: bool) -> str:
 
 @cache
 def _letters(family: str) -> frozenset[int]:
-    """The characters of a font, normal and bold."""
+    """The characters that a font has both normal and bold."""
     fonts = (FontProperties(family=family, weight=weight) for weight in ("normal", "bold"))
     return frozenset.intersection(
         *(frozenset(get_font(findfont(font)).get_charmap()) for font in fonts)

@@ -24,7 +24,7 @@ _NAMED = 3
 _NEIGHBOURS = 40
 """How many offsets to the left and right of the subject may be shown."""
 _OF_EACH = 2
-"""How many columns are wanted of each sort: rivals, records of the key, deciding offsets."""
+"""How many columns are wanted of rivals and of records of the key; twice as many deciding ones."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class DrawnCase:
     """A run and the violation to draw.
 
     Attributes:
-        events: (time, event) in order.
+        events: (time, event) in order; times are ms, or steps.
         violation: Violation to point at; None for the end of the run.
         rules: Rules of the run; None if unknown: then no version is shown.
-        labels: uid -> label of a record of a story; None for a timed run.
+        labels: uid -> label of a record of a story; None or empty for a timed run.
         name: Difference from the case beside it, such as `fix=none`.
         verdict: Verdict of the run, in a sentence.
         violations: Violations that a page steps through; empty for `violation` alone.
@@ -55,7 +55,7 @@ class DrawnCase:
 
     @classmethod
     def of(cls, run: Run, violation: Violation | None = None, **more: Any) -> DrawnCase:
-        """The case of a run at a violation, or at the end of the run, before a timed one settled.
+        """The case of a run at a violation, or at its end, of a timed run before it settled.
 
         Args:
             run: A run that kept its events.
@@ -119,7 +119,7 @@ class Room(NamedTuple):
     """The space for the columns of a picture, in pixels or letters.
 
     Attributes:
-        width: Wanted width of the column of an offset.
+        width: Function from an offset to the wanted width of its column.
         whole: Width for all columns; one is shown in any case.
         border: Space between two columns.
         gap: Additional space where columns are left out.
@@ -190,7 +190,7 @@ class Scene:
 
     @property
     def shown(self) -> Sequence[int]:
-        """The positions of events to show: those that led to the violation; all without one."""
+        """The positions of events to show, ascending: the causes of the violation; else all."""
         if self.explanation is None:
             return range(len(self.case.events))
         return sorted({*self.explanation.cone, self.position})
@@ -254,7 +254,7 @@ class Scene:
 
     @cached_property
     def _deciding(self) -> list[int]:
-        """The offsets that the deciding event changed, and those that the evidence names."""
+        """Offsets that the deciding event changed, then those in the evidence; some of many."""
         if self.explanation is None:
             return []
         violation, decided = self.explanation.violation, self.explanation.facts[0].position
@@ -277,7 +277,7 @@ class Scene:
 
     @property
     def end(self) -> int:
-        """The end of all logs, of the committed history and of the subject (exclusive)."""
+        """The end (exclusive) of what logs hold or held, of what was committed, of the subject."""
         ends = [len(lane.spots) for lane in self.frame.lanes]
         subject = 0 if self.subject is None else self.subject + 1
         return max([*ends, len(self.frame.committed), subject])

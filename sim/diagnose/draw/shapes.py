@@ -303,7 +303,10 @@ def sign(name: str, x: float, y: float) -> Path:
 
 
 def bracket(opening: float, back: float, y: float, height: float) -> Path:
-    """Draws the bracket of a log end or, mirrored, of a log start."""
+    """Draws the bracket of a log end or, mirrored, of a log start.
+
+    Its arms reach from `back` to `opening`.
+    """
     bottom = y + height
     return Path(((opening, y), (back, y), (back, bottom), (opening, bottom)), "end")
 
@@ -394,7 +397,10 @@ def inline_of(
 
 
 def _elements(shapes: Iterable[Shape]) -> str:
-    """Writes shapes as elements; lines of one look share an element, which halves the size."""
+    """Writes shapes as elements, in order but for lines.
+
+    Lines of one look share an element where the last of them stands, which halves the size.
+    """
     elements: dict[object, list[str]] = {}
     for number, shape in enumerate(shapes):
         if isinstance(shape, Path):

@@ -58,11 +58,12 @@ _ENDS: Final[dict[type, tuple[str, str]]] = {
     on.Acknowledged: ("replica", "other"),
     on.UncleanElection: ("other", "replica"),
 }
-"""Sender and receiver by the names of an event's fields; `other` is a client or the controller."""
+"""Class of an event drawn as an arrow -> its fields with the sender and the receiver; `other` is a
+client or the controller."""
 _ANSWERS: Final = (
     *(on.SnapshotChunkFetched, on.SnapshotOffered, on.PositionRecorded, on.UncleanElection),
 )
-"""Classes of events whose arrow is dashed."""
+"""Classes of events whose arrow is dashed; that of others in `_ENDS` is solid."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class SpaceTime:
         return {name: _TIME + self._lane * (n + 0.5) for n, name in enumerate(self._names)}
 
     def _other(self, event: Event) -> str | None:
-        """The client or controller of an event; None if only replicas take part."""
+        """The client or the controller that takes part in an event; None without one."""
         if isinstance(event, on.Acknowledged):
             return CLIENTS if event.producer_id < 0 else f"producer {event.producer_id}"
         if isinstance(event, on.UncleanElection):
@@ -146,7 +147,10 @@ class SpaceTime:
         return HEAD + row * ROW
 
     def _changes(self) -> Iterable[tuple[int, str, str, Any]]:
-        """The changes of lasting states: position, replica, state, value (None when it ends)."""
+        """The changes of lasting states: position, replica, state, value.
+
+        The states are `leads` (an epoch), `lane` (`lane` or `down`) and `fault`; None ends one.
+        """
         events, last = self.scene.case.events, max(self.positions, default=-1)
         for position, name, leads, up in self.scene.case.logs.roles(last):
             yield position, name, "leads", leads
@@ -212,7 +216,10 @@ class SpaceTime:
 
 
 def _arrow(start: float | None, end: float | None, y: float, look: str) -> Sequence[Shape]:
-    """Draws a message as an arrow between lanes, or as a point if its sender has no lane."""
+    """Draws a message as an arrow between lanes.
+
+    A point without a lane of its sender, or from a lane to itself; nothing without a receiver.
+    """
     if end is None:
         return []
     if start is None or start == end:

@@ -21,7 +21,7 @@ NARROWEST = 40
 _COLUMN_MAX = 14
 _NAME_MAX = 16
 _ASIDE = re.compile(r"^(not copied from [^:]*|wiped|dropped): | \(.*")
-"""Parts of a reason that a legend leaves out: the first log it applies to, and the snapshot."""
+"""Parts of a reason that a legend leaves out: what stands before its colon, or in brackets."""
 _LEGEND = {
     "»": "» where it is violated",
     "…": "… left out",

@@ -75,7 +75,7 @@ _DECIDED_BY: Final[dict[type, tuple[tuple[type, ...], ...]]] = {
 
 
 def _decided(past: Past, at: int) -> Iterator[int | None]:
-    """Positions of the events that decided an event, without those that wrote to logs."""
+    """Positions of the events that decided an event, apart from what a log held at an offset."""
     event = past.event(at)
     for kinds in _DECIDED_BY.get(type(event), ()):
         yield past.last(*kinds, before=at, replica=event.replica)
@@ -108,13 +108,17 @@ def _decided(past: Past, at: int) -> Iterator[int | None]:
 
 
 def _end_moved(past: Past, replica: str, before: int) -> int | None:
-    """Position of the event that moved a log end last."""
+    """Position of the last event before another that moved a log end; None without one."""
     steps = past.steps_before(replica, before)
     return next((step.position for step in steps if step.before != step.after), None)
 
 
 def _elected(past: Past, name: str, at: int) -> Iterator[int]:
-    """Positions of the events before an election: end of the previous leader, joined replicas."""
+    """Positions of the events since the previous election that led to this one.
+
+    The elected replica was chosen uncleanly, or joined the in-sync set; the previous leader went
+    down, resigned or was hit by a fault.
+    """
     previous = past.last(on.LeaderElected, before=at)
     since = {"after": -1 if previous is None else previous, "before": at}
     yield from past.all(on.UncleanElection, **since, replica=name)
@@ -225,7 +229,10 @@ def _held(
 
 
 def _looked_at(past: Past, violation: Violation) -> Iterator[CausalNode]:
-    """Yields the nodes of the log contents and the commits that the invariant judged."""
+    """Yields the nodes of the log contents and the commits that the invariant judged.
+
+    Of the violation's replica also the last moves of log start and high watermark.
+    """
     for offset in _offsets(past, violation):
         for replica in past.replicas:
             yield from _held(past, replica, offset, past.end)
@@ -243,8 +250,8 @@ def _looked_at(past: Past, violation: Violation) -> Iterator[CausalNode]:
 def _offsets(past: Past, violation: Violation) -> set[int]:
     """The offset of a violation, and those of the records that decide the state of its key.
 
-    Where these are many: the last two appended, those that a replica removed for another reason
-    than a newer record, and the last two that a replica holds.
+    These are the last two appended, those that a pass removed for another reason than a record that
+    won, and the last two that the violation's replica holds; without one, that each replica holds.
     """
     found, key = set() if violation.offset is None else {violation.offset}, violation.key
     if key is None:
@@ -281,7 +288,7 @@ def _behind(past: Past, node: CausalNode) -> Iterator[CausalNode]:
 
 
 def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[CausalNode]:
-    """Yields the causes of a removal: the winner, or the horizon and bound that allowed it."""
+    """Yields the causes of a removal: the winner, the horizon and bound, or the markers."""
     replica, known = past.event(position).replica, past.written.get(removal.uid)
     if removal.winner_offset is not None:
         yield from _held(past, replica, removal.winner_offset, position)
@@ -298,7 +305,7 @@ def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[Cau
 
 
 def _kept_away(past: Past, offset: int, before: int) -> Iterator[CausalNode]:
-    """Yields the lasting faults of replicas that never had an offset."""
+    """Yields the latest fault of each replica that never had an offset, if no end followed it."""
     for replica in past.replicas:
         if past.slot(replica, offset, before) is None:
             kinds = (on.FaultInjected, on.FaultEnded)

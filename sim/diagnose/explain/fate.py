@@ -47,7 +47,7 @@ _HOLES: Final = (Became.CLEANED, Became.NOT_AT_SOURCE, Became.SEGMENTS_LOST)
 def answer(case: Case) -> Facts:
     """Explains the fate of the offset of a violation, on its replica if it names one.
 
-    The event that showed the violation comes last, if it is a deciding event itself.
+    The event that showed the violation comes last if it decides by itself, or nothing else does.
     """
     facts, at = _fate(case), case.judged
     if any(fact.position == at for fact in facts):
@@ -85,7 +85,7 @@ def lacks(
 ) -> Facts:
     """Explains why a log lacked the record of an offset before a position; empty if it had it.
 
-    `uid` is the record that belongs there; None for the committed one, or else any.
+    `uid` belongs there (None: the committed one, else any). Empty as well beyond `NESTED_MAX`.
     """
     uid = uid or case.committed_at(offset) or None
     became, _, step = case.fate(replica, offset, uid, before)
@@ -176,7 +176,7 @@ def ends_in_a_hole(case: Case, source: str, start: int, before: int = END) -> bo
 
 
 def end_fell(case: Case, source: str, start: int, before: int = END) -> Facts:
-    """Explains a log end that fell to `start`, by the removal of the first record above it.
+    """Explains a log end that fell to `start`, by the removal of the record there or of the last.
 
     The removal of the last record decides how the log end fell. Never empty.
     """
@@ -217,7 +217,7 @@ def _other(case: Case, step: LogStep, offset: int, uid: int | None) -> Facts:
 
 
 def given_before(case: Case, offset: int, uid: int) -> Fact:
-    """The fact of the append of a record, with its commit."""
+    """The fact of a record's append, with a newer epoch that was led then, and its commit."""
     commit, at = case.first_commit(offset), case.appended_at[uid]
     fact, (leader, newest) = case.fact(at, kind="epoch"), case.leader_at(at) or ("", 0)
     late = f", when {leader} led epoch {newest} already" * (newest > case.epoch_of(uid))
@@ -275,7 +275,7 @@ def two_records_at(case: Case, offset: int) -> Facts:
 def _tail_kept(case: Case, offset: int, otherwise: Facts, whose: str | None = None) -> Facts:
     """Explains why two records stay at an offset that was free when each got it.
 
-    `whose` names a replica that has, or had, the record that does not belong there.
+    `whose` has or had the record that does not belong there; `otherwise` is for want of facts.
     """
     uncut, old = _not_cut(case, offset, whose), _forked(case, offset)
     if old and case.committed_by_counting(offset):
@@ -322,7 +322,7 @@ def _went_on(case: Case, replica: str, offset: int, after: int) -> Facts:
 
 
 def _leader_cannot_tell(case: Case, offset: int, uncut: Facts) -> bool:
-    """Checks that the leader's log lost the record of an offset, and its epoch with it."""
+    """Checks that a pass, a snapshot or retention took an offset's record from the leader's log."""
     uid, leader, before = case.committed_at(offset), case.leader_at(), END
     if uncut and uncut[0].position is not None:
         before = uncut[0].position
@@ -338,7 +338,7 @@ def _leader_cannot_tell(case: Case, offset: int, uncut: Facts) -> bool:
 
 
 def _forked(case: Case, offset: int) -> Facts:
-    """The fact that a record of an older epoch was committed by counting replicas."""
+    """The fact that a record was committed in a later epoch than its own; else empty."""
     uid, commit = case.committed_at(offset), case.first_commit(offset)
     leader = None if commit is None else case.leader_at(commit)
     if commit is None or not uid or leader is None or leader[1] == case.epoch_of(uid):
@@ -358,8 +358,8 @@ def without(
 ) -> Facts:
     """Explains why a replica lacked a record and led, or counted, anyway; empty if it had it.
 
-    With `lag_is_news`, a lag is a fact of its own; else it is expected, and the reason why the
-    replica counted comes first.
+    With `lag_is_news`, a lag is a fact of its own; else the reason why the replica counted takes
+    its place and its mechanism.
     """
     facts = lacks(case, replica, offset, uid, before)
     names = mechanisms_of(facts)
@@ -445,7 +445,7 @@ def _recorded(case: Case, position: int) -> Facts:
 
 
 def led_twice(case: Case) -> Facts:
-    """Explains why an epoch has two leaders; empty if none has. Restarts of voters count."""
+    """Explains why an epoch has two leaders, with restarts in between; empty if none has two."""
     first = dict[int, int]()
     for position in case.all(on.LeaderElected):
         event = case.event(position)

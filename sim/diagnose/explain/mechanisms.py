@@ -1,8 +1,9 @@
-"""The mechanisms of violations: every one that a signature may name, its meaning, its source.
+"""Mechanisms of violations: the names in signatures, each with its rules, meaning and source.
 
 A mechanism never depends on how often something happened, or on which replica, so that a large
 random run and its smallest example name the same ones. `sim.diagnose.explain.questions` finds them
-in the events of a run.
+in the events of a run. It also makes names that are not here: `… changed` for a field of a record,
+`found at …` for a class of events where no deciding fact names a mechanism.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from sim.protocol.rules import Rules
 MECHANISMS: Final[dict[str, tuple[str, ...]]] = {}
 """Name of a mechanism, as signatures have it -> names of the rules whose values make it possible.
 
-Two runs have it by the same defect only if these rules are equal. It has none if a step of a story,
-or a fault, suffices. No name changes its meaning.
+Two runs have a mechanism by the same defect only if the values of these rules are equal. There are
+no rules if a step of a story, or a fault, suffices. No name changes its meaning.
 """
 
 _ALL: Final = tuple(Rules().as_dict())

@@ -103,9 +103,9 @@ class Past:
     """The events of a run up to a position; no answer considers later ones.
 
     Attributes:
-        events: (when, event) of the whole run, in order.
-        end: The position behind the last event that counts; of a past that `until` did not make,
-            that behind the last event taken in.
+        events: (time, event) of the whole run, in order.
+        end: Position after the last event that counts; of a past that `until` did not make, after
+            the last event folded.
         rules: Rules that the run is judged by.
         written: uid -> the append of the record.
         steps: Replica, in order of appearance -> the changes of its log, in order.
@@ -211,7 +211,7 @@ class Past:
         if isinstance(event, on.Cleaned):
             yield from ((removal.offset, Became.CLEANED) for removal in event.removals)
             yield from ((offset, Became.EMPTIED) for offset in (*event.emptied, *event.dropped))
-        elif isinstance(event, _ANEW):  # a new log has nothing at the offsets of the others
+        elif isinstance(event, _ANEW):  # a new log reached no offset of the others
             ends = (view.log_end_offset for view in self.folded.replicas.values())
             yield from ((offset, Became.NEVER) for offset in range(max(ends)))
         yield from ((offset, became) for offset in offsets(step))
@@ -248,11 +248,11 @@ class Past:
     # Records.
 
     def uids_at(self, offset: int) -> list[int]:
-        """The records that leaders gave an offset to, in order."""
+        """The uids of the records that leaders gave an offset to, in order."""
         return self._known(self._uids_at.get(offset, []))
 
     def uids_of(self, key: str | None) -> list[int]:
-        """The records of a key, in order of appends."""
+        """The uids of the records of a key, in order of appends."""
         return self._known(self.folded.uids_of_key.get(key or "", []))
 
     def controls(self) -> list[Written]:
@@ -299,7 +299,10 @@ class Past:
         return max(changes[0].slot, 0) if changes else 0
 
     def last_written(self, replica: str, offset: int, before: int = END) -> int | None:
-        """The uid of the last record of a log at an offset, even if a cleaner removed it since."""
+        """The uid of the record last written to a log at an offset, even if only a hole is left.
+
+        None if it was never written, or went otherwise: by a truncation, a crash or a new log.
+        """
         for position, became, uid, step in self._changes_of(replica, offset, before):
             if became is Became.NOT_AT_SOURCE:
                 return self.last_written(step.event.leader, offset, position)
@@ -330,7 +333,7 @@ class Past:
         return self.origin(fate.step.event.leader, offset, uid, fate.step.position)
 
     def slot(self, replica: str, offset: int, before: int = END) -> int | None:
-        """Position of the last event that changed an offset of a log; None without one."""
+        """Position of the last event that changed an offset since its replica came; else None."""
         for position, _, _, step in self._changes_of(replica, offset, before):
             return None if isinstance(step.event, on.ReplicaAdded) else position
         return None
@@ -341,7 +344,7 @@ class Past:
         return [horizon for horizon in found if horizon.position < before]
 
     def horizon_given(self, replica: str, base: int, before: int = END) -> Horizon | None:
-        """The last delete horizon of a batch, at the event that set it, not one that copied it."""
+        """The last delete horizon of a batch, with the event that set it, not a copy; or None."""
         found = self.horizons(replica, base, before)[-1:]
         event = self.event(found[0].position) if found else None
         if isinstance(event, on.Copied):
@@ -351,7 +354,7 @@ class Past:
     # The cluster.
 
     def leader_at(self, before: int = END) -> tuple[str, int] | None:
-        """Leader of the newest epoch before a position, with that epoch."""
+        """Leader of the newest epoch before a position, with that epoch; None without one."""
         elected = [self.event(one) for one in self.latest(on.LeaderElected, before=before)]
         newest = max(elected, key=attrgetter("epoch"), default=None)
         return None if newest is None else (newest.replica, newest.epoch)
@@ -368,9 +371,9 @@ class Past:
         return self.folded.committed[offset] if known else 0
 
     def believed(self, follower: str, offset: int, before: int = END) -> int | None:
-        """Position of the last event by which a leader recorded more than its follower had.
+        """Position of the last event that recorded a follower above an offset it had not reached.
 
-        None if no recorded position was above `offset` while the follower lacked it.
+        None if no leader recorded more than the follower had there.
         """
         for position in self.latest(on.PositionRecorded, before=before, follower=follower):
             if self.event(position).position > offset >= self.log_end(follower, position):

@@ -48,11 +48,11 @@ def answer(case: Case) -> Facts:
 
 
 def _held_and_wanted(case: Case) -> tuple[int, int, int]:
-    """The values of a key in a log and in committed history (uids, 0 for none), and a position.
+    """The uids of a key's record in a log and in committed history, 0 for none; and a position.
 
     Where the violation gives the offset at which the key was deleted, the second is the tombstone
-    there: another record may win by now. The position is the end of the events that count: a
-    violation that is over by now is judged at its own time.
+    there: another record may win by now. Events before the position count: a violation that was
+    reported when it was over is explained by what was before that time.
     """
     violation, history = case.violation, case.history
     view = history.replicas.get(case.replica)
@@ -145,7 +145,7 @@ def undeleted(case: Case, replica: str, value: int, deciding: int, before: int =
         replica: Name of the replica with the log.
         value: uid of the record that counts there.
         deciding: uid of the tombstone that beats it, or of the marker that decides it.
-        before: Position at which it does.
+        before: Position before which the log is in that state.
     """
     known, late = case.written[deciding], case.written[value]
     offset, keyed = known.offset, known.key is not None
@@ -211,7 +211,7 @@ def some_aborted(case: Case, uids: list[int]) -> bool:
 
 
 def _late(case: Case, replica: str, value: int, delete: int, step: LogStep, went: Facts) -> Facts:
-    """Explains a late write: a value appended after a delete with a lower version than it."""
+    """Explains a late write: a value that came after a delete, with a lower version."""
     position, late = case.appended_at[value], case.written[value].offset
     if position > step.position:
         wiped = case.last(on.ReplicaWiped, before=position) is not None
@@ -263,7 +263,7 @@ def undecided(case: Case, replica: str, uid: int) -> Facts:
 def last_removal(case: Case) -> Facts:
     """The last removal of a record of the key; a superseded record only if there is no other.
 
-    A tombstone of a key that ends with `*` counts for every key with that prefix.
+    A removed record whose key ends with `*` counts for every key with that prefix.
     """
     found = [
         (int(removal.reason != "superseded"), position, removal)

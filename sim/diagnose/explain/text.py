@@ -39,8 +39,8 @@ class ExplanationText:
         rules: Rules of the run with another value than the default; empty without any.
         chain: Lines about the events that led there, newest first, each with its time before it.
         cone: Positions of these events, ascending; the last one showed the violation.
-        since: Time from which it held, in ms or steps: earlier than `violation.at` for a violation
-            that is judged at rest.
+        since: Time from which it held (ms, or a step): `violation.at`, or earlier if it was judged
+            later than it began.
     """
 
     violation: Violation
@@ -142,7 +142,7 @@ def _truth(case: Case) -> list[str]:
 
 
 def _now(case: Case) -> list[str]:
-    """Lines about each replica: its content of the offset or key, and the ends of its log."""
+    """Lines about each replica: what it has at the offset and of the key, the bounds of its log."""
     views = sorted(case.history.replicas.values(), key=lambda v: v.name != case.violation.replica)
     return [
         f"{view.name} has {_held(case, view)}log start {view.log_start_offset}, high watermark "
@@ -182,9 +182,10 @@ AT_REST = (on.Quiesced, on.RoundsEnded, on.TombstoneProbed)
 def so_since(past: Past, violation: Violation) -> int:
     """The time from which a violation held: ms, or a step.
 
-    A violation that is judged at rest held since the last event that changed it: a commit of an
-    offset that it names, or a change of such an offset on its replica. All other violations are
-    judged when they happen.
+    Where the invariant saw when it began, that time. Any other violation that is judged at rest
+    held since the last event that changed it: a commit of an offset that it names, or a change of
+    such an offset on its replica (on the leader, if it names none); without those, the last change
+    of its log or the leader's. All others are judged when they happen.
 
     Args:
         past: The run or story.
@@ -208,7 +209,7 @@ def _changes(case: Case) -> list[int]:
     known = [position for position in changed if position is not None]
     if known:
         return known
-    ends = names if leader is None else [*names, leader[0]]  # it is about where logs end
+    ends = names if leader is None else [*names, leader[0]]  # the violation is about where logs end
     return [step.position for name in ends for step in case.steps_before(name, case.end)[:1]]
 
 
@@ -234,7 +235,7 @@ def _offsets(case: Case) -> set[int]:
 # What led to it.
 
 NAMED_OF_KEY = 8
-"""How many of the last records of a violation's key are named."""
+"""How many of the last records of a violation's key are named; all if it has no offset."""
 
 
 def chain(case: Case, cone: Sequence[int]) -> list[str]:
@@ -329,7 +330,7 @@ def _sentence(case: Case, about: About, events: list[Any]) -> str:
 
 
 def _copies(copies: list[on.Copied | on.GapLearned]) -> str:
-    """`r2 and r3 copied 4..9`."""
+    """Describes copies, such as `r2 and r3 copied 4..9`."""
     spans: defaultdict[str, list[int]] = defaultdict(list)
     for one in reversed(copies):
         spans[one.replica] += (one.fetch_offset, one.log_end_offset - 1)

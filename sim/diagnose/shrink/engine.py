@@ -78,7 +78,7 @@ class ShrinkKind(NamedTuple, Generic[V]):
 
     Attributes:
         passes: Passes in the order of a round.
-        size: Size of a value, the most important number first; every descent in it ends.
+        size: Size of a value, the most important part first; no value can get smaller for ever.
         key: Identity of a value; no value is tried twice.
     """
 

@@ -123,8 +123,9 @@ Pair: TypeAlias = tuple[Replica, Replica]
 class Conversion:
     """The conversion of a run to a story, event by event.
 
-    An event that `_SAME` lacks has a method that ends in its name: `_at…` takes the event's
-    replica, `_of…` its follower and leader, if they are follower and leader in the story, too.
+    An event that needs steps and is not in `_SAME` has a method that ends in its name: `_at…` takes
+    the event's replica, `_of…` its follower and leader, if in the story both are up and the leader
+    leads. `take` itself deals with new replicas and with rest. No other event needs a step.
 
     Attributes:
         driver: Driver of the story so far.
@@ -258,7 +259,10 @@ class Conversion:
             self._set_isr(event.isr)
 
     def _votes(self, candidate: Replica, epoch: int) -> tuple[str, ...] | None:
-        """A majority that votes for the candidate in the story; None if none does or need not."""
+        """The voters that elect the candidate in the story, beside itself.
+
+        None if it loses, or needs no other.
+        """
         voters = self.driver.story.voters
         asked = [self.replicas[name] for name in voters if name in self.replicas]
         rules = self.driver.rules
@@ -439,7 +443,10 @@ def fields_of(record: Record, rules: Rules, story: Rules) -> dict[str, Any]:
 
 
 def _version(record: Record, rules: Rules) -> dict[str, Any]:
-    """The fields for the last two version headers of a record, as some rules read the first."""
+    """The fields for the last two version headers of a record: `hdr`, `hdr_bytes`, both or none.
+
+    `hdr` is the number of the first, if `rules` write it as these bytes; `hdr_bytes` is the last.
+    """
     own = [value for name, value in record.headers if name == rules.topic.strategy_header][-2:]
     first = _number(own[0], rules.cleaner.header_form) if own else None
     number = {} if first is None else {"hdr": first}

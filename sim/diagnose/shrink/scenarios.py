@@ -84,7 +84,10 @@ def parts_of(scenario: Scenario) -> list[ScenarioPart]:
 
 
 def with_parts(scenario: Scenario, parts: Iterable[ScenarioPart]) -> Scenario:
-    """Replaces the parts of a scenario; those that depend on an absent one are left out."""
+    """Replaces the parts of a scenario.
+
+    Parts at or after its end, and those that depend on an absent one, are left out.
+    """
     before_end = [part for part in parts if part.at_ms < scenario.duration_ms]
     kept = list(_together(scenario, sorted(before_end, key=lambda part: part.at_ms)))
 
@@ -170,7 +173,7 @@ def by_default(scenario: Scenario) -> Scenario:
 
 
 def size_of(shown: ShownTarget[Scenario]) -> Iterator[Any]:
-    """Yields the size of a scenario: events, parts, deviations from defaults, duration."""
+    """Yields the size: events, parts, replicas, deviations from defaults, duration in ms, seed."""
     scenario, parts = shown.value, parts_of(shown.value)
     yield len(shown.events)
     yield len(parts)
@@ -183,7 +186,7 @@ def size_of(shown: ShownTarget[Scenario]) -> Iterator[Any]:
 # The passes.
 
 ONE_BY_ONE_UP_TO = 40
-"""Number of parts up to which each pause is shortened on its own; else only that of the run."""
+"""Number of parts up to which each pause is shortened on its own; else the run as one pause."""
 FAST = Network((1, 1))
 
 
@@ -239,7 +242,7 @@ def _retimed(scenario: Scenario, to: Callable[[int], int]) -> Scenario:
 
 
 def _times(scenario: Scenario) -> list[int]:
-    """The times of the parts, of the start and of the end; the latter alone if parts are many."""
+    """The times in ms of the start and the end, and of the parts if these are few, in order."""
     whole = parts_of(scenario)
     few = whole if len(whole) <= ONE_BY_ONE_UP_TO else []
     return sorted({part.at_ms for part in few} | {0, scenario.duration_ms})

@@ -44,8 +44,8 @@ class SmallestExample(NamedTuple):
         events: Number of events of the example up to its violation.
         events_before: Number of events of the failure.
         tries: Number of stories and scenarios that were run.
-        complete: True if no pass finds a smaller one; False if the budget was over, or the work
-            interrupted.
+        complete: True if no pass finds a smaller one; False if the budget was over, the work was
+            interrupted, or the story was made of a run that was not completely shrunk.
         interrupted: True if the work was interrupted.
         made_of: `the run` for a story made of one, or why there is none; empty for a shrunk story.
     """
@@ -80,7 +80,7 @@ class ShrinkCase:
         invariant: Name of the violated invariant.
         signature: Signature of the violation.
         size: Size of the value: steps of a story, events of a run.
-        whole: The size as text, with its unit for events.
+        whole: The size as text: `12` for steps, `1,234 events` for a run.
     """
 
     def __init__(
@@ -205,7 +205,10 @@ class ShrinkCase:
         return replace(value, id=name + behind, title=title, source=source)
 
     def draft(self) -> str:
-        """Writes the file of the best so far; a story, without a run, expects this invariant."""
+        """Writes the file of the best so far.
+
+        A story is not run again for it: it expects this invariant alone.
+        """
         best, expected = self._titled(), [self.invariant]
         if isinstance(best, Story):
             return story_text(best, violated=expected, checked=expected)

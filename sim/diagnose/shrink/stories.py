@@ -151,14 +151,14 @@ def with_steps(story: Story, steps: Iterable[Step | None], **changes: Any) -> St
 
 
 def _present(known: Collection[str], kind: str | None, value: Any) -> Any:
-    """Removes absent replicas from a value."""
+    """A value without its absent replicas; `GONE` if no replica is left."""
     if kind == "replicas":
         return tuple(name for name in value if name in known) or GONE
     return GONE if kind == "replica" and value not in known else value
 
 
 def offsets_written(events: Iterable[tuple[int, Event]], steps: int) -> list[list[int]]:
-    """The base offsets that each of the steps appended, by the events of the story."""
+    """The base offsets that each of so many steps of a story appended, by its events."""
     written: list[list[int]] = [[] for _ in range(steps)]
     for step, event in events:
         if isinstance(event, Appended | Pushed) and step:
@@ -192,7 +192,7 @@ def speaks_of_offsets(step: Step) -> bool:
 
 
 def with_offsets(step: Step, moved: Callable[[int], int]) -> Step | None:
-    """Moves the offsets that a step names; None if it is not valid any more."""
+    """Moves the offsets that a step names."""
 
     def change(kind: str | None, value: Any) -> Any:
         if kind == "segments":
@@ -227,7 +227,7 @@ def renamed(story: Story, kind: str, names: Mapping[Any, Any], *, since: int = 0
 # Passes that remove steps.
 
 MERGES_UP_TO, NEAREST = 40, 6
-"""Steps of a story above which only the `NEAREST` neighbours of a step are merged with it."""
+"""In a story of more steps, a step is merged only with its `NEAREST` neighbours on either side."""
 ROUND = (0, 1, 2, 5, 10, 100, 101, 1000)
 """Numbers that are plainer than those between them."""
 NUMBERED = ("epoch", "epochs", "pid")

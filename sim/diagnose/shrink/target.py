@@ -143,11 +143,15 @@ class _Watch:
 V = TypeVar("V", bound=Story | Scenario)
 
 Moments: TypeAlias = Iterator[tuple[Sequence[Violation], Recorded]]
-"""The violations of each moment that has some, with the events so far."""
+"""The violations of each moment that has some, with events: of a story those so far, else all."""
 
 
 def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
-    """Runs a story or a scenario and yields its violations of some invariants."""
+    """Runs a story or a scenario and yields its violations of some invariants.
+
+    Raises:
+        Inconclusive: A scenario was cut off before it violated one.
+    """
     if isinstance(value, Story):
         driver = StoryDriver(value, invariants=tuple(invariants))
         return watched(driver, map(driver.take, value.steps))
@@ -160,7 +164,7 @@ def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
 
 
 def watched(driver: StoryDriver, steps: Iterable[None]) -> Moments:
-    """Takes steps of a story and yields the violations."""
+    """Takes the steps of a story one by one, and yields the violations that each has shown."""
     seen = 0
     for _ in steps:
         found = driver.checker.violations[seen:]
@@ -181,8 +185,8 @@ class Target(Generic[V]):
     Attributes:
         invariant: Name of the violated invariant.
         signature: Signature of the violation.
-        allowed: Kinds of illegal steps that a story may take (`sim.diagnose.shrink.target`): those
-            of the value that is shrunk.
+        allowed: Kinds of illegal steps (`illegal_steps`) that a story may take: those of the value
+            that is shrunk.
         from_run: True to compare all kinds, for a story made of a run; False for elections only.
     """
 

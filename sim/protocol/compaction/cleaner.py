@@ -67,11 +67,11 @@ class _Reading(NamedTuple):
     """The batches that are read to build a map.
 
     Attributes:
-        segments: One after the other.
-        first_batch: Position of the first batch in the first of them that is read.
+        segments: The segments that are read, in order.
+        first_batch: Position, in the first of them, of the first batch that is read.
         watch: Knows which transactions were aborted; None = there are no transactions.
-        misses_markers: The marker of one of those may not be read: what then counts as aborted is
-            not in the map, and may be newer than what is.
+        misses_markers: True = the marker of an aborted transaction may lie before what is read.
+            Data that then counts as aborted is not in the map, and may be newer than what is.
     """
 
     segments: Sequence[Segment]
@@ -86,7 +86,7 @@ class _Reading(NamedTuple):
 
 
 def _reading(segments: Sequence[Segment], plan: CleaningPass, start: int) -> _Reading:
-    """All that the map needs to read for its winners from `start` on (inclusive)."""
+    """The batches that the map has to read for its winners from `start` on (inclusive)."""
     for segment in segments:
         if segment.transactional:
             break
@@ -102,10 +102,12 @@ def _reading(segments: Sequence[Segment], plan: CleaningPass, start: int) -> _Re
 def _reading_by_index(
     segments: Sequence[Segment], plan: CleaningPass, interval_bytes: int
 ) -> _Reading:
-    """From where the offset index says, with each aborted transaction that is in some index.
+    """The batches from where the offset index says on, with all aborted transactions listed.
 
-    One whose marker lies before that place is never seen to end: what its producer commits later
-    counts as aborted. Source: Cleaner.buildOffsetMapForSegment, LocalLog.collectAbortedTransactions
+    The segments from the one that holds the first dirty offset on list them. One whose marker lies
+    before the first batch is never seen to end: what its producer commits later counts as aborted.
+
+    Source: Cleaner.buildOffsetMapForSegment, LocalLog.collectAbortedTransactions.
     """
     first_dirty = plan.first_dirty_offset
     floor = from_offset(segments, first_dirty)
@@ -121,7 +123,7 @@ def _reading_by_index(
 
 
 def _put_all(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> None:
-    """Enter every winner of the range."""
+    """Enters every winner of the range."""
     winners, start, upper_bound = built.winners, built.mapped_from, plan.upper_bound
     strategy, reads_all = plan.policy.strategy, plan.policy.unmapped_version is not None
     latest_wins, version_of = strategy.latest_wins, strategy.version
@@ -150,10 +152,11 @@ def _put_all(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> None:
 
 
 def _put_until_full(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> None:
-    """Enter records of the dirty section until the next one finds the map full.
+    """Enters records until the next one of the dirty section finds the map full.
 
-    The map is full when it holds `capacity` keys, even if the next key is among them. Whole batches
-    and whole segments move `latest_offset` to their end, so that gaps do not stop the cleaner.
+    The map is full when it holds `map_capacity` keys of the dirty section, even if the next key is
+    among them. Whole batches and whole segments move `latest_offset` to their end, so that gaps do
+    not stop the cleaner.
     """
     dirty_from, upper_bound = plan.first_dirty_offset, plan.upper_bound
     keys: set[str] = set()
@@ -181,7 +184,7 @@ def _put_until_full(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> 
 
 
 def _put(built: OffsetMap, batch: Batch, plan: CleaningPass, keys: set[str]) -> bool:
-    """Enter the records of one batch; False when the map was full before one of them."""
+    """Enters the records of one batch; False when the map was full before one of them."""
     winners, version_of = built.winners, plan.policy.strategy.version
     for record in batch.records:
         key, offset = record.key, record.offset
@@ -201,11 +204,11 @@ def _put(built: OffsetMap, batch: Batch, plan: CleaningPass, keys: set[str]) -> 
 
 
 MAX_OFFSET_RANGE: Final = 2**31 - 1
-"""Farthest the end of a cleaned segment may be from its base."""
+"""Largest distance of the last offset of a merged segment from its base offset."""
 
 
 def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
-    """Clean what lies below the upper bound, as far as the map reaches.
+    """Cleans what lies below the upper bound, as far as the map reaches.
 
     The segments covered are all from the first one to the one that holds the map's last offset; the
     arguments are left untouched. A pass into whose map nothing can enter changes nothing. One that
@@ -252,7 +255,7 @@ def groups_of(
     upper_bound: int,
     exempt_empty: bool = True,
 ) -> list[list[Segment]]:
-    """Cut `segments` into runs that become one segment each, left to right.
+    """Cuts `segments` into runs that become one segment each, left to right.
 
     Sizes are those before cleaning, so what shrinks now is merged in a later pass. A segment over
     the limit stays alone; an empty one joins for any range of offsets, unless `exempt_empty`

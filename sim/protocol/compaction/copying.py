@@ -36,10 +36,10 @@ MARKER_KEYS: Final = {
 each (ControlRecordType); from 3.0 on a change of the leader has type 2."""
 
 MAX_HORIZON_MS: Final = 2**63 - 1
-"""A horizon beyond it, or below 0, is not written; the batch is rewritten without one."""
+"""A horizon above it, or below 0, is not written; the batch is rewritten all the same."""
 
 _NOTHING: Final = Batch(-1, -1, -1, (), -1, 0)
-"""Placeholder for a removed batch that leaves no empty header."""
+"""Result for a batch of which no record stays; `Copier._copy` decides about its header."""
 
 _NO_OFFSET: Final = -1
 
@@ -52,13 +52,13 @@ class Fate(Enum):
     STAYS_AS_TOMBSTONE = "stays as tombstone"
 
 
-# Looking up a member by its name costs as much as a call, and these are asked for by record.
+# Looking up a member by its name costs as much as a call, and each record needs these.
 _GOES, _STAYS, _STAYS_AS_TOMBSTONE = Fate
 _STAMPS_BATCH, _STAMPS_RECORD = Stamp.BATCH, Stamp.RECORD
 
 
 class Copier:
-    """State of one copying pass; it copies group by group and collects the answer."""
+    """State of one copying pass, which copies group by group and collects the result."""
 
     def __init__(
         self, segments: Sequence[Segment], replaced: int, plan: CleaningPass, reach: OffsetMap
@@ -114,7 +114,7 @@ class Copier:
             before = len(batches)
             self._copy(segment.batches, batches)
             if first_ms is None and batches and self.policy.indexes_calls:
-                # What comes of one segment is appended in one call, of which the largest counts.
+                # One call appends what comes of a segment, and its largest timestamp counts.
                 first_ms = max(batch.timestamp_ms for batch in batches)
             if self.notes_calls:
                 calls += calls_written(
@@ -144,7 +144,7 @@ class Copier:
         return merged
 
     def note_unended(self) -> None:
-        """Reports transactions that count as aborted because their marker is missing."""
+        """Adds the batches that count as aborted since an ABORT marker before them is missing."""
         if self.watch is not None:
             self.result.unended |= self.watch.unended
 
@@ -155,7 +155,7 @@ class Copier:
         watch.add(aborted_in(segments, self.plan.log_start_offset, end, first=index))
 
     def _copy(self, batches: Sequence[Batch], out: list[Batch]) -> None:
-        """Add to `out` what stays of the batches of one source segment."""
+        """Adds to `out` what stays of the batches of one source segment."""
         upper_bound, result, watch = self.plan.upper_bound, self.result, self.watch
         for batch in batches:
             last_offset = batch.last_offset
@@ -190,11 +190,11 @@ class Copier:
                 result.dropped.append(last_offset)
 
     def _copy_data(self, batch: Batch, last_offset: int) -> Batch:
-        """Record by record: beaten by another one, gone for a reason of its own, or kept.
+        """Decides for each record if another one beats it, if it goes for another reason, or stays.
 
         Inside the mapped range the winner beats all others of its key, below it versions decide. A
         pass consists of this loop, so the most frequent fate of a record is decided in place. Most
-        batches have one record: what is looked up once a record is not looked up before.
+        batches have one record, so attributes that a record needs are looked up in the loop.
         """
         records, latest, winners = batch.records, self.latest_offset, self.winners
         self.result.messages_read += len(records)
@@ -245,7 +245,8 @@ class Copier:
     def _fate(self, record: Record, batch: Batch, *, mapped: bool) -> Fate:
         """Decides about a record that no other record of its key supersedes.
 
-        The record may be protected, unkeyed, below every version, or a tombstone that is due.
+        It may be protected, without a key, not in the map and of a version too low to stay, or a
+        tombstone.
         """
         policy, removed = self.policy, self.result.removed
         tombstone = policy.is_tombstone(record)
@@ -266,7 +267,7 @@ class Copier:
         return _STAYS_AS_TOMBSTONE
 
     def _explain(self, offset: int, fate: Fate) -> None:
-        """Notes why a record stays that no other one of its key beats."""
+        """Notes why a record stays; nothing about one that goes."""
         why = "waits" if fate is _STAYS_AS_TOMBSTONE else "wins"
         if fate is not _GOES:
             why = "protected" if offset == self.protected else why
@@ -340,8 +341,8 @@ class Copier:
     def _evicted(self, batch: Batch) -> bool:
         """Decides whether a newer record evicts a marker by its key.
 
-        A user record with the same bytes, as before KAFKA-14055, or the last ABORT marker of any
-        producer; then the index forgets the transaction, too.
+        It is a user's record whose key has the same bytes, as before KAFKA-14055, or the last ABORT
+        marker of any producer; for that one the index forgets the transaction, too.
         """
         offset = batch.base_offset
         if offset < self.last_abort and batch.control is Control.ABORT:
@@ -379,7 +380,7 @@ class Copier:
         return self._rebuilt(batch, left) if left else _NOTHING
 
     def _stamped_if_due(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
-        """The batch with those of its records that stay, a tombstone among them."""
+        """The batch with the records that stay, a tombstone among them, and a horizon if due."""
         if isinstance(batch, OldBatch):
             if not self.policy.converts_old:
                 return batch if records is batch.records else self._rebuilt(batch, records)
@@ -426,9 +427,9 @@ class Copier:
         return self._noted(batch.rebuilt(records, batch.delete_horizon_ms), batch)
 
     def _noted(self, rebuilt: Batch, source: Batch) -> Batch:
-        """Reports a rewritten batch, and whether it is larger than `max.message.bytes` allows.
+        """Notes a rewritten batch, and that it grew beyond `max.message.bytes` if it did.
 
-        A horizon can make it so (KIP-534).
+        A horizon can make it grow (KIP-534). Raises as `check_producer_state`.
         """
         if source.producer_id >= 0 and self.policy.checks_producers:
             check_producer_state(source)
@@ -455,7 +456,7 @@ def check_producer_state(batch: Batch) -> None:
 
 
 def _time_of(offset: int, ranges: Sequence[tuple[int, int, int]]) -> int | None:
-    """The time of the range (base, end exclusive, time in ms) that holds `offset`."""
+    """Time of the range (base, end exclusive, time in ms) that holds `offset`; None without one."""
     for base, end, time_ms in ranges:
         if base <= offset < end:
             return time_ms

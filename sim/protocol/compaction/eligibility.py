@@ -20,8 +20,9 @@ LagEstimate = Literal["first_timestamp", "previous_segment", "largest_less_roll"
 """When the oldest record of a segment is taken to have been written (KIP-354).
 
 first_timestamp: what its first record says, if it has a timestamp; previous_segment: from the
-second segment on, the largest timestamp of the one before it; largest_less_roll: where there are no
-timestamps, its last modification less the longest time that a segment is the active one.
+second segment on, the largest timestamp of the one before it; largest_less_roll: where the first
+record has no timestamp above 0, the largest one, else the last modification, less the longest time
+that a segment is the active one.
 """
 
 
@@ -30,7 +31,7 @@ class EligibilityConfig:
     """The settings, and the rule, that decide when a log is cleaned.
 
     Attributes:
-        min_cleanable_dirty_ratio: `min.cleanable.dirty.ratio`, compared strictly.
+        min_cleanable_dirty_ratio: `min.cleanable.dirty.ratio`; a dirty ratio has to be above it.
         min_compaction_lag_ms: `min.compaction.lag.ms`; 0 = none.
         max_compaction_lag_ms: `max.compaction.lag.ms`; None = no bound.
         lag_estimate: From when the maximum lag counts.
@@ -45,7 +46,7 @@ class EligibilityConfig:
 
     @property
     def roll_ms(self) -> int:
-        """The longest that a segment is the active one, in ms (LogConfig.maxSegmentMs)."""
+        """The longest that a segment is active, in ms (LogConfig.maxSegmentMs); 0 = no bound."""
         bounds = (self.segment_ms, self.max_compaction_lag_ms)
         return min([bound for bound in bounds if bound is not None], default=0)
 
@@ -92,9 +93,9 @@ class Bound(Struct, frozen=True, gc=False):
     Attributes:
         offset: The first uncleanable offset (exclusive bound), never below the first dirty one.
         effective: The same rounded down to the base of a segment: where a pass really ends.
-        limit: Which limit is the lowest; of equal ones the earlier named.
-        limited_to: The offset of that limit; when it is below `offset`, that is the first dirty
-            one, and nothing is cleanable.
+        limit: Which limit is the lowest; of equal ones the first in `CleanLimit`.
+        limited_to: The offset of that limit (exclusive). When it is below `offset`, then `offset`
+            is the first dirty one, and nothing is cleanable.
     """
 
     offset: int
@@ -115,10 +116,11 @@ def from_offset(segments: Sequence[Segment], offset: int) -> int:
 def held_back_by(
     segments: Sequence[Segment], *, first_dirty_offset: int, lag_ms: int, now_ms: int
 ) -> Segment | None:
-    """The first segment with a record younger than `lag_ms`, strictly; it and all after it wait.
+    """The first segment younger than `lag_ms` (strictly), which waits with all after it.
 
-    Looked for among those not active from the one that holds the first dirty offset on. A segment
-    without timestamps counts by its modification time.
+    The segments from the one that holds the first dirty offset on are looked at, but for the active
+    one. A segment's age counts from its largest timestamp, without timestamps from its last
+    modification. None = no segment waits.
     """
     if lag_ms <= 0:
         return None
@@ -142,7 +144,7 @@ def bound_of(
     min_compaction_lag_ms: int,
     now_ms: int,
 ) -> Bound:
-    """How far the cleaner may go; `stable_offset` is the last stable one, at most the watermark."""
+    """How far the cleaner may go; `stable_offset` is the last stable offset (exclusive bound)."""
     limited_to, limit = segments[-1].base_offset, _ACTIVE_SEGMENT
     if min_compaction_lag_ms > 0:
         young = held_back_by(
@@ -169,8 +171,9 @@ def earliest_dirty_ms(
 ) -> int | None:
     """The smallest estimate above 0, in ms, of the segments that may have to be cleaned.
 
-    They are those not active from the one that holds the first dirty offset on, each with its
-    cleaned part (LogCleanerManager.maxCompactionDelay). None = there is no estimate.
+    They are the segments from the one that holds the first dirty offset on, but for the active one;
+    the cleaned part of the first counts, too (LogCleanerManager.maxCompactionDelay). None = there
+    is no estimate.
     """
     earliest: int | None = None
     for index in range(from_offset(segments, first_dirty_offset), len(segments) - 1):
@@ -203,7 +206,7 @@ class Eligibility(Struct, frozen=True, gc=False):
         cleanable_bytes: Bytes of the segments from the one that holds the first dirty offset on, up
             to where a pass ends; one that straddles that offset is counted on both sides.
         dirty_ratio: cleanable / (clean + cleanable); None when both are 0.
-        compaction_delay_ms: How long the oldest uncleaned segment is overdue, in ms.
+        compaction_delay_ms: How long the oldest uncleaned segment is overdue, in ms; 0 = it is not.
         overdue: That delay makes it eligible: it is above 0 and there is something to clean.
     """
 
@@ -229,7 +232,7 @@ def eligibility(
     stable_offset: int,
     now_ms: int,
 ) -> Eligibility:
-    """Decide whether the log that consists of `segments` should be cleaned now."""
+    """Decides whether the log that consists of `segments` should be cleaned now."""
     bound = bound_of(
         segments,
         first_dirty_offset=first_dirty_offset,

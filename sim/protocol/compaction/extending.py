@@ -57,7 +57,7 @@ _S = TypeVar("_S")
 
 
 def register_strategy(strategy: _S) -> _S:
-    """Makes a strategy a value of the `strategy` rule; also a decorator of a class without fields.
+    """Makes a strategy a value of the `strategy` rule; also decorates a class without arguments.
 
     It has `name`, `source`, `latest_wins` and `version(record)`, see `Strategy`; its docstring, or
     a text `means`, is what reports say about it.
@@ -71,7 +71,7 @@ def register_strategy(strategy: _S) -> _S:
 
 
 def register_fix(fix: _S) -> _S:
-    """Makes a fix a value of the `fix` rule: a `Fix`, or a class without fields as a decorator.
+    """Makes a `Fix` a value of the `fix` rule; also decorates a class without arguments.
 
     It has `name`, `source` and `keeps(tail)`, and may have `persists_log_end` and `announces_gaps`,
     see `Fix`; its docstring, or a text `means`, is what reports say about it.
@@ -86,7 +86,7 @@ def register_fix(fix: _S) -> _S:
 
 
 def register_tombstone_removal(rule: TombstoneRemoval) -> TombstoneRemoval:
-    """Make a rule a value of `tombstone_removal`; its condition is one function.
+    """Makes a rule a value of `tombstone_removal`; its condition is one function.
 
     Raises:
         BadInput: The name is taken, an attribute is missing, or the contract is not kept.
@@ -97,7 +97,7 @@ def register_tombstone_removal(rule: TombstoneRemoval) -> TombstoneRemoval:
 
 
 def forget(since: int) -> None:
-    """Take back what was registered after the first `since` entries of `REGISTERED`."""
+    """Takes back what was registered after the first `since` entries of `REGISTERED`."""
     for one in REGISTERED[since:]:
         del _TABLES[one.rule][one.name]
     del REGISTERED[since:]
@@ -178,7 +178,7 @@ def meaning_of(described: object) -> str:
         return said
     kind = type(described)
     paragraph = (inspect.cleandoc(kind.__doc__ or "")).split("\n\n")[0]
-    if paragraph.startswith(f"{kind.__name__}("):  # made up by `dataclass`, for want of one
+    if paragraph.startswith(f"{kind.__name__}("):  # `dataclass` makes one where none is written
         return ""
     text = " ".join(paragraph.split()).rstrip(".")
     return text[:1].lower() + text[1:]

@@ -16,9 +16,10 @@ class Tail(NamedTuple):
     """The end of a log as a fix sees it.
 
     Attributes:
-        last_batch: The batch with the highest offsets of the whole log; None in an empty log.
+        last_batch: The batch with the highest offsets of the whole log; None in a log without one.
         upper_bound: The pass covers offsets below it (exclusive).
-        high_watermark: The replica's own, which the upper bound does not exceed (exclusive).
+        high_watermark: The replica's own (exclusive). Only with `cleaner_bound: leo` may the upper
+            bound exceed it.
     """
 
     last_batch: Batch | None
@@ -50,9 +51,9 @@ class Fix(NamedTuple):
         source: The document that proposes it.
         means: What it does, for people.
         keeps: Returns what has to stay, given the end of the log and of the round.
-        persists_log_end: True when the log end is never below what was cleaned, for any
-            surviving records. A replica then does not count back after a restart; other replicas
-            do not learn of it.
+        persists_log_end: True when the log end is never below what was cleaned, whichever records
+            survive. After a restart it does not fall back to the last record; other replicas do
+            not learn of it.
         announces_gaps: True when a leader without records from an offset on says up to where there
             are none. The follower moves its log end there, and takes over the epochs that began in
             between; the leader believes what the next fetch says.

@@ -1,10 +1,10 @@
 """Folding a log into the state it stands for.
 
-The plain one has a winning record per key. Records of the other one (`state_machine: deltas`)
-change what was there before, which no cleaner by key can keep: a value `+n` or `-n` changes the
-number of its key by n, any other value replaces it, and a tombstone removes its key. The tombstone
-of a key that ends with `*` removes every key that begins like it: one event "broker 7 is gone" for
-all that the broker had (KIP-630, Amount of Data Replicated).
+By default the state is a winning record per key. With `state_machine: deltas` a record changes what
+was there before, which no cleaner by key can keep: a value `+n` or `-n` changes the number of its
+key by n, any other value replaces it, and a tombstone removes its key. The tombstone of a key that
+ends with `*` removes every key that begins like it: one event "broker 7 is gone" for all that the
+broker had (KIP-630, Amount of Data Replicated).
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def data_below(batches: Iterable[Batch], below: int) -> Iterator[Record]:
 
 
 def undivided_end(batches: Sequence[Batch], *, below: int) -> int:
-    """The highest offset at or below `below` (exclusive) that no transaction reaches across.
+    """The highest end (exclusive) at or below `below` that no transaction reaches across.
 
-    The last stable offset is not enough for that: a transaction that began below it may be decided
-    above it, when an older one of another producer is still open. State that is folded up to there
-    lacks data whose marker comes later, and must not stand for the log below it.
+    The last stable offset is not enough for that: a transaction that began below it may have its
+    marker above it, when one of another producer that began in between is still open. State that
+    is folded up to there lacks data whose marker comes later, and must not stand for the log below.
     """
     while True:
         open_since: dict[int, int] = {}
@@ -90,9 +90,9 @@ def fold(
 
 
 def apply_delta(state: dict[str, Record], record: Record, *, deleted: bool) -> None:
-    """Apply a keyed record to a state; what it leaves there has no changes but numbers as values.
+    """Applies a keyed record to a state, which then holds the resulting number, not the change.
 
-    A number that something else than a number was replaced by counts as 0.
+    A change of a value that is not a number counts from 0. `deleted` is true for a tombstone.
     """
     key, value = record.key, record.value or ""
     assert key is not None

@@ -22,7 +22,7 @@ class PassFailed(ValueError):
     """
 
     def __init__(self, offset: int, why: str) -> None:
-        """Fails at `offset`; `why` is a clause of the message that names the offset."""
+        """Fails at `offset`; `why` is the message, a clause that names the offset."""
         super().__init__(why)
         self.offset = offset
 
@@ -38,7 +38,7 @@ class UnreadableVersion(PassFailed):
 
 
 Version = tuple[int, ...]
-"""Compared like any tuple; the last item is the record's offset."""
+"""Compared like any tuple; the last item goes by the record's offset."""
 
 VERSION_HEADER_BYTES = 8
 
@@ -142,7 +142,7 @@ def by_first_varint(header: str, record: Record) -> Version:
 
 
 def by_unchecked_varint(header: str, record: Record) -> Version:
-    """The header of PR 8103 as it was merged into a fork: the varint as it is, nothing checked.
+    """The header of PR 8103 as a fork merged it: the varint as it is, nothing checked.
 
     Any number counts, a negative one as well, and a record without the header has version -1: it
     beats those below. What is no number stops the pass. Source: microsoft/kafka PR 45 (4e9967880),
@@ -179,7 +179,7 @@ _NO_OFFSET: Final = 1 << 63
 def _earlier_of_equals(order: Callable[[Record], Version], record: Record) -> Version:
     """A version with the offset turned round; no part becomes negative by it.
 
-    So ties go to the earlier offset, as in a map that only replaces what is less.
+    So ties go to the earlier offset, as in a map that replaces only a lower version.
     """
     version = order(record)
     return (*version[:-1], _NO_OFFSET - version[-1])
@@ -267,7 +267,7 @@ _UNMAPPED: dict[str, Version] = {"unchecked_varint": (-1, -1)}
 
 
 def unmapped_version(name: str, header_form: str) -> Version | None:
-    """The lowest version that keeps a record whose key is not in the map; None = any version.
+    """The lowest version that keeps a record whose key is not in the map; None = any version does.
 
     The fork takes -1 for the version of a key that it does not find (SkimpyOffsetMap.getVersion).
     """

@@ -40,7 +40,7 @@ def magic(record: Record) -> bool:
 def header(record: Record) -> bool:
     """A record whose last header of key 5 is true (KIP-87, Rejected Alternatives).
 
-    A null value without it is data, and an old client can neither write nor read it.
+    A null value without that header is data; an old client can neither write nor read the header.
     """
     name, true = TOMBSTONE_HEADER
     values = [value for other, value in record.headers if other == name]
@@ -54,7 +54,7 @@ TOMBSTONE_MARKS: dict[str, TombstoneMark] = {
     "header": header,
     "explicit": flag,
 }
-"""Marks by rule value. `explicit` is for stories: the step says so and the driver sets the flag."""
+"""Marks by rule value. `explicit` is for stories: `tombstone=true` of a step sets the flag."""
 
 
 class Circumstances(NamedTuple):
@@ -62,7 +62,8 @@ class Circumstances(NamedTuple):
 
     Attributes:
         offset: Offset of the tombstone.
-        horizon_ms: Delete horizon of its batch in ms; None when no earlier pass set one.
+        horizon_ms: Delete horizon of its batch in ms, with `record_horizon` its own; None when no
+            earlier pass set one.
         now_ms: The cleaning replica's clock in ms, taken once at the start of the pass.
         removal_limit: With gated rules: only tombstones below this offset may go (exclusive).
         segment_last_modified_ms: Modification time of its segment in ms; None = unknown.
@@ -85,9 +86,9 @@ class Circumstances(NamedTuple):
 
     @property
     def past_horizon(self) -> bool:
-        """An earlier pass set a horizon and it is reached; equality counts as reached.
+        """True when an earlier pass set a horizon and it is reached; equality counts as reached.
 
-        Where there is none, the segment may have to look old enough, as before KIP-534.
+        With `without_horizon` it is true when the segment is old enough, as before KIP-534.
         """
         if self.without_horizon:
             return self.in_old_segment
@@ -95,7 +96,7 @@ class Circumstances(NamedTuple):
 
     @property
     def in_old_segment(self) -> bool:
-        """The modification time of its segment is at or below the horizon of the whole pass."""
+        """True when its segment was modified at or before the horizon of the whole pass."""
         return (
             self.segment_last_modified_ms is not None
             and self.legacy_horizon_ms is not None

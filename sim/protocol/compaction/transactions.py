@@ -20,10 +20,10 @@ _ABORT, _COMMIT = Control.ABORT, Control.COMMIT
 def aborted_in(
     segments: Sequence[Segment], start: int, end: int, *, first: int = 0
 ) -> list[AbortedTransaction]:
-    """Index entries of transactions that touch [start, end), from segment number `first` on.
+    """Index entries of transactions that touch [start, end), from the segment at `first` on.
 
-    Their markers may lie beyond `end`. Source: TransactionIndex.collectAbortedTxns, which later
-    segments are asked, too, until an entry says that nothing older was open.
+    Their markers may lie beyond `end`: later segments are asked, too, until an entry says that no
+    transaction that began below `end` was open. Source: TransactionIndex.collectAbortedTxns.
     """
     found = []
     for index in range(first, len(segments)):
@@ -60,15 +60,15 @@ class TransactionWatch:
         self.add(aborted)
 
     def add(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """More aborted transactions to look out for; one that is active already is ignored."""
+        """Adds aborted transactions; one that begins while its producer has another is ignored."""
         for entry in aborted:
             heapq.heappush(self._waiting, (entry.first_offset, entry))
 
     def decides(self, batch: Batch) -> bool:
-        """Note a batch; true for data of an aborted transaction and for a marker without data.
+        """Notes a batch; true for data of an aborted transaction and for a marker without data.
 
-        A marker may go when no batch of its transaction was seen, and when it is empty already;
-        control batches other than COMMIT and ABORT never may.
+        A marker may go when no batch of its transaction was seen. A control batch that is empty
+        may always go, one with a record only if it is a COMMIT or an ABORT.
 
         Raises:
             PassFailed: The index that is written cannot take the entry of an ABORT marker. A

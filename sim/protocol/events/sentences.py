@@ -36,7 +36,7 @@ _RESET = {
 }
 
 NAMED = 4
-"""A batch of more records is shown by their number and offsets."""
+"""Most records of a batch that are named; a larger one is shown by their number and offsets."""
 
 
 def describe(event: Event, *, about: About | None = None) -> str:
@@ -81,7 +81,7 @@ def _plainly(kind: type, fields: Mapping[str, object]) -> str:
 
 
 def _of_a_log(event: Event, about: About | None) -> str:
-    """The sentence of an event of a log that is more than its fields; empty for other events."""
+    """The sentence of an event of a log where `Says:` is not enough; empty for other events."""
     name, said = event.replica, ""
     match event:
         case on.Appended(_, batch):
@@ -186,7 +186,7 @@ def _record(record: Record) -> str:
 
 
 def _and_others(named: list[str], count: int) -> str:
-    """`named`, but not more than fit on a line, and how many more there are of the `count`."""
+    """The last of `named`, as many as fit on a line, and how many of the `count` are left out."""
     shown = named if len(named) <= 2 * NAMED else named[-2 * NAMED :]
     others = count - len(shown)
     if not shown:

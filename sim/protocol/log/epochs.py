@@ -57,8 +57,10 @@ class LeaderEpochCache:
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
         """The largest known epoch at or below `epoch`, and where it ends (exclusive).
 
-        The newest epoch, and any above it, end at the log end; an epoch below all known ones ends
-        where the first known one starts (LeaderEpochFileCache.endOffsetFor).
+        The newest epoch ends at the log end, also when `epoch` is above it
+        (KafkaMetadataLog.endOffsetForEpoch). An `epoch` below all known ones is returned itself: it
+        ends where the first known one starts, without known ones at the log end
+        (LeaderEpochFileCache.endOffsetFor).
         """
         entries = self.entries
         above = bisect_right(entries, epoch, key=attrgetter("epoch"))

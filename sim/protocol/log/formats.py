@@ -106,7 +106,7 @@ def up_convert(record: Record) -> Record:
 
 
 def produced(record: Record, *, client: int) -> Record:
-    """A record as a producer of a version sends it: version 2 has a null value for the flag."""
+    """A record as a producer of version `client` sends it: 2 has a null value for the flag."""
     return record if MAGIC_OF_CLIENT[client] == MAGIC_FLAG else down_convert(record)
 
 
@@ -151,7 +151,7 @@ def values_lost(records: Iterable[Record]) -> list[int]:
 
 
 def _is_newer(batch: Batch) -> bool:
-    """Recognises a record of magic 2; markers and empty batches are alike in every format."""
+    """Recognises a record of magic 2 in a batch; markers and empty batches have no format."""
     return batch.control is None and any(magic_of(record) > 1 for record in batch.records)
 
 
@@ -240,7 +240,7 @@ def speaks(versions: Versions | None, version: int | None) -> bool:
 
 
 OVERHEAD_BYTES: Final = {0: 12 + 14, 1: 12 + 22}
-"""What a message has beside key and value: offset and size, and its header (LegacyRecord)."""
+"""Magic -> bytes of a message beside key and value: offset, size and header (LegacyRecord)."""
 
 
 class OldBatch(Batch, frozen=True, gc=False, array_like=True):
@@ -255,7 +255,7 @@ class OldBatch(Batch, frozen=True, gc=False, array_like=True):
     def rebuilt(self, records: tuple[Record, ...], delete_horizon_ms: int | None) -> Batch:
         """The batch with fewer records in its own format, which has no place for a horizon.
 
-        It begins at the first record and ends at the last one that are left.
+        It begins at the first and ends at the last of `records`.
         """
         del delete_horizon_ms
         return old_batch(self.magic, records)
@@ -275,7 +275,7 @@ def old_batch(magic: int, records: tuple[Record, ...]) -> OldBatch:
 
 
 def size_of_old(records: Iterable[Record], magic: int) -> int:
-    """Bytes of a batch before compression; several records are inside a message of their own."""
+    """Bytes of a batch before compression; several records are the content of one more message."""
     sizes = [
         OVERHEAD_BYTES[magic]
         + sum(
@@ -291,7 +291,7 @@ def size_of_old(records: Iterable[Record], magic: int) -> int:
 def converted(batch: Batch, records: tuple[Record, ...]) -> Batch:
     """A batch of magic 0 or 1 as one of magic 2, with those of its records that stay.
 
-    It begins at the first record and ends at the last one that are left. Source:
+    It begins at the first and ends at the last of `records`. Source:
     MemoryRecords.buildRetainedRecordsInto since KAFKA-13093 (KIP-724).
     """
     newer = tuple([up_convert(record) for record in records])

@@ -209,7 +209,7 @@ class Log:
     def roll(self, base_offset: int | None = None, *, now_ms: int) -> None:
         """Starts a new active segment at `base_offset` or at the log end offset.
 
-        What is below is flushed with it, and what is known of producers is kept (UnifiedLog.roll).
+        What is below is flushed, and a snapshot of the producers is taken (UnifiedLog.roll).
         """
         base = self.log_end_offset if base_offset is None else base_offset
         self.flushed_end = max(self.flushed_end, base)
@@ -243,13 +243,13 @@ class Log:
         return found
 
     def truncate_to(self, offset: int) -> int:
-        """Removes everything at or above `offset`; the log end offset becomes `offset`.
+        """Removes everything at or above `offset`; the log then ends there at the latest.
 
         A batch that straddles `offset` goes whole (LogSegment.truncateTo); the result is the lowest
         offset that went, at most `offset`. A segment that begins at `offset` stays, empty
         (LocalLog.truncateTo); below the first segment the whole log goes. A log start above the
-        log end comes down to it. Epochs that start at or above `offset` or the log end are
-        forgotten even when nothing is removed (UnifiedLog.truncateTo).
+        log end comes down to it. Epochs that start at or above the remaining log end are forgotten
+        (UnifiedLog.truncateTo); with `keeps_empty_epochs` not when nothing is removed.
         """
         if offset < self.log_end_offset or not self.config.keeps_empty_epochs:
             self.epochs.truncate_from(min(offset, self.log_end_offset))
@@ -319,7 +319,7 @@ class Log:
     def _restore_producers(self) -> None:
         """Restores a snapshot of the producers and reads the log from there (after a truncation).
 
-        With no known producer, and no decision above the high watermark, the log is not read
+        With no known producer, and no marker at or above the high watermark, the log is not read
         (UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty; as a bug of Kafka's:
         reports/kafka_cut_marker.md) unless the rules say so.
         """

@@ -157,7 +157,7 @@ class ProducerStates:
         )
 
     def first_unstable_offset(self, below: int) -> int | None:
-        """First offset of the oldest transaction without a marker below `below` (exclusive).
+        """First offset of the oldest transaction without a marker below `below`; None without one.
 
         Transactions that are decided below it are forgotten: `below` is the high watermark, which
         does not go back but by truncation. Source: ProducerStateManager.firstUnstableOffset.
@@ -168,7 +168,7 @@ class ProducerStates:
         return min([first for first in since if first is not None], default=None)
 
     def forget_decided(self, *, below: int) -> None:
-        """Forgets transactions whose marker is below `below`, to which the high watermark has come.
+        """Forgets transactions whose marker is below `below`, the high watermark (exclusive).
 
         Source: ProducerStateManager.removeUnreplicatedTransactions.
         """
@@ -195,7 +195,7 @@ class ProducerStates:
         }
 
     def overtaken(self, producer_id: int, epoch: int, first_sequence: int) -> SentBatch | None:
-        """The newest batch of a producer, if that or an older one has this sequence number.
+        """The newest batch of a producer, if it ends at or above this sequence number; else None.
 
         For a producer with one batch in flight, every number not above the newest is a repetition.
         In another epoch it counts from 0 again (ProducerAppendInfo.checkSequence).
@@ -223,7 +223,7 @@ class ProducerStates:
     def repeated(
         self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int
     ) -> SentBatch | None:
-        """The remembered batch that a retry repeats (ProducerStateEntry.findDuplicateBatch)."""
+        """The remembered batch that a retry repeats (findDuplicateBatch); None without one."""
         producer = self.producers.get(producer_id)
         if producer is None or producer.epoch != epoch:
             return None
@@ -308,10 +308,10 @@ class ProducerSnapshots:
         self.newest = max(self._taken, default=offset)
 
     def restored(self, log_start_offset: int, end: int) -> tuple[int, ProducerStates]:
-        """The states of the newest snapshot at or below `end` and above the log start; else none.
+        """The newest snapshot at or below `end` and above the log start, else an empty one.
 
-        They come with the offset (exclusive) that they cover. Snapshots outside of that range are
-        removed.
+        The offset up to which it covers the log comes first (exclusive): the log start if empty.
+        Snapshots outside of that range are removed.
         """
         for offset in self.offsets:
             if not log_start_offset < offset <= end:

@@ -17,7 +17,7 @@ BATCH_HEADER_BYTES: Final = 61
 """Size of a version 2 batch header (DefaultRecordBatch.RECORD_BATCH_OVERHEAD)."""
 
 CONTROL_RECORD_BYTES: Final = 17
-"""Size of a transaction marker: a key of 4 bytes, a value of 6, and one byte for each length.
+"""Size of a transaction marker: a key of 4 bytes, a value of 6, and a byte for each other field.
 
 A delete horizon makes it larger: its timestamp is then stored as the distance to the horizon.
 """
@@ -41,7 +41,7 @@ class Record(Struct, frozen=True, gc=False, array_like=True):
     """A record at its offset.
 
     Attributes:
-        offset: Position in the log; never reused and never renumbered.
+        offset: Position in the log; cleaning leaves it as it is.
         key: The key it is compacted by; None for an unkeyed record and for control records.
         value: The value; None is a tombstone under `tombstone_mark: null_value`.
         timestamp_ms: Create time in ms; -1 when there is none.
@@ -49,7 +49,7 @@ class Record(Struct, frozen=True, gc=False, array_like=True):
         flagged: The explicit tombstone attribute of KIP-87; None where the record's format has none
             (magic 0 and 1, see `sim.protocol.log.formats`).
         uid: Identity of the append that made it; equal on every replica that copied it. It exists
-            for the oracle alone: no protocol rule reads it.
+            for the checks alone: no protocol rule reads it.
     """
 
     offset: int
@@ -67,8 +67,8 @@ class Batch(Struct, frozen=True, gc=False, array_like=True):
     Attributes:
         base_offset: First offset the batch stands for (inclusive).
         last_offset: Last offset the batch stands for (inclusive), its records gone or not.
-        epoch: Leader epoch of the append.
-        records: The surviving records in offset order; empty after `RETAIN_EMPTY`.
+        epoch: Leader epoch of the append; -1 before magic 2.
+        records: The surviving records in offset order; empty when only the header was kept.
         timestamp_ms: Largest timestamp of its records in ms; -1 when there is none.
         size_bytes: Size on disk and on the wire, uncompressed.
         producer_id: Idempotent or transactional producer; -1 when there is none.
@@ -220,7 +220,7 @@ def control_batch(
     producer_epoch: int = -1,
     uid: int = 0,
 ) -> Batch:
-    """A control batch of one record: a transaction marker, a leader change (KIP-98, KIP-595)."""
+    """A control batch of one record, such as a transaction marker (KIP-98) or a leader change."""
     record = Record(offset, None, None, timestamp_ms, uid=uid)
     return Batch(
         offset,

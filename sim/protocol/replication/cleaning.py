@@ -1,6 +1,6 @@
 """Cleaning of a replica: the bound of a pass, the pass, its result; retention by age and size.
 
-KIP-280 with KIP-534 forgets the version of a removed tombstone, and a delayed lower one wins. A
+KIP-280 with KIP-534 forgets the version of a removed tombstone, so that a late lower one wins. A
 `floor` is one number for the whole log: leaders refuse what is below it, of any key, and
 followers learn it. A `stub` stays with the cleaner for each deleted key and beats a late record;
 readers see that record until a pass has met it, and stubs are lost with the disk.
@@ -8,8 +8,8 @@ readers see that record until a pass has met it, and stubs are lost with the dis
 A version that a cleaner cannot read stops its pass (`header_form: unchecked_varint`). A leader with
 a floor refuses it, since it cannot be compared.
 
-Only whole segments from the start of the log go, never beyond the high watermark, and never the
-empty active one. Source: UnifiedLog.deleteOldSegments, .deletableSegments;
+Retention deletes whole segments from the start of the log, never beyond the high watermark, and
+never the empty active one. Source: UnifiedLog.deleteOldSegments, .deletableSegments;
 ReplicaFetcherThread.processPartitionData for the followers.
 """
 
@@ -181,7 +181,7 @@ class Cleaner:
             now_ms: The replica's own clock in ms.
             rescan: Run although nothing is dirty; see CleaningPass.
             map_capacity: Most distinct keys the pass can map; the checkpoint moves as far as it
-                got.
+                got. None = no limit.
             max_message_bytes: `max.message.bytes`; larger rewritten batches are reported.
             removal_limit: For `leo_gated`: the smallest log end offset over all replicas. For
                 `coordinated` the replica's own bounds count.
@@ -285,7 +285,7 @@ def take_out(
     now_ms: int,
     rules: Rules,
 ) -> list[Event]:
-    """Leaves a log as passes did of which only the result is known; no rule decides about it.
+    """Removes records as earlier passes did, of which only the result is known; no rule decides.
 
     Args:
         replica: Replica whose log it is.
@@ -416,7 +416,7 @@ def _conditions(log: Log, retention: Retention, now_ms: int) -> list[tuple[str, 
 
 
 def delete_below_start(log: Log) -> None:
-    """Deletes the segments that lie below the log start; the active one never does.
+    """Deletes the segments that lie below the log start; the active one always stays.
 
     Source: UnifiedLog.deleteLogStartOffsetBreachedSegments.
     """
@@ -448,7 +448,7 @@ def _move_start(replica: Replica, offset: int) -> None:
 
 
 def take_log_start(replica: Replica, offset: int) -> list[Event]:
-    """Takes over the leader's log start, as far as the follower's high watermark allows."""
+    """Takes over the leader's log start, unless the follower's high watermark is below it."""
     log = replica.log
     if offset <= log.log_start_offset or offset > log.high_watermark:
         return []

@@ -27,11 +27,12 @@ def report_of(replica: Replica) -> RemovalReport:
 
 
 def transaction_free_offset(replica: Replica) -> int:
-    """Up to where a log holds no data of a transaction, decided or not; at most its high watermark.
+    """Up to where a log holds no data of a transaction, decided or not (exclusive).
 
-    A batch that was left without records still counts. What lies below a bound that was accepted
-    is free on every replica. Redpanda's cleaner makes committed data plain; Kafka's record format
-    keeps it transactional, so here the offset waits for live committed data, too.
+    It is at most the high watermark, but at least the bound that was accepted: what lies below that
+    is free on every replica. A batch that was left without records still counts. Redpanda's cleaner
+    makes committed data plain; Kafka's record format keeps it transactional, so here the offset
+    waits for live committed data, too.
     """
     log = replica.log
     free = log.high_watermark
@@ -60,13 +61,13 @@ class RemovalCoordinator:
         self.known[replica] = report
 
     def advance(self, disks: Mapping[str, int], *, rules: Rules) -> RemovalBounds | None:
-        """The bounds over all replicas; None while one of them has never reported.
+        """Raises and returns the bounds over all replicas; None while one has never reported.
 
-        With `lost_disk_report: dropped` a report counts for the disk it was made of alone.
+        With `lost_disk_report: dropped` the report of an earlier disk counts as none.
 
         Args:
             disks: Name of each replica, up or not -> which disk it has now.
-            rules: Say which reports count, and whether markers have a bound of their own.
+            rules: Rules, which say which reports count, and if markers have a bound of their own.
         """
         reports = []
         for name, disk in disks.items():

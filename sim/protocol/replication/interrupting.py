@@ -6,7 +6,7 @@ and in the end saves the cleaner's checkpoint. A crash comes
 * `cleaning`: while the first cleaned file is written;
 * `swap`: between the two halves of the first group's swap;
 * `checkpoint`: when everything is in place and the checkpoint is not;
-* a number: after that one of all operations on files, from 0, counted round.
+* a number: after that one of all operations on files, from 0, modulo how many there are.
 
 When the checkpoint is saved is the rule `cleaner_checkpoint`: `after_work` (Cleaner.doClean, then
 LogCleanerManager.doneCleaning), `before_work` (the marker of etcd 3.5.0 that ran ahead of its
@@ -155,7 +155,7 @@ class State(NamedTuple):
     Attributes:
         directory: What is in it.
         group: How many groups are in place.
-        replacing: Whether something of the present group's old files is touched already.
+        replacing: True after an operation of a group but the first, which writes the cleaned file.
     """
 
     directory: Directory
@@ -199,7 +199,7 @@ _Name = tuple[int, str]
 
 
 def _operations(group: Group, swap: SegmentSwap) -> Iterator[tuple[_Name | None, _Name | None]]:
-    """Each file with its new name: the cleaned one is new, others are renamed, or go (None)."""
+    """Each file's old and new name: without an old one it is written, without a new one it goes."""
     base = group.cleaned.base_offset
     yield None, (base, _CLEANED)
     if swap == "new_first":

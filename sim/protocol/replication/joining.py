@@ -30,7 +30,7 @@ def waits_for_joining(rules: Rules) -> bool:
 def trust_the_in_sync(leader: Replica, *, now_ms: int) -> None:
     """Starts a new leader with its in-sync replicas as caught up, and the others as unknown.
 
-    A leader that was elected from outside the set is alone in it.
+    A leader that was elected from outside the set counts as alone in it: no follower is caught up.
     """
     leadership, name = leader.leadership, leader.name
     if leadership is not None:
@@ -42,7 +42,7 @@ def trust_the_in_sync(leader: Replica, *, now_ms: int) -> None:
 def note_fetch(leadership: Leadership, follower: str, offset: int, end: int, now_ms: int) -> None:
     """Notes a fetch at an offset, by which a follower may be caught up now, or at its last fetch.
 
-    `end` is the leader's log end offset. A fetch below the end of the fetch before tells nothing.
+    `end` is the leader's log end offset. A fetch below that of the fetch before says nothing.
     """
     times = leadership.fetch_times.get(follower)
     if times is None:
@@ -91,7 +91,7 @@ def wait_for_joining(
         replicas: All replicas of the partition, in order.
         isr: Those that are in sync, or will be in a moment: they are waited for anyway.
         eligible: Those that may join.
-        now_ms: The time.
+        now_ms: The time in ms.
         lag_max_ms: `replica.lag.time.max.ms`.
         rules: Rules, which say for which replicas to wait.
     """

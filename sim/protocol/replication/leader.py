@@ -55,7 +55,7 @@ def append(leader: Replica, batch: Batch, rules: Rules, now_ms: int) -> AppendRe
     one with an unreadable version.
 
     Raises:
-        ValueError: The batch does not start at the log end offset.
+        ValueError: The batch starts below the log end offset.
     """
     if leader.version_floor is not None:
         refused = why_refused(leader, batch, rules=rules)
@@ -78,14 +78,14 @@ def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
 
 
 def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
-    """Adds the move of the high watermark to `events`, if it moves."""
+    """Moves the high watermark if the commit rule allows, and adds that to `events`."""
     leadership = leader.leadership
     if leadership is None:
         return
     log = leader.log
     high_watermark = log.high_watermark
     if rules.replication.commit == "isr":
-        # Smallest position of the in-sync set; an unknown one blocks (maybeIncrementLeaderHW).
+        # Smallest position in sync or awaited; an unknown one blocks (maybeIncrementLeaderHW).
         own, positions, candidate = leader.name, leadership.positions, log.log_end_offset
         members = leadership.isr
         if leadership.awaited:
@@ -107,7 +107,7 @@ def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
 
 
 def _majority_candidate(leader: Replica, leadership: Leadership, rule: str) -> int:
-    """Position that a majority of voters has reached (LeaderState.maybeUpdateHighWatermark)."""
+    """Position that a majority has reached (LeaderState.maybeUpdateHighWatermark); -1 = too low."""
     end = leader.log.log_end_offset
     candidate = min(_majority_end(leader, leadership, leadership.voters), end)
     start = leadership.epoch_start_offset
@@ -130,8 +130,8 @@ def _majority_end(leader: Replica, leadership: Leadership, voters: Collection[st
 def can_do_without(leader: Replica, voter: str, committed: int) -> bool:
     """Decides whether a majority of the other voters has everything below `committed`.
 
-    So the smaller set loses nothing, as it does not once it is committed by a majority of its own
-    (KIP-853). A leader does not leave.
+    So the smaller set loses nothing that is committed. In KIP-853 a majority of the smaller set
+    commits that set for the same purpose. A leader does not leave.
     """
     leadership = leader.leadership
     if leadership is None or voter == leader.name:
@@ -212,8 +212,8 @@ def acknowledge_fetch(
 ) -> list[Event]:
     """Records the position that a fetch acknowledges.
 
-    `has_records` is true when the answer has records. A follower without new ones has everything,
-    unless the leader has to announce a gap first.
+    `has_records` is true when the answer has records. With `follower_position: read_end` a follower
+    without new ones has everything, unless the leader has to announce a gap first.
     """
     believed = request.offset
     if (
@@ -253,7 +253,7 @@ def answer_with(
 
 
 def _at_most(batches: Sequence[Batch], request: FetchRequest) -> Sequence[Batch]:
-    """Cuts batches to the limits of a request, but for the first one (KIP-74)."""
+    """Cuts batches to the limits of a request; the first one may have any size (KIP-74)."""
     if request.max_batches is not None:
         batches = batches[: request.max_batches]
     if request.max_bytes is None:
@@ -291,9 +291,10 @@ def _out_of_range(leader: Replica, epoch: int, request: FetchRequest) -> FetchRe
 def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> bool:
     """Decides whether a follower is answered with a snapshot instead of records.
 
-    With `snapshot_offer: by_epoch` that is every fetch at 0 while there is a snapshot
-    (KAFKA-15078), at the log start in another epoch than that of the snapshot there, or in an epoch
-    older than the first snapshot's (ReplicatedLog.validateOffsetAndEpoch). A bootstrap snapshot 0-0
+    Every fetch below the log start is. With `snapshot_offer: by_epoch` so is, while there is a
+    snapshot, a fetch at 0 (KAFKA-15078), one at the log start in another epoch than that of the
+    snapshot there, and one in an epoch older than the first snapshot's
+    (ReplicatedLog.validateOffsetAndEpoch). A bootstrap snapshot 0-0
     is the first one while the log starts at 0; it is never sent (KafkaRaftClient, KIP-853).
     """
     offset, start = request.offset, leader.log.log_start_offset
@@ -366,13 +367,15 @@ def is_of_an_older_session(
 
     Most requests show by themselves that they are out of date: a produce request by its sequence
     number and epoch, a marker by its epoch, a vote by its epoch, OffsetsForLeaderEpoch and
-    FetchSnapshot by the leader epoch they were sent in. A fetch shows it by two more fields, which
-    matter only here: fetches in order are never older than what the leader knows of its follower.
+    FetchSnapshot by the leader epoch they were sent in. A fetch shows it by `replica_epoch` and
+    `correlation_id`, which matter only here: fetches in order are never older than what the leader
+    knows of its follower.
 
-    Then its session epoch is not the next one, and it gets INVALID_FETCH_SESSION_EPOCH, or an
-    unknown session (KIP-227, FetchManager.newContext). `newest` is the highest number of a fetch
-    that the leader has from the follower with broker epoch `replica_epoch`. Voters of a quorum
-    fetch without sessions: their positions count however late (LeaderState.updateReplicaState).
+    In Kafka the session epoch of a late fetch is not the next one: the answer is
+    INVALID_FETCH_SESSION_EPOCH, or an unknown session (KIP-227, FetchManager.newContext). `newest`
+    is the highest number of a fetch that the leader has from the follower with broker epoch
+    `replica_epoch`. Voters of a quorum fetch without sessions: their positions count however late
+    (LeaderState.updateReplicaState).
     """
     return (
         rules.replication.commit == "isr"

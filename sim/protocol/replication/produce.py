@@ -1,9 +1,9 @@
 """Writes of clients at a broker: a batch, or the end of a transaction.
 
-In the order of ReplicaManager.appendRecords and Partition.appendRecordsToLeader: whether it leads,
-whether it knows the version of the request (KIP-87), whether enough replicas are in sync, whether
-the timestamps are plausible, whether the producer's epoch is the newest, whether the batch is there
-already, and only then what is written.
+A broker checks in the order of ReplicaManager.appendRecords and Partition.appendRecordsToLeader:
+whether it leads, whether it knows the version of the request (KIP-87), whether enough replicas are
+in sync, whether the timestamps are plausible, whether the producer's epoch is the newest, whether
+the batch is there already, and last the records themselves.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ AT_ONCE: Final = -1
 """`due_above` of an answer that does not wait: every high watermark is above it."""
 
 _FENCED: Final = ("producer_fenced", ErrorCode.INVALID_PRODUCER_EPOCH)
-"""The refusal of a write in an older epoch of its producer."""
+"""Reason and error of a write whose producer epoch is too old."""
 
 
 class ProduceResult(Struct, frozen=True, gc=False):
@@ -52,7 +52,8 @@ class ProduceResult(Struct, frozen=True, gc=False):
         base_offset: Offset of the first record of the batch or marker (inclusive); -1 = none.
         last_offset: Offset of its last record (inclusive); -1 = none.
         due_above: The answer is due once the leader's high watermark is above this offset:
-            `last_offset`, or `AT_ONCE`.
+            `last_offset`, the last offset of the log for the end of a transaction that is not open,
+            or `AT_ONCE`.
         uids_used: Number of uids given to records, from the first offered one on.
         repeated: True = the log had it before; nothing was written now.
     """
@@ -79,7 +80,7 @@ def produce(
     """Appends the batch of a producer, recognises it as a repetition, or refuses it.
 
     Args:
-        leader: Replica that was asked; it may not lead.
+        leader: Replica that is asked, whether or not it leads.
         request: Request; its records are not empty.
         rules: Rules of the run.
         now_ms: The replica's own clock in ms.
@@ -124,7 +125,7 @@ def _write(
     now_ms: int,
     versions: Versions | None,
 ) -> ProduceResult:
-    """Appends the records, if each of them is allowed in its format and none comes too late."""
+    """Appends the records, if formats allow each and no version is too low or unreadable."""
     base = leader.log.log_end_offset
     sent = enumerate(request.records)
     records = tuple([replace(r, offset=base + i, uid=first_uid + i) for i, r in sent])
@@ -153,9 +154,9 @@ def _write(
 def _as_stored(
     leader: str, versions: Versions, records: tuple[Record, ...], version: int
 ) -> tuple[tuple[Record, ...], list[Event]]:
-    """The records of a producer of a version as a leader writes them, with the conversion (KIP-87).
+    """The records of a producer of a version as a leader writes them, and events (KIP-87).
 
-    Without records all are refused, since one is not allowed.
+    No records are returned, and all are refused, if one of them is not allowed.
     """
     sent = [produced(record, client=version) for record in records]
     magic = MAGIC_OF_CLIENT[version]
@@ -179,9 +180,11 @@ def write_marker(
     """Writes COMMIT or ABORT if the transaction is open here; else it was decided before.
 
     The marker by which a new instance of the producer fences the old one is written even if no
-    transaction is open, see `WriteTxnMarkersRequest.fences`.
+    transaction is open, unless the log knows the new epoch already; see
+    `WriteTxnMarkersRequest.fences`.
 
-    The answer is due when the decision is committed. For the arguments see `produce`.
+    The answer is due when the decision is committed. `uid` is the identity of the marker; for the
+    other arguments see `produce`.
     """
     leadership, log = leader.leadership, leader.log
     if leadership is None:
@@ -246,7 +249,7 @@ def _refused(
     rules: Rules,
     versions: Versions | None,
 ) -> ProduceResult | None:
-    """The refusal of a request independent of its records; None = it is not refused."""
+    """The refusal of a request for its version, or for too few replicas in sync; None = neither."""
     if not speaks(versions, version):
         return _refuse(leader, "client_version", ErrorCode.UNSUPPORTED_VERSION)
     if acks == ACKS_ALL and not has_enough_replicas(leadership, rules):

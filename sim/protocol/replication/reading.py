@@ -4,9 +4,9 @@ The replica's half is UnifiedLog.read with its isolation levels; the client's ha
 CompletedFetch.nextFetchedRecord with its set of aborted producers, and the check of a position
 against a new leader (KIP-320, SubscriptionState.maybeCompleteValidation).
 
-A reader that stops at the end has one of three criteria that it has everything (`WAYS`). Each is
-right on a log from which nothing was ever removed. A cleaned log may hold no record, and no batch,
-at its last offset, and fewer records than offsets.
+A reader that stops at the end recognises it by one of three criteria (`WAYS`). Each is right on a
+log from which nothing was ever removed. A cleaned log may hold no record, and no batch, at its last
+offset, and fewer records than offsets.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Position:
     Attributes:
         offset: The offset it reads next (inclusive).
         epoch: Leader epoch of the last batch it passed; -1 = none yet.
-        source: Name and leader epoch of the replica that it read last, for which its position is
-            checked; None before the first read.
+        source: Name and leader epoch of the replica that it read last, where its position needs no
+            check; None before the first read.
     """
 
     offset: int = 0
@@ -70,8 +70,8 @@ class Fetched(Struct, frozen=True, gc=False):
     """The effect of one fetch on a consumer.
 
     Attributes:
-        start: Position of the read: that of the consumer, unless it was reset.
-        end: Position after the read: behind the last batch, with or without records.
+        start: Position of the read (inclusive): that of the consumer, unless it was reset.
+        end: Position after the read (exclusive): behind the last batch, which may have no records.
         batches: Batches for the application, without control batches and aborted data.
         reset: Reason why the replica read at another position; None = it did not.
     """
@@ -254,14 +254,17 @@ def _served(
 def as_served(
     replica: str, batches: Sequence[Batch], *, understood: int, reader: str, version: int
 ) -> tuple[tuple[Batch, ...], tuple[Event, ...]]:
-    """Batches as a consumer or a follower gets them that fetches in a version, with the conversion.
+    """Batches as a consumer or a follower gets them that fetches in a version.
 
     Args:
         replica: Name of the replica that serves them.
         batches: Stored batches in offset order.
-        understood: Highest magic that the replica can read, so as to convert it.
+        understood: Highest magic that the replica can read, and so convert.
         reader: Name of the consumer or follower.
         version: Version of its request (KIP-87).
+
+    Returns:
+        The batches, and the event of their conversion; no event without one.
     """
     served = serve(batches, understood=understood, client=version)
     if not served.converted_bytes:
@@ -278,7 +281,7 @@ def _refusal(
 
 
 def _checked_offset(replica: Replica, request: ConsumerFetchRequest) -> tuple[int, int]:
-    """The offset to read at, and the epoch that ends there if the position moved back; else -1.
+    """The offset to read at, and the epoch that ends there; -1 if the position did not move back.
 
     Source: KIP-320, SubscriptionState.maybeCompleteValidation.
     """
@@ -307,7 +310,7 @@ def check_position(position: Position, replica: Replica, *, rules: Rules) -> Res
 def receive_consumer_fetch(position: Position, response: ConsumerFetchResponse) -> Fetched:
     """Moves the position behind an answer, and hands on the batches for the application.
 
-    A fetch that brings no batch leaves the position where the replica began to read.
+    Without batches the position is where the replica began to read; an error does not move it.
     """
     start, batches = response.start, response.batches
     if response.error is not NO_ERROR:
@@ -327,7 +330,7 @@ def receive_consumer_fetch(position: Position, response: ConsumerFetchResponse) 
 def understood(
     consumer: str, replica: str, given: Sequence[Record], *, by_flag: bool, rules: Rules
 ) -> Understood:
-    """The event of keyed records from `replica` as a consumer understands them.
+    """The event of the keyed records from `replica` that a consumer takes for data, or for deletes.
 
     A client that goes by the flag recognises a delete by it in magic 2, and by the null value in
     older formats; where the mark is a header, it asks for the header. Other clients go by the null
@@ -384,8 +387,8 @@ def fetch(
 
 
 WAYS = ("position", "last_offset", "count")
-"""Criteria of the end for a reader: its position, the offset of the last record it was given plus
-one, or the number of records. All compare with the end offset that it asked for first."""
+"""Criteria of the end for a reader, which asks for the end offset first: its position or the offset
+after its last record has come there, or it has as many records as there are offsets up to there."""
 
 
 @dataclass(slots=True)
@@ -394,8 +397,8 @@ class ReadingGoal:
 
     Attributes:
         until: One of `WAYS`.
-        start: Its position when it began (inclusive).
-        end: End offset of the log when it began (exclusive).
+        start: First offset that it could read when it began (inclusive).
+        end: Up to where it could read when it began (exclusive), see `readable_end`.
         last_offset: Offset of the last record it was given; -1 = none.
         count: Records it was given.
     """

@@ -4,8 +4,8 @@ A process that is killed loses nothing that it wrote: the pages are the operatin
 machine that loses power keeps what was flushed. `Log.flushed_end` is moved by the log itself (a
 roll, `flush.messages`) and by the rule `flush`. The values of the rule:
 
-* `acknowledged`: what a follower fetched past and what a leader committed counts as flushed; for
-  the rest a fault says how much goes (`lose_batches`), or all of it does.
+* `acknowledged`: what a follower fetched past counts as flushed, and what is committed; of the rest
+  a fault takes some batches (`lose_batches`), or all with a loss of power.
 * `on_append`: every append, by leader or follower (`flush.messages` = 1; the WAL of etcd).
 * `before_fetch`: a leader after each append, a follower before the fetch that acknowledges it
   (KafkaRaftClient.flushLeaderLog, appendAsFollower). A leader counts itself for the high watermark
@@ -13,20 +13,20 @@ roll, `flush.messages`) and by the rule `flush`. The values of the rule:
 * `interval`: as `flush.messages` and `flush.ms` say. Kafka's default is neither: then the operating
   system decides, and what is sure to be on disk is what was closed by a roll (UnifiedLog.roll).
 
-A restart looks at the log first, then at what lies beside it. A snapshot is complete when its file
-has its name; the log is emptied after. A crash in between leaves a snapshot above the log end.
-`install_recovery: finished` does the rest when the log is opened (KafkaMetadataLog.apply calls
-truncateToLatestSnapshot), `log_kept` goes on where the log ends, and leaves it to the leader to
-offer the snapshot again.
+A restart looks at the log first, then at what lies beside it. A fetched snapshot is complete when
+its file has its final name; only then is the log emptied. A crash in between leaves a snapshot
+above the log end. `install_recovery: finished` does the rest when the log is opened
+(KafkaMetadataLog.apply calls truncateToLatestSnapshot). `log_kept` goes on where the log ends, and
+leaves it to the leader to offer the snapshot again.
 
-Three files beside the log may be older than it, each for itself:
+Three files beside the log may be older than the log, each independently of the others:
 
 * leader-epoch-checkpoint. `epoch_recovery: from_batches` adds the epochs of batches that are newer
   than those in the file (LogSegment.recover) and drops those that start at or above the log end
   (LogLoader.load); `as_stored` believes the file. Simplification: all segments are looked through,
   not only those above the recovery point.
 * replication-offset-checkpoint, written every replica.high.watermark.checkpoint.interval.ms: the
-  high watermark is what it says, but not above the log end (Partition.createLog).
+  high watermark is what it says, but within the log (Partition.createLog).
 * cleaner-offset-checkpoint: what is above the offset in it is dirty and is cleaned once more.
 """
 
@@ -42,7 +42,7 @@ from sim.protocol.rules.rules import Rules
 from sim.protocol.rules.storage import Flush
 
 _FETCHING_FLUSHES: Final[tuple[Flush, ...]] = ("acknowledged", "before_fetch")
-"""With these a follower flushes what it acknowledges by its next fetch."""
+"""With these, what a follower acknowledges by a fetch is flushed by then."""
 
 
 def durable_end(log: Log, *, rules: Rules) -> int:
@@ -58,10 +58,12 @@ def durable_end(log: Log, *, rules: Rules) -> int:
 class OldFiles(NamedTuple):
     """The values of the checkpoint files after a crash; None = as in memory before.
 
+    A value that is newer than the one in memory changes nothing.
+
     Attributes:
-        high_watermark: The replication-offset-checkpoint (exclusive).
-        cleaned: The cleaner-offset-checkpoint (exclusive).
-        epochs: The newest epoch in the leader-epoch-checkpoint.
+        high_watermark: Offset in the replication-offset-checkpoint (exclusive).
+        cleaned: Offset in the cleaner-offset-checkpoint (exclusive).
+        epochs: The newest epoch in the leader-epoch-checkpoint (inclusive).
     """
 
     high_watermark: int | None = None
@@ -80,9 +82,9 @@ def crash_with_files(
     power_loss: bool = False,
     old: OldFiles = NONE_OLD,
 ) -> list[Event]:
-    """Goes down as `crash` does, and loses the newest versions of the checkpoint files.
+    """Goes down as `crash` does, and leaves `old` versions of the checkpoint files.
 
-    With `power_loss` all batches are lost that were not flushed.
+    The last `lost_batches` batches are lost; with `power_loss` all that were not flushed.
     """
     log = replica.log
     lost_from = durable_end(log, rules=rules) if power_loss else None
@@ -126,7 +128,10 @@ def _recover_epochs(replica: Replica) -> None:
 
 
 def _finish_install(replica: Replica, *, rules: Rules) -> list[Event]:
-    """Empties the log for the newest snapshot if that is in a later epoch, or above the log end."""
+    """Installs the newest snapshot if its epoch is later, or the same and its end above the log's.
+
+    Source: KafkaMetadataLog.truncateToLatestSnapshot.
+    """
     newest = replica.latest_snapshot()
     if newest is None or rules.snapshots.install_recovery != "finished":
         return []

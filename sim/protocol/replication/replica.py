@@ -45,8 +45,9 @@ def log_config(rules: Rules, config: LogConfig) -> LogConfig:
 class Snapshot(Struct, frozen=True, gc=False):
     """The winning record of each key below the end offset, sorted by key; tombstones are gone.
 
-    `timestamp_ms` is that of the last batch below the end offset, which its header says; -1 when
-    there is none (Snapshots.lastContainedLogTimestamp).
+    `timestamp_ms` is that of the last batch below the end offset in ms, which its header says; -1
+    when there is none (Snapshots.lastContainedLogTimestamp). With `state_machine: deltas` a record
+    is the last one that changed its key, with the whole value.
     """
 
     id: SnapshotId
@@ -83,7 +84,7 @@ class FetchTimes:
     Attributes:
         caught_up_ms: When it last had everything the leader had.
         fetch_ms: When it last fetched.
-        leader_end: The leader's log end offset at that time.
+        leader_end: The leader's log end offset (exclusive) when it last fetched.
     """
 
     caught_up_ms: int = LONG_AGO_MS
@@ -99,14 +100,14 @@ class Leadership:
         epoch: The epoch it leads.
         epoch_start_offset: Its log end offset when it was elected.
         isr: The in-sync replicas, itself included.
-        confirmed: How many of them the controller has confirmed, while it has not all; None = all.
+        confirmed: Number of them that the controller has confirmed; None = all of them.
         awaited: Others that the high watermark waits for, since they are about to join; see
             `sim.protocol.replication.joining`.
-        fetch_times: Follower name -> when it had what the leader had, as far as that is known.
+        fetch_times: Follower name -> when it had what the leader had; without an entry, unknown.
         voters: The replicas a majority is counted over.
         positions: Follower name -> offset below which the leader believes it has everything.
-        begun_below: Follower name -> below it no tombstone was left when the follower last fetched
-            at 0 (exclusive; `lag_guard`).
+        begun_below: Follower name -> the leader's `removed_tombstone_end` when the follower last
+            fetched at 0 (exclusive; `lag_guard`).
     """
 
     epoch: int
@@ -121,7 +122,7 @@ class Leadership:
 
     @property
     def in_sync(self) -> int:
-        """How many replicas count as in sync where `min.insync.replicas` is concerned.
+        """Number of replicas that count as in sync where `min.insync.replicas` is concerned.
 
         One that joins does not count before the controller knows (Partition.isUnderMinIsr).
         """
@@ -138,26 +139,28 @@ class Replica:
         log: Its log.
         epoch: The highest leader epoch it has seen.
         vote: (epoch, candidate) of its last vote; None = it has not voted, or forgot it.
-        leadership: Set while it acts as leader.
+        leadership: State of its leadership; None while it does not lead.
         first_dirty_offset: The cleaner checkpoint: everything below was cleaned (exclusive).
         begun_offset: Below it a pass has begun (exclusive; `cleaner_checkpoint: both`).
-        last_cleaning: (end offset exclusive, own time in ms) of its last pass; on its disk only
-            under `cleaning_checkpoint`. None before the first pass.
-        cleanly_compacted_offset: What it reports to the coordinator (MCCO, exclusive).
+        last_cleaning: (end offset exclusive, own time in ms) of its last pass, which only
+            `tombstone_removal: cleaning_checkpoint` reads. None before the first pass.
+        cleanly_compacted_offset: Offset that it reports to the coordinator (MCCO, exclusive).
         removal_bound: Coordinated removal: tombstones below may go (MTRO, exclusive).
         marker_removal_bound: Coordinated removal: markers below may go (MXRO, exclusive).
         disk: Number of its disk, from 1; it grows whenever the log starts over.
-        removed_tombstone_end: One above the highest tombstone it removed, or learnt was removed.
+        removed_tombstone_end: Offset after the highest tombstone that it removed, or of whose
+            removal it learnt from a leader; 0 = none.
         version_floor: With `late_versions: floor`: the highest version, without its offset, of a
             removed tombstone, or the leader's floor; None = nothing was removed.
-        stubs: With `late_versions: stub`: key -> its removed tombstone, as far as a cleaner needs.
+        stubs: With `late_versions: stub`: key -> its removed tombstone, until a pass finds that
+            another record of the key wins.
         uncleanable: True after a failed pass; no pass runs until it restarts.
         fetching_failed: True when it could not append a fetch; it fetches no more until it restarts
             or follows a leader of another epoch.
         epoch_file: Entries of the leader epoch checkpoint, where a crash left it behind or ahead
             of the log; None = those of the cache.
-        snapshots: Its snapshots by id, oldest first.
-        download: The snapshot it is fetching, if any.
+        snapshots: Its snapshots by id.
+        download: The snapshot it is fetching; None without one.
     """
 
     name: str
@@ -183,20 +186,21 @@ class Replica:
     download: SnapshotDownload | None = None
 
     def latest_snapshot(self) -> Snapshot | None:
-        """The snapshot with the highest end offset."""
+        """The snapshot with the highest end offset; None without snapshots."""
         return self.snapshots[max(self.snapshots)] if self.snapshots else None
 
     def base_snapshot(self) -> Snapshot | None:
-        """The snapshot that ends where the log starts, which the log continues."""
+        """The snapshot that the log continues: it ends where the log starts; None without one."""
         start = self.log.log_start_offset
         found = [snapshot for id_, snapshot in self.snapshots.items() if id_.end_offset == start]
         return found[-1] if found and start > 0 else None
 
     @property
     def last_fetched_epoch(self) -> int:
-        """The epoch of the last record: of a log that a cut emptied, that of its snapshot.
+        """The newest epoch of the log, or of the snapshot that an empty log continues.
 
-        -1 when nothing is known. Source: KafkaMetadataLog.lastFetchedEpoch.
+        The latter counts only where the epoch cache is empty, too. -1 when neither is known.
+        Source: KafkaMetadataLog.lastFetchedEpoch.
         """
         latest, log = self.log.epochs.latest, self.log
         if latest < 0 and log.log_end_offset == log.log_start_offset:
@@ -215,7 +219,8 @@ class Replica:
 def truncate(replica: Replica, target: int) -> list[Event]:
     """Cuts the log at `target` (exclusive end) and lowers the cleaner's checkpoint with it.
 
-    Epochs that start at or above the target are forgotten even when no record goes.
+    Epochs that start at or above the target are forgotten even when no record goes, unless
+    `epoch_cut: kept`.
     """
     log = replica.log
     known = len(log.epochs.entries)
@@ -235,9 +240,10 @@ def crash(replica: Replica, *, lost_batches: int = 0, lost_from: int | None = No
     """Goes down and loses the last `lost_batches` batches, or all from offset `lost_from` on.
 
     Leadership does not end with a crash (the epoch is on disk), but recorded positions are gone.
-    The cleaner's checkpoint is a file of its own, which the loss does not change: the next look of
-    the cleaner corrects it (LogCleanerManager.cleanableOffsets). Epochs that start at the
-    remaining end are forgotten even when no record is lost, if the log was cut there.
+    The cleaner's checkpoint is a file of its own. In timed runs the loss does not change it: the
+    next look of the cleaner corrects it (LogCleanerManager.cleanableOffsets). In stories it is
+    lowered to the log end. Epochs that start at the remaining end are forgotten even when no record
+    is lost, if the log was cut there.
     """
     replica.up = False
     if replica.leadership is not None:
@@ -265,7 +271,7 @@ def restart(replica: Replica, *, rules: Rules) -> list[Event]:
 
     A leader has resigned under `leader_restart: resigned`, and whenever it forgot its epoch. A
     partly fetched snapshot is lost (KafkaMetadataLog.recoverSnapshots). A log end that is derived
-    from the last record is not below what was cleaned, if that persists.
+    from the last record is not below what was cleaned, if the fix writes that down.
     """
     if rules.election.leader_restart == "resigned":
         replica.leadership = None
@@ -290,13 +296,13 @@ def restart(replica: Replica, *, rules: Rules) -> list[Event]:
 
 
 def wipe(replica: Replica, *, reason: str) -> list[Event]:
-    """Loses log, snapshots, checkpoints and epoch, as with a new disk; the replica is up after."""
+    """Loses everything on disk, the epoch included, as with a new disk; the replica is up after."""
     begin_anew(replica, epoch=0)
     return [ReplicaWiped(replica.name, reason)]
 
 
 def begin_anew(replica: Replica, *, epoch: int) -> None:
-    """Throws log, snapshots and checkpoints away; `epoch` is the highest that it remembers."""
+    """Throws all state away, the vote included; only `epoch` is remembered as the highest seen."""
     disk = replica.disk + 1
     Replica.__init__(replica, replica.name, Log(replica.log.config), epoch=epoch, disk=disk)
 
@@ -324,13 +330,13 @@ Frozen = tuple[Any, ...]
 """The value of a replica: hashable, equal for replicas that behave alike."""
 
 _ATOMS = (str, bytes, int, type(None), tuple, frozenset, Enum, LogConfig)
-"""Immutable types, as frozen structs are; tuples and structs hold nothing else."""
+"""Immutable types, like frozen structs; tuples and structs of a replica hold only such values."""
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
     """A frozen value in which replicas have other names; records are as they were.
 
-    In-sync sets and the like stay in the order of names, as `freeze` leaves them.
+    A tuple of names alone, like an in-sync set, is put in the order of names.
     """
     if isinstance(value, str):
         return names.get(value, value)
@@ -346,7 +352,7 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 @cache
 def attributes(kind: type) -> tuple[str, ...]:
-    """The names of the attributes of a class, in order."""
+    """The names of the attributes of a class, in alphabetical order."""
     return tuple(sorted({name for one in kind.__mro__ for name in getattr(one, "__slots__", ())}))
 
 
@@ -370,7 +376,7 @@ def _is_atom(kind: type) -> bool:
 
 
 def maker(value: Any) -> Callable[[], Any]:
-    """A function that makes the part that a value stands for, a new one at each call."""
+    """A function that makes what `freeze` has made a value of, a new one at each call."""
     if not _is_frozen(value):
         return lambda: value
     kind: Any = value[0]

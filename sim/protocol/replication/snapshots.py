@@ -1,8 +1,9 @@
 """Snapshots of a compacted log (KIP-630): taken, deleted, fetched in chunks, installed.
 
-A file has a header, records and a footer. The header says when its last record was appended, the
-footer that nothing is missing; each is a control batch. The records are one batch, numbered from 0
-on. Source: RecordsSnapshotWriter, SnapshotHeaderRecord, SnapshotFooterRecord.
+A file has a header, records and a footer. The header says when the last batch that the snapshot
+stands for was appended, the footer that nothing is missing; each is a control batch. The records
+are one batch, numbered from 0 on. Source: RecordsSnapshotWriter, SnapshotHeaderRecord,
+SnapshotFooterRecord.
 
 FetchSnapshot asks for chunks. A position counts bytes of the file, or keys, as the request says
 (stories count keys). A chunk of bytes may cut a record; that one is complete with the chunk in
@@ -47,14 +48,16 @@ from sim.protocol.rules.policy import judging_strategy
 from sim.protocol.rules.rules import Rules
 
 HEADER_BYTES = BATCH_HEADER_BYTES + 22
-"""A control record with a key of 4 bytes and a value of 11: version, time, no tagged fields."""
+"""Size of a header: a control record with a key of 4 bytes and a value of 11 (version, time, no
+tagged fields)."""
 
 FOOTER_BYTES = BATCH_HEADER_BYTES + 14
-"""A control record with a key of 4 bytes and a value of 3: version, no tagged fields."""
+"""Size of a footer: a control record with a key of 4 bytes and a value of 3 (version, no tagged
+fields)."""
 
 
 def record_ends(records: Sequence[Record]) -> list[int]:
-    """For each record the byte, from the beginning of the file, behind its last one."""
+    """The position in the file, in bytes, behind the last byte of each record (exclusive)."""
     position = HEADER_BYTES + BATCH_HEADER_BYTES
     ends = []
     for number, record in enumerate(records):
@@ -71,13 +74,13 @@ def file_bytes(records: Sequence[Record]) -> int:
 
 
 def records_within(records: Sequence[Record], start: int, end: int) -> tuple[Record, ...]:
-    """The records whose last byte lies in [start, end): those that a chunk completes."""
+    """The records whose last byte lies at a position in [start, end): a chunk completes them."""
     ends = record_ends(records)
     return tuple(record for record, last in zip(records, ends, strict=True) if start < last <= end)
 
 
 def state_below(replica: Replica, below: int, *, rules: Rules) -> dict[str, Record]:
-    """Key -> the record that holds its state, from the snapshot at the log start up to `below`."""
+    """Key -> the record with its state below `below` (exclusive), in the log and its snapshot."""
     base = replica.base_snapshot()
     records = () if base is None else base.records
     is_tombstone, batches = rules.cleaner.is_tombstone, replica.log.batches()
@@ -95,10 +98,10 @@ def take_snapshot(
     `now_ms` is the replica's own clock. With `snapshot_placement: in_log` a leader appends it to
     its log, too, as a record with that `uid`.
 
-    Nothing happens below the log start or above the log end, nor at a log start with the snapshot
-    that ends there (KafkaMetadataLog.createNewSnapshot), nor where all that was written since the
-    latest snapshot is that snapshot, in the log: each would be the reason of the next. That the end
-    is at or below the high watermark is for the caller to choose and for the `snapshot-bound`
+    Nothing happens if `end_offset` is 0, below the log start or above the log end, or if that
+    snapshot exists already (KafkaMetadataLog.createNewSnapshot). Nor does it if only snapshots were
+    written to the log since the latest one: each would be the reason of the next. That the end is
+    at or below the high watermark is for the caller to choose and for the `snapshot-bound`
     invariant to check.
     """
     log = replica.log
@@ -138,7 +141,7 @@ def take_snapshot(
 def delete_prefix(replica: Replica, to: int) -> list[Event]:
     """Moves the log start to `to`; batches below it and snapshots that end below it go.
 
-    It moves to the log end at most. Nothing happens when it is there or above already.
+    It moves to the log end at most. Nothing happens when the log starts there or above already.
     That a covering snapshot exists is for the caller to ensure and for the
     `prefix-deletion-safety` invariant to check.
     """
@@ -164,9 +167,9 @@ def may_delete_prefix(
     Args:
         replica: Replica whose log start would move.
         to: The new log start (inclusive).
-        live_ends: The log end offsets of all live replicas.
-        rules: Local: always. Otherwise every live replica has to have what is below; with a
-            timeout, that is not waited for any more when the last record that the covering snapshot
+        live_ends: The log end offsets of all live replicas (exclusive).
+        rules: `local`: it may at once. `all_live`: once every live replica has what is below.
+            `all_live_or_timeout`: also once the last batch that the first snapshot covering it
             stands for is `start_offset_lag_ms` old.
         now_ms: The replica's own clock.
     """
@@ -192,10 +195,10 @@ def delete_old_snapshots(
 ) -> list[Event]:
     """Deletes the oldest snapshots, with the log before the next one, beyond size or age.
 
-    Size is that of the log and of all snapshots (`metadata.max.retention.bytes`), the age counts
-    since the last record of a snapshot (`metadata.max.retention.ms`). The last snapshot always
-    stays (KafkaMetadataLog.maybeClean). `now_ms` is the replica's own clock; `may_delete` says
-    whether the log start may move to an offset.
+    Size is that of the log and of all snapshots (`metadata.max.retention.bytes`); the age of a
+    snapshot is that of the last batch it stands for (`metadata.max.retention.ms`). The newest
+    snapshot always stays (KafkaMetadataLog.maybeClean). `now_ms` is the replica's own clock;
+    `may_delete` says whether the log start may move to an offset.
     """
     events: list[Event] = []
     limit_bytes, limit_ms = retention.retention_bytes, retention.retention_ms
@@ -221,7 +224,7 @@ def delete_old_snapshots(
 def _delete_while(
     replica: Replica, too_old: Callable[[Snapshot], bool], may_delete: Callable[[int], bool]
 ) -> list[Event]:
-    """Moves the log start to the snapshot after the oldest one, as long as that one has to go."""
+    """Moves the log start to the end of the second snapshot, as long as the oldest has to go."""
     events: list[Event] = []
     for oldest, following in pairwise(sorted(replica.snapshots)):
         to, log = following.end_offset, replica.log
@@ -242,7 +245,7 @@ def snapshot_request(
 ) -> FetchSnapshotRequest | None:
     """The next chunk to ask for; None when no snapshot is being fetched.
 
-    With `max_bytes` positions are in bytes, else in entries. One download counts in one unit.
+    With `max_bytes` positions are in bytes, else in entries; a download keeps to one of them.
     """
     download = follower.download
     if download is None:
@@ -267,7 +270,7 @@ def answer_fetch_snapshot(
     """Serves a chunk, or refuses, in the order of KafkaRaftClient.handleFetchSnapshotRequest.
 
     Args:
-        leader: Replica that is asked; it may not lead any more.
+        leader: Replica that is asked, whether or not it leads.
         request: Request of the follower.
         rules: Rules; without `fencing` epochs are not compared.
     """
@@ -348,10 +351,10 @@ def receive_snapshot_chunk(
 ) -> ChunkResult:
     """Takes a chunk; the last one installs the snapshot.
 
-    With `crash_before_install` the snapshot has its name on disk then, and the log is as it was:
-    the follower is to crash at once (FileRawSnapshotWriter.freeze comes before
-    KafkaMetadataLog.truncateToLatestSnapshot). A missing snapshot or a new epoch drops what was
-    fetched; after other errors the follower asks again
+    With `crash_before_install` the last one only gives the snapshot its name on disk, and the log
+    stays as it was: the follower is to crash at once (FileRawSnapshotWriter.freeze comes before
+    KafkaMetadataLog.truncateToLatestSnapshot). When the snapshot is missing or the epoch is new,
+    what was fetched is dropped; after other errors the follower asks again
     (KafkaRaftClient.handleFetchSnapshotResponse).
     """
     if rules.replication.fencing:
@@ -422,11 +425,12 @@ def _empty_log(follower: Replica) -> LogEmptied:
 
 
 def install(follower: Replica, snapshot: Snapshot, *, rules: Rules) -> list[Event]:
-    """Replaces the log, atomically (KafkaMetadataLog.truncateToLatestSnapshot).
+    """Replaces the log by a snapshot, atomically (KafkaMetadataLog.truncateToLatestSnapshot).
 
-    A log that is ahead of the snapshot stays: it reaches beyond the end, in no older epoch, or has
-    the same end and epoch. One that ends below it, or there, is replaced even if its last epoch is
-    later, as after an unclean election; Kafka throws there.
+    A log that is ahead of the snapshot stays, unless `snapshot_install: whatever_arrives`: it
+    reaches beyond the end, in no older epoch, or has the same end and epoch. One that ends below
+    it, or there, is replaced even if its last epoch is later, as after an unclean election; Kafka
+    throws there.
     """
     log, id_ = follower.log, snapshot.id
     follower.download = None

@@ -10,7 +10,14 @@ from sim.protocol.rules.rules import Rules, RuleValue, listed, place_of
 
 
 class Preset(NamedTuple):
-    """A bundle of rules with the name of the broker or design it models."""
+    """A bundle of rules with the name of the broker or design it models.
+
+    Attributes:
+        name: Its name in files and on the command line.
+        values: Value of each rule that it sets, by the rule's name.
+        models: Broker or design that it models, as lists print it.
+        source: Source of the bundle.
+    """
 
     name: str
     values: Mapping[str, RuleValue]
@@ -142,7 +149,10 @@ PRESETS: dict[str, Preset] = {
 def rules_from(
     values: Mapping[str, object], *, base: Rules | None = None, where: str = "rules"
 ) -> Rules:
-    """Rules out of a mapping that may name a `preset`, over `base` (default: `Rules()`).
+    """The rules of `base` (default: `Rules()`), changed by a mapping that may name a `preset`.
+
+    The preset comes first, so that other rules of the mapping override it. `where` is the place of
+    the mapping in messages.
 
     Raises:
         BadInput: Unknown preset, rule or value.

@@ -42,7 +42,7 @@ class Open(NamedTuple):
 
     Attributes:
         limit: Largest allowed number, or longest text.
-        minimum: Smallest allowed number.
+        minimum: Smallest allowed number; None for a text.
     """
 
     limit: Limit
@@ -55,11 +55,11 @@ class RuleSpec(NamedTuple):
     Attributes:
         name: Its name in files and on the command line: that of the field.
         group: The class that has the field.
-        choices: Its values, the default first; empty when any number or text will do. A registry
-            of strategies, fixes or the like stands for what is in it when asked: each has `means`,
-            `source` and `example`.
-        limit: Largest allowed number, or longest text, for rules that take any.
-        minimum: Smallest allowed number, for rules that take one.
+        choices: Its values, the default first; empty for a rule that takes any number or text. A
+            registry of strategies, fixes or the like stands for its members at the time of reading,
+            each with `means`, `source` and `example`.
+        limit: Largest allowed number, or longest text; None for a rule with choices.
+        minimum: Smallest allowed number; None for any other rule.
     """
 
     name: str
@@ -85,7 +85,7 @@ class RuleSpec(NamedTuple):
         return _texts(self.group)[self.name].source
 
     def described(self) -> tuple[Value, ...]:
-        """The allowed values with meaning, source and example of each."""
+        """The allowed values with meaning, source and example of each; empty = any of the type."""
         if isinstance(self.choices, Mapping):
             return tuple(
                 Value(name, one.means, one.source, one.example)
@@ -101,7 +101,7 @@ class RuleText(NamedTuple):
     Attributes:
         decides: First sentence.
         source: Source of the rule itself; empty without one.
-        values: What is said of each value, by its text.
+        values: Meaning, source and example of each value, by its text in files.
     """
 
     decides: str
@@ -115,9 +115,10 @@ _PART = re.compile(r"\n    (?=Source: |Example: )")
 
 @cache
 def _texts(group: type[Struct]) -> dict[str, RuleText]:
-    """The docstrings of the rules of a group: a sentence, then an entry for each value.
+    """The docstrings of the rules of a group in their parts, by the names of the rules.
 
-    An entry has the meaning after the value, then `Source:` and perhaps `Example:`.
+    A docstring is a sentence, then an entry for each value: its meaning after the value, then
+    `Source:` and perhaps `Example:`.
     """
     return {name: _text(doc) for name, doc in attribute_texts(group).items()}
 
@@ -139,7 +140,7 @@ def rules_of(group: Struct) -> dict[str, RuleSpec]:
     """The rules of a group of defaults by name, in the order of its fields.
 
     The type of a field lists the values, or is annotated with the registry that has them, or with
-    what an `Open` rule takes.
+    the range of an `Open` rule.
     """
     kinds = get_type_hints(type(group), include_extras=True)
     return {

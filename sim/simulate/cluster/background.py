@@ -1,4 +1,4 @@
-"""Background work of a replica by its own clock: cleaning, snapshots, loading its state machine.
+"""Background work of a replica: cleaning, flushing, snapshots, loading its state machine.
 
 Replication and elections do not wait for the state machine. But until it is loaded a leader takes
 no writes (QuorumController becomes active when it has read its log), and a replica takes no
@@ -42,7 +42,8 @@ class BackgroundTasks:
     """The background work of one replica, at intervals of its own, as leader and as follower.
 
     Attributes:
-        paused: Number of faults that keep its cleaner from running at present.
+        paused: Number of faults that at present keep it from looking at its log: from cleaning,
+            retention, rolls by time, and the expiry of producers.
     """
 
     def __init__(self, broker: Broker) -> None:
@@ -75,7 +76,7 @@ class BackgroundTasks:
             self._broker.replica.log.flush()
 
     def _look(self) -> None:
-        """Looks at the log, and cleans it if it is due."""
+        """Looks at the log: expires producers, rolls, cleans it if due, deletes old segments."""
         broker, topic = self._broker, self._topic
         replica = broker.replica
         if not replica.up or self.paused:
@@ -207,7 +208,10 @@ class StateLoader:
         self.loading = False
 
     def begin(self) -> None:
-        """Loads the snapshot that the log continues, and the log below the high watermark."""
+        """Loads the snapshot that the log continues, and the log below the high watermark.
+
+        Loading that takes no time is left out.
+        """
         broker = self._broker
         if self._us_per_record == 0:
             return
@@ -268,7 +272,10 @@ class SnapshotTasks:
             broker.start_regularly(self._clean, timers.snapshot_cleaning_ms, index, of)
 
     def high_watermark_moved(self) -> None:
-        """Takes a snapshot when enough bytes are committed since the last (SnapshotGenerator)."""
+        """Takes a snapshot when enough bytes are committed since the last (SnapshotGenerator).
+
+        With `interval_ms` it also starts the process that takes one by time.
+        """
         broker, log = self._broker, self._broker.replica.log
         latest = broker.replica.latest_snapshot()
         base = max(log.log_start_offset, 0 if latest is None else latest.id.end_offset)
@@ -290,7 +297,7 @@ class SnapshotTasks:
             self._aging = broker.background_processes.start(self._age(settings.interval_ms))
 
     def _age(self, interval_ms: int) -> ProcessGenerator:
-        """The process that takes a snapshot when a record is newer too long (KIP-876)."""
+        """The process that takes a snapshot `interval_ms` after something newer came (KIP-876)."""
         left_ms = interval_ms
         while left_ms > 0:
             yield self._broker.env.timeout(left_ms)
@@ -300,12 +307,12 @@ class SnapshotTasks:
         self._take()
 
     def _take(self) -> None:
-        """Takes a snapshot at the replica's own high watermark.
+        """Takes a snapshot at the replica's own high watermark, or below it.
 
         No snapshot ends within a transaction (KIP-868). Without limits of retention the log then
-        starts at the previous snapshot, so that a follower that reads that one has time; but not
-        above the high watermark, which an older checkpoint may have left below that snapshot
-        (UnifiedLog.maybeIncrementLogStartOffset).
+        starts at the end of the previous snapshot, so that a follower that reads that one has time.
+        It does not start above the high watermark, which an older checkpoint may have left below
+        that end (UnifiedLog.maybeIncrementLogStartOffset).
         """
         broker = self._broker
         context, replica = broker.context, broker.replica

@@ -27,7 +27,7 @@ class PlannedCrash(NamedTuple):
     Attributes:
         moment: Moment of a pass, or number of an operation on files in it; `install`: before a
             snapshot is installed.
-        happen: Makes the replica crash, when the events before that moment are emitted.
+        happen: Called to make the replica crash, after the events before that moment are emitted.
     """
 
     moment: str | int
@@ -51,7 +51,10 @@ class Membership(ABC):
         """Notes that messages of the replica arrive again."""
 
     def rebuilt(self, log_end_offset: int) -> None:
-        """Notes that the log starts again empty; it ended at that offset (exclusive) before."""
+        """Notes that the log starts again empty.
+
+        The replica may have acknowledged everything below `log_end_offset` (exclusive) before.
+        """
 
     def fetched(self, follower: str) -> None:
         """Acts on a follower's position, which the replica has recorded as the leader."""
@@ -71,15 +74,16 @@ class Broker(ABC):
         env: SimPy's environment with simulated time; the replica's own clock is `now_ms`.
         network: The network that it sends messages on.
         spec: Its settings in the scenario.
-        skew_ms: How far its own clock is ahead of simulated time.
+        skew_ms: Lead of its own clock over simulated time in ms.
         name: Its name, which is its address.
         rules: Rules that it follows: the cluster's, with the mark of tombstones that its own
             software knows, and with the settings that have changed since the start.
-        versions: Its software, protocol and message format (KIP-87); None where the scenario has
-            none.
+        versions: Its software, protocol and message format (KIP-87); None in scenarios without
+            versions.
         replica: State of the replica, with its disk, whether it is up or down.
         incarnation: Number of its starts so far (a broker epoch).
-        heard_ms: Time at which it last heard from a leader, or voted for one.
+        heard_ms: Time in ms from which its election timer counts: it heard from a leader, voted for
+            a candidate, campaigned, resigned or restarted then.
         crashes: Crashes that faults have planned: in its next cleaning pass (`pass`), or before it
             installs its next snapshot (`install`).
         processes: Its processes while it is up; a crash interrupts them.
@@ -114,11 +118,11 @@ class Broker(ABC):
 
     @property
     def settings(self) -> Settings:
-        """Rules and versions as they are set, known to its software or not."""
+        """Rules and versions as they are set, whether or not its software knows the flag."""
         return self._settings, self.versions
 
     def own_settings(self) -> tuple[tuple[str, str], ...]:
-        """Names and values of its versions, and of the rules that differ from the scenario's."""
+        """Names and values of the rules that differ from the scenario's, and of its versions."""
         versions = {} if self.versions is None else self.versions.given
         found = {**self._settings.differing_from(self.context.rules), **versions}
         return tuple([(name, str(value)) for name, value in found.items()])

@@ -74,7 +74,7 @@ class Cluster:
             RemovalCoordination(node)
 
     def add(self, name: str) -> None:
-        """Adds a new replica, set up as the first one is now, without skew."""
+        """Adds a new replica without clock skew, with the present settings of the first one."""
         first = next(iter(self.nodes.values()))
         spec: ReplicaSpec = replace(self.context.scenario.replicas[0], name=name, clock_skew_ms=0)
         node = Node(self.context, spec)

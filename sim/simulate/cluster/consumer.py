@@ -56,12 +56,12 @@ class Consumer:
         context.network.add_client(self.name, self.receive)
 
     def start(self, index: int) -> None:
-        """Begins to poll, out of step with other consumers."""
+        """Begins to poll at its time, out of step with the others by `index` ms."""
         first_ms = self.spec.starts_ms + max(1, self.spec.poll_ms) + index
         self._processes.start(self._poll(first_ms))
 
     def roll_out(self, client: int) -> None:
-        """Restarts in another version: polls again, and forgets its last request."""
+        """Restarts in another version: polls at once if it has begun, and forgets its request."""
         self.client = client
         if self._number:
             self._processes.interrupt()
@@ -77,7 +77,7 @@ class Consumer:
             delay_ms = 0
             while self._asked is not None:
                 response = yield self._ask(self._asked, delay_ms)
-                if response is None:  # none in time: asks the leader again, unless it is tied
+                if response is None:  # none in time: asks its replica, or whoever leads now
                     self._asked = spec.replica
                     break
                 if response.error is of.NO_ERROR:
@@ -87,7 +87,7 @@ class Consumer:
                 if self._done:
                     return
                 delay_ms = self._next_poll_ms(max(1, spec.poll_ms))
-            else:  # not the leader: asks after a pause, but no later than without an answer
+            else:  # not the leader: looks for it after a pause, no later than without an answer
                 left_ms = self._deadline_ms - self._context.now_ms
                 yield self._context.env.timeout(min(delay_ms, left_ms))
 
@@ -104,7 +104,7 @@ class Consumer:
             yield context.env.timeout(paused_ms or max(1, self.spec.poll_ms))
 
     def _next_poll_ms(self, delay_ms: int) -> int:
-        """Time in ms until a poll that is due in `delay_ms`, or until the end of a pause then."""
+        """Time in ms until a poll that is due in `delay_ms`, put off to the end of a pause."""
         now_ms = self._context.now_ms
         at_ms = now_ms + delay_ms
         for start_ms, end_ms in self.spec.pauses:
@@ -113,7 +113,7 @@ class Consumer:
         return at_ms - now_ms
 
     def _wait_from(self, at_ms: int) -> int:
-        """Time in ms that a poll may wait for something to read: until the next pause at most."""
+        """Time in ms that a poll at `at_ms` may wait at a broker: until the next pause at most."""
         wait_ms = self._context.scenario.timers.fetch_wait_ms
         for start_ms, _ in self.spec.pauses:
             if at_ms <= start_ms < at_ms + wait_ms:
@@ -121,7 +121,10 @@ class Consumer:
         return wait_ms
 
     def _ask(self, broker: str, delay_ms: int) -> Event:
-        """Sends a fetch that leaves in `delay_ms`; pause and latency are one event."""
+        """Sends a fetch that leaves in `delay_ms`, and returns the event of its answer.
+
+        Pause and latency are one event.
+        """
         spec, context = self.spec, self._context
         leaves_ms = context.now_ms + delay_ms
         self._number += 1
@@ -151,7 +154,7 @@ class Consumer:
             self._answer.succeed(response)
 
     def _take(self, response: of.ConsumerFetchResponse) -> bool:
-        """Takes records over for the application; True when the position has moved on."""
+        """Takes records over for the application; True when batches came."""
         if self._goal is None and self.spec.until is not None:
             self._goal = ReadingGoal(
                 self.spec.until, response.log_start_offset, response.readable_end

@@ -5,10 +5,10 @@ Some knowledge takes no time and no message here, although it would in a real cl
 * `Context.leader`: clients read it where they would ask for metadata (MetadataRequest).
 * `Context.instances`, `Context.producer_epochs`, `Context.under_way`: state of the transaction
   coordinator (InitProducerId, AddPartitionsToTxn, EndTxn).
-* `Context.next_uid`: identities of records, by which the checks distinguish copies.
+* `Context.next_uid`: identities of records, by which the checks recognise copies of one record.
 * `Context.committed`: faults read it, so as not to break the contract of the protocol.
-* `Context.replicas`: the state of all replicas, which four rules read and no message carries:
-  `tombstone_removal: leo_gated` and `coordinated`, `prefix_gate`, `lost_disk_report`.
+* `Context.replicas`: the state of all replicas, which three rules read and no message carries:
+  `tombstone_removal` (`leo_gated`, `coordinated`), `prefix_gate`, `lost_disk_report`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Spent:
     """Events and messages of a simulation until a moment.
 
     Attributes:
-        at_ms: The moment.
+        at_ms: The moment, in simulated ms.
         simulator_events: Number of events that the simulator has processed.
         messages_sent: Number of messages between replicas, and between replicas and the controller.
         messages_lost: Number of these that did not arrive.
@@ -53,7 +53,7 @@ class SimulationResult:
 
     Attributes:
         inconclusive: Why the cluster could not be brought to rest; None when it was.
-        spent: Events and messages, with those that brought it to rest.
+        spent: Events and messages of the whole simulation, coming to rest included.
     """
 
     inconclusive: str | None
@@ -74,7 +74,7 @@ class Context:
         leader: (epoch, name) of the newest leader; None before the first.
         committed: Highest high watermark (exclusive) that any leader has had.
         instances: Newest instance of each producer by its id; 0 where there was no later one.
-        under_way: Ids of producers of whose newest transaction the coordinator knows no end.
+        under_way: Ids of the producers whose newest transaction has not ended for the coordinator.
         producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
         next_uid: Identity of the next record that is appended; they start at 1.
         settling: The stage of settling, in words, after the end of a run; empty before.

@@ -95,7 +95,7 @@ class Controller:
         return replace(self.state, eligible=left)
 
     def _register(self, request: of.BrokerRegistrationRequest) -> None:
-        """Registers a broker that has started; it joins the in-sync set when it has caught up."""
+        """Registers a broker that has started; one that restarted leaves the in-sync set."""
         name, incarnation = request.broker, request.incarnation
         known = self._incarnations.get(name)
         if known is not None and incarnation < known:
@@ -104,7 +104,7 @@ class Controller:
         self._contact(name, fenced=(name,) if known not in (None, incarnation) else ())
 
     def _heartbeat(self, request: of.BrokerHeartbeatRequest) -> None:
-        """Takes the heartbeat of a broker, which a partition may have kept back."""
+        """Takes the heartbeat of a broker that can be heard again: unfences or informs it."""
         name = request.broker
         if request.incarnation != self._incarnations.get(name):
             return
@@ -131,7 +131,7 @@ class Controller:
         Args:
             state: The state with its eligible replicas.
             fenced: Replicas that leave the in-sync set, and lead no more, if possible.
-            unclean: Those of them that came back from a crash.
+            unclean: Those of them that may have lost records: they crashed, or were removed.
         """
         isr = tuple(n for n in state.isr if n not in fenced and n in state.eligible)
         state = with_isr(state, isr, unclean=unclean, rules=self._rules)
@@ -147,7 +147,7 @@ class Controller:
         )
 
     def _elect(self, state: PartitionState) -> PartitionState:
-        """Makes a replica lead the next epoch that may do so cleanly.
+        """Makes one of the replicas that may lead cleanly the leader of the next epoch.
 
         Without one the last leader leads, if the rules remember it; with `unclean_election` any
         replica that the controller hears from; otherwise the partition has no leader.
@@ -171,7 +171,7 @@ class Controller:
     def elect(self, name: str, *, unclean: bool) -> bool:
         """Makes a replica lead for an administrator (ElectLeaders); False where it may not.
 
-        Without `unclean` only a replica of the in-sync set may.
+        Without `unclean` only a replica of the in-sync set may; with it, it is alone in the set.
         """
         state = self.state
         if name not in state.eligible or name == state.leader:
@@ -201,7 +201,10 @@ class Controller:
         self._network.send(CONTROLLER, name, message)
 
     def _alter(self, request: of.AlterPartitionRequest) -> None:
-        """Accepts another in-sync set from the leader, or not, and answers with the state."""
+        """Accepts another in-sync set from the leader, or not, and answers with the state.
+
+        The partition epoch grows either way, so that the leader takes the answer.
+        """
         self._set(alter_partition(self.state, request, rules=self._rules))
         if request.leader in self._incarnations:
             self._inform(request.leader)

@@ -1,7 +1,8 @@
 """The faults of a scenario as they happen; what each kind does is in `sim.simulate.faults`.
 
 Faults act from above the cluster: they read the true state of replicas, and need no message. A
-fault is left out when its target does not exist, is down, or may not suffer it now.
+fault is left out when its target does not exist or is down, unless its kind needs none that is up,
+or when the target may not suffer it now.
 """
 
 from __future__ import annotations
@@ -94,7 +95,10 @@ class Faults:
         self.context.emit(FaultInjected(replica, fault.kind, detail))
 
     def plan(self, fault: Fault, node: Node, moment: str | int, life: Life) -> None:
-        """Plans a crash for a moment of a replica's next pass, or before its next install."""
+        """Plans a crash for a moment of a replica's next pass, or before its next install.
+
+        It takes the place of an earlier plan for the same work.
+        """
 
         def happen() -> None:
             next(life)

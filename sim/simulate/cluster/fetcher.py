@@ -33,12 +33,13 @@ class Fetcher:
     Attributes:
         leader: Name of the leader that it follows; None without one.
         epoch: The epoch in which it follows.
-        number: The correlation id of its last request.
+        number: Correlation id of its last request; a higher number once that is forgotten.
         slow_ms: Pause in ms between two fetches while a fault slows it down; 0 without such a
             fault.
-        fetched: Whether the leader that it follows has answered a fetch.
-        acknowledged: Offset (exclusive) of its last fetch; records below it are acknowledged by the
-            fetch, so flushed before (KafkaRaftClient.appendAsFollower).
+        fetched: Whether the leader that it follows has served a fetch since the last crash.
+        acknowledged: Offset (exclusive) of its last fetch, after a restart the log end. Records
+            below it are acknowledged by the fetch, so flushed before
+            (KafkaRaftClient.appendAsFollower).
     """
 
     def __init__(self, broker: Broker, loader: StateLoader) -> None:
@@ -123,7 +124,7 @@ class Fetcher:
                     yield broker.env.timeout(pause_ms)
 
     def _request(self) -> Request:
-        """Builds the next question: where an epoch ends, for a chunk of a snapshot, or a fetch."""
+        """Builds the next request: where an epoch ends, for a chunk of a snapshot, or a fetch."""
         broker, number, scenario = self._broker, self.number, self._broker.context.scenario
         if self._question is not None:
             return replace(self._question, correlation_id=number)
@@ -146,7 +147,7 @@ class Fetcher:
         return request
 
     def _truncate(self, response: of.OffsetsForLeaderEpochResponse) -> int:
-        """Truncates the log to the end of an epoch; returns the pause in ms before the next."""
+        """Truncates the log to the end of an epoch; returns the pause in ms after it."""
         question, broker = self._question, self._broker
         assert question is not None
         if response.error is not of.NO_ERROR:
@@ -159,7 +160,7 @@ class Fetcher:
         return 0
 
     def _append(self, response: of.FetchResponse) -> int:
-        """Acts on the answer to a fetch; returns the pause in ms before the next request."""
+        """Acts on the answer to a fetch; returns the pause in ms after it."""
         broker = self._broker
         now_ms = broker.context.now_ms
         result = receive_fetch(broker.replica, response, broker.rules, now_ms + broker.skew_ms)
@@ -177,7 +178,7 @@ class Fetcher:
         return self._retry_ms if result.retry_later else self.slow_ms
 
     def _take_chunk(self, response: of.FetchSnapshotResponse) -> int:
-        """Takes a chunk of a snapshot, or an error; returns the pause in ms before the next."""
+        """Takes a chunk of a snapshot, or an error; returns the pause in ms after it."""
         broker = self._broker
         if response.error in (of.NO_ERROR, of.ErrorCode.SNAPSHOT_NOT_FOUND):
             broker.heard_ms = broker.context.now_ms

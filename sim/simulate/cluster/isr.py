@@ -22,7 +22,7 @@ class IsrMembership(Membership):
 
     Attributes:
         state: The newest state that the controller sent; at first one without replicas.
-        asked_ms: Time of its open request for another in-sync set; None without such a request.
+        asked_ms: Time in ms of its open request for another in-sync set; None without one.
     """
 
     def __init__(self, node: Node) -> None:
@@ -56,7 +56,10 @@ class IsrMembership(Membership):
         self.register()
 
     def _receive(self, message: of.LeaderAndIsrRequest) -> None:
-        """Acts on the controller's state, unless it is old or for an earlier incarnation."""
+        """Acts on the controller's state, unless it is old or for another incarnation.
+
+        A state without a leader is kept, and changes nothing else.
+        """
         node, state = self._node, message.state
         if message.incarnation != node.incarnation:
             return
@@ -143,7 +146,10 @@ class IsrMembership(Membership):
             looks = max(1, -(-(late_ms + 1) // self._half_lag_ms))
 
     def _ask_without_laggards(self, leader: LeaderState) -> int:
-        """Asks for a set without laggards, if there are any; returns the ms until the next."""
+        """Asks for a set without laggards, if there are any, or again without an answer in time.
+
+        Returns the ms before whose end no follower can be late; 0 while a request is open.
+        """
         node, now_ms, limit_ms = self._node, self._node.context.now_ms, self._lag_max_ms
         leadership = node.replica.leadership
         assert leadership is not None

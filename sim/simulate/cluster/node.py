@@ -145,7 +145,7 @@ class Node(Broker):
         return self.leader
 
     def resign(self) -> None:
-        """Stops leading, if it leads; waiting producers get no acknowledgement."""
+        """Stops leading, if it leads; waiting producers get no answer, consumers of leaders do."""
         state = self._stop_leading()
         if state is not None:
             self.replica.leadership = None
@@ -167,7 +167,7 @@ class Node(Broker):
     def crash(
         self, *, lost_batches: int = 0, power_loss: bool = False, old: OldFiles = NONE_OLD
     ) -> None:
-        """Goes down, loses its last batches, and closes its connections.
+        """Goes down, loses its last `lost_batches` batches, and closes its connections.
 
         With `power_loss` all batches are lost that were not flushed. `old` says which files are
         older than the log when the replica restarts.
@@ -189,7 +189,7 @@ class Node(Broker):
         )
 
     def _close_connections(self) -> None:
-        """Stops leading, and drops all requests that wait for an answer."""
+        """Ends this incarnation: its leadership, its processes, and all requests that wait here."""
         self.consumers.waiting.clear()
         self.resign()
         self.loader.stop()

@@ -1,9 +1,9 @@
 """Producers, which send batches, retry, and give up.
 
 An idempotent producer (so every transactional one) has one request in flight: records sent
-meanwhile go into its next batch. Others send at once, so their records overtake each other, and a
-retry is appended again. With `acks: all` the answer comes when the batch is committed, with `acks:
-1` at once. What a broker does with a batch is decided in `sim.protocol.replication.produce`.
+meanwhile go into its next batch. Others send at once, so their records may overtake each other, and
+a retry may be appended again. With `acks: all` the answer comes when the batch is committed, with
+`acks: 1` at once. What a broker does with a batch is decided in `sim.protocol.replication.produce`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from sim.simulate.cluster.waiting import Patience
 from sim.simulate.scenario.model import Send
 
 MAX_BATCH_RECORDS: Final = 16
-"""Largest number of records that wait for the answer to an earlier batch and go as one batch."""
+"""Largest number of records in a batch into which decisions that waited are joined."""
 BACKOFF_MS, BACKOFF_MAX_MS = 100, 1_000
-"""Pause before a retry after a retriable error, doubled each time up to the second number (KIP-580:
-retry.backoff.ms, retry.backoff.max.ms, without their jitter)."""
+"""Pause in ms before a retry after a retriable error: the first number, doubled each time up to the
+second (KIP-580: retry.backoff.ms, retry.backoff.max.ms, without their jitter)."""
 
 RETRIED: Final = (of.ErrorCode.NOT_ENOUGH_REPLICAS,)
 """Errors after which the same leader is asked again after a pause, since nothing was written."""
@@ -76,7 +76,7 @@ class InFlightRequest:
         transaction: Number of the transaction it belongs to; 0 outside of transactions.
         tries: Number of times that it was sent.
         asked: Name of the replica that it was sent to last; None where no leader was known.
-        deadline_ms: Time at which it is sent again without an answer.
+        deadline_ms: Time in ms at which it is sent again, or given up, without an answer.
         answer: Event that it waits for, whose value is the response; None: no answer in time.
     """
 
@@ -148,7 +148,7 @@ class Producer:
         self.decide(Decision(sends[0].transaction, records, alone=bool(headers)))
 
     def decide(self, decision: Decision) -> None:
-        """Sends what is decided after all earlier decisions, unless the coordinator refuses."""
+        """Sends a decision after all earlier ones, unless the coordinator refuses it."""
         if self.instance > self._context.instances[self.producer_id]:
             # The earlier instance is fenced; the coordinator aborts its open transaction.
             self._context.instances[self.producer_id] = self.instance
@@ -158,9 +158,10 @@ class Producer:
         self._hand_over(decision)
 
     def _hand_over(self, decision: Decision) -> None:
-        """Sends a decision at once, unless an idempotent producer has others to send before it.
+        """Sends a decision: an idempotent producer after all earlier ones, any other at once.
 
-        That one sends it after everything else of its millisecond.
+        An idempotent producer without earlier ones sends it after all else that was due in this
+        millisecond.
         """
         if not self.idempotent:
             self._send(decision)
@@ -184,7 +185,7 @@ class Producer:
         return not under_way
 
     def _go_on(self, decision: Decision | None) -> None:
-        """Sends a decision, or the next one that waits, if there is any."""
+        """Sends a decision, or else the next one that waits and is not refused, if any."""
         while decision is not None or self._queue:
             decision = decision or self._next_batch()
             if not self._is_refused(decision):
@@ -200,7 +201,7 @@ class Producer:
         self._transmit(flight)
 
     def _answered(self, flight: InFlightRequest, answer: Event) -> None:
-        """Ends a request by its response, or sends it again; without one in time that is None."""
+        """Ends a request by the response in `answer`, or sends it again; None: no response came."""
         env, response = self._context.env, answer.value
         if response is None:
             self._leader = None
@@ -223,7 +224,7 @@ class Producer:
             self._end(flight, failed=response.error is not of.NO_ERROR)
 
     def _try_again(self, flight: InFlightRequest) -> None:
-        """Sends a request again, unless it was tried often enough; one for a marker never is.
+        """Sends a request again, or gives it up after the last retry; a marker's is never given up.
 
         Source: KIP-98.
         """

@@ -18,10 +18,10 @@ from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.node import Node
 
 BACKOFF_MS: Final = 100
-"""The unit of the pauses of candidates (KafkaRaftClient.RETRY_BACKOFF_BASE_MS)."""
+"""Unit in ms of the pauses of candidates (KafkaRaftClient.RETRY_BACKOFF_BASE_MS)."""
 
 CHECK_QUORUM_FACTOR: Final = 1.5
-"""Fetch timeouts without fetches from a majority after which a leader resigns (LeaderState)."""
+"""Fetch timeouts after which a leader resigns that no majority fetches from (LeaderState)."""
 
 
 class QuorumMembership(Membership):
@@ -29,15 +29,15 @@ class QuorumMembership(Membership):
 
     Attributes:
         voters: Names of the replicas that a majority is counted over.
-        timeout_ms: Time in ms without a message from a leader after which a voter is a candidate.
+        timeout_ms: Time in ms without a message from a leader after which a voter stands.
         candidacy: Epoch in which it campaigns; None while it is no candidate.
-        prospect: Epoch in which it asks for pre-votes; None without such a request.
-        asked_ms: Time at which it asked for pre-votes, or began a pause after a lost election.
+        prospect: Epoch in which it last asked for pre-votes; None before, and after a campaign.
+        asked_ms: Time in ms at which it asked for pre-votes, or began a pause after a lost vote.
         granted: Names of the voters that grant their votes or pre-votes, its own included.
         refused: Names of the voters that refuse, in the epoch in which it campaigns.
         attempts: Number of campaigns in a row.
-        loyal_until_ms: Time at which it is its turn to succeed the leader; until then it refuses
-            pre-votes.
+        loyal_until_ms: Time in ms (exclusive) until which it refuses pre-votes, since its turn to
+            succeed the leader comes then; 0 without such a turn.
         barred_below: Offset that its log has to reach, after the loss of its disk, before it votes
             or campaigns, since its votes are forgotten; 0 without such a loss.
     """
@@ -80,7 +80,7 @@ class QuorumMembership(Membership):
         return max(self._node.heard_ms, self.asked_ms) + self.timeout_ms
 
     def restarted(self) -> None:
-        """Follows the leader of before the restart, or goes on leading, if the rules say so."""
+        """Goes on leading if the rules say so, else follows the leader from before the restart."""
         node = self._node
         leadership = node.replica.leadership
         if leadership is not None:
@@ -91,12 +91,12 @@ class QuorumMembership(Membership):
         node.fetcher.resume()
 
     def crashed(self) -> None:
-        """Ends its candidacy, as a crash does."""
+        """Forgets the candidacy and the turn to succeed a leader, which only memory held."""
         self.candidacy = None
         self.loyal_until_ms = 0
 
     def rebuilt(self, log_end_offset: int) -> None:
-        """Bars the replica from voting before its log reaches its earlier end again."""
+        """Bars the replica from voting until its log reaches `log_end_offset`, at least 1."""
         self.barred_below = max(1, log_end_offset)
 
     def _draw(self) -> int:
@@ -112,7 +112,7 @@ class QuorumMembership(Membership):
         return self._node.env.timeout(max(1, self._due_ms - self._node.context.now_ms))
 
     def _stand_without_a_leader(self, due: Timeout) -> ProcessGenerator:
-        """The election timer of a voter, which stands when it has heard no leader for too long."""
+        """The process of a voter's election timer: stands when no leader was heard for too long."""
         node = self._node
         while True:
             yield due
@@ -127,7 +127,7 @@ class QuorumMembership(Membership):
             due = self._until_due()
 
     def _back_off(self, epoch: int) -> None:
-        """Campaigns again after a pause, which is longer after each failed campaign.
+        """Campaigns again after a random pause, whose bound doubles with each failed campaign.
 
         Source: KafkaRaftClient.binaryExponentialElectionBackoffMs, CandidateState.startBackingOff.
         """
@@ -181,7 +181,10 @@ class QuorumMembership(Membership):
                 node.send(voter, request)
 
     def _vote(self, request: of.VoteRequest) -> None:
-        """Answers a request for a vote, which is remembered (KafkaRaftClient.handleVoteRequest)."""
+        """Answers a request for a vote, unless the replica is an observer; stores a granted vote.
+
+        Source: KafkaRaftClient.handleVoteRequest.
+        """
         node, replica = self._node, self._node.replica
         if node.name not in self.voters:
             return
@@ -202,7 +205,10 @@ class QuorumMembership(Membership):
         node.send(request.candidate, response)
 
     def _is_loyal(self, now_ms: int) -> bool:
-        """True when the replica has fetched from a leader and waits for it (FollowerState)."""
+        """True while the replica refuses pre-votes: it waits for its leader, or for its own turn.
+
+        Source: FollowerState.canGrantVote.
+        """
         if now_ms < self.loyal_until_ms:
             return True
         fetcher, heard_ms = self._node.fetcher, self._node.heard_ms
@@ -210,7 +216,7 @@ class QuorumMembership(Membership):
         return following and now_ms < heard_ms + self._wait_ms + self._election_ms[0]
 
     def _receive_vote(self, response: of.VoteResponse) -> None:
-        """Counts the answer of another voter, which may be in a later epoch."""
+        """Counts the answer of another voter; a refusal in a later epoch ends the campaign."""
         node, epoch = self._node, response.epoch
         own = node.replica.epoch
         if epoch > own and not response.granted:
@@ -306,11 +312,12 @@ class QuorumMembership(Membership):
         self.timeout_ms = self._draw() + self._wait_ms
 
     def hand_over(self, preferred: str) -> bool:
-        """Resigns on the request of an administrator, and names successors.
+        """Resigns on the request of an administrator, and names successors; False if it may not.
 
         With `successors: named` that is `preferred` alone; with `by_offset` all voters by how far
-        they have fetched, `preferred` first among equals. There is no unclean election in this
-        mode: only an up-to-date log can win.
+        they have fetched, `preferred` first among equals. It may not if it does not lead, or if
+        `preferred`, under `named`, is no other voter. There is no unclean election in this mode:
+        only an up-to-date log can win.
         """
         node, leadership = self._node, self._node.replica.leadership
         if node.leader is None or leadership is None:

@@ -53,7 +53,7 @@ class Simulation:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        """Starts before the first step; nothing has been scheduled but what `cluster` has."""
+        """Starts `cluster` with its clients, changes and faults; no step is taken yet."""
         self._cluster = cluster
         self._context = context = cluster.context
         self._left = repeat(None, context.scenario.limits.max_events)
@@ -92,7 +92,7 @@ class Simulation:
         self._make(change)
 
     def _make(self, change: Change) -> None:
-        """Makes a change at all that it reaches, and emits their new settings."""
+        """Makes a change at all replicas or clients that it reaches, and emits the new settings."""
         names: list[str] = []
         given: dict[str, object] = {} if change.format is None else {"format": change.format}
         if change.replica is not None:
@@ -172,7 +172,7 @@ class Simulation:
         context.emit(Quiesced(leader.name, synced=True))
 
     def _last_rounds(self, rounds: int) -> None:
-        """Rolls and cleans all logs in several rounds, the delete retention apart."""
+        """Rolls and cleans all logs in several rounds, and waits for `round_wait` after each."""
         context, nodes = self._context, self._cluster.nodes
         wait_ms, setting = round_wait(context.rules, context.scenario.topic)
         interval_ms = wait_ms + SLICE_MS
@@ -272,8 +272,8 @@ def simulate(
         record: Called as `record(at_ms, events)` with all events, in order. The same scenario gives
             the same calls on every machine.
         fork: Time from which on another seed is used; None: never.
-        settles: Called once, when the scenario is over and before the cluster is brought to rest;
-            later events are no part of the run.
+        settles: Called once with what was spent so far, when the scenario is over and before the
+            cluster is brought to rest; later events are no part of the run.
         observe: Makes observers of the cluster (`sim.plugins.register_observer`).
 
     Raises:

@@ -14,7 +14,8 @@ from simpy.events import ProcessGenerator
 class Patience:
     """The open requests of one client or follower; one timer ends the waits that last too long.
 
-    Its owner waits for each answer as long as for the one before, or for one answer at a time.
+    Deadlines should ascend, as where every wait is equally long: a time limit takes effect no
+    sooner than those of earlier waits.
     """
 
     def __init__(self, env: Environment) -> None:
@@ -23,7 +24,7 @@ class Patience:
         self._waits: deque[tuple[float, Event]] = deque()
 
     def answer_within(self, patience_ms: int) -> Event:
-        """Makes an event for an answer to succeed; after `patience_ms` its value is None."""
+        """Makes an event that an answer succeeds; after `patience_ms` it succeeds with None."""
         answer = self._env.event()
         self._waits.append((self._env.now + patience_ms, answer))
         if len(self._waits) == 1:

@@ -26,7 +26,8 @@ class Fault(ABC):
         at_ms: Time in ms at which it happens, or begins.
         target: Name of a replica, `leader`, or `follower`: the live one at place `pick`.
         duration_ms: Time in ms that it lasts; 0 for a fault of one moment.
-        pick: Place of a target among the live followers by name, counted round.
+        pick: Index by name, modulo their number, of the `follower` that is its target, or to which
+            a `leader` hands over.
     """
 
     at_ms: Milliseconds
@@ -35,7 +36,7 @@ class Fault(ABC):
     pick: Count = 0
 
     kind: ClassVar[str] = ""
-    """Name in files and traces: that of the class, in lower case."""
+    """Name in files and traces: that of the class, in lower case with underscores."""
     source: ClassVar[str] = ""
     """Its place in a real cluster: a KIP, a setting, a class."""
     weight: ClassVar[float] = 0.0
@@ -70,7 +71,9 @@ class Fault(ABC):
 
     @abstractmethod
     def happen(self, faults: Any, node: Any) -> Life | None:
-        """Begins the fault; returns the fault in progress, if it lasts.
+        """Makes a fault of one moment happen; returns a lasting one, whose first step begins it.
+
+        None: it has happened, or it waits for a moment of the target's work (`during`).
 
         Args:
             faults: The faults of the running cluster, a `sim.simulate.cluster.faults.Faults` (the

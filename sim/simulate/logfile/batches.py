@@ -98,7 +98,7 @@ def readable(text: str) -> str:
 
 
 Natural = Annotated[int, Ge(0), Le(LONG)]
-"""An offset, a number of bytes, or a time that has to be there, in ms."""
+"""An offset, a number of bytes, or a time in ms, from 0 on."""
 Positive = Annotated[int, Ge(1), Le(LONG)]
 OrNone = Annotated[int, Ge(-1), Le(LONG)]
 """An id, an offset or a time in ms; -1 stands for none."""
@@ -165,8 +165,8 @@ def batch_of(line: BatchLine, place: Place, rules: LogRules) -> Batch:
     """The batch that a file gives at `place`.
 
     Raises:
-        BadInput: Offsets do not ascend or lie outside the batch; its format lacks a field that it
-            gives; it is a marker that no transaction could have.
+        BadInput: Offsets do not ascend, lie outside the batch or are too many; its format lacks a
+            field that it gives; no producer or broker writes such a batch or marker.
     """
     base, last = line.base_offset, line.last_offset
     place.refuse("last_offset", last < base, f"{last} is below the base offset {base}")
@@ -214,7 +214,7 @@ def check_follows(batch: Batch, end: int, place: Place) -> None:
 
 
 def check_markers(batches: Iterable[tuple[Batch, Place]]) -> None:
-    """Raises BadInput for a marker of a producer that writes outside transactions."""
+    """Raises BadInput for a marker without data of a producer that wrote outside transactions."""
     plain: dict[int, int] = {}
     in_transactions: set[int] = set()
     for batch, place in batches:
@@ -234,7 +234,7 @@ def check_markers(batches: Iterable[tuple[Batch, Place]]) -> None:
 
 
 def _old_batch(line: BatchLine, magic: int, place: Place, rules: LogRules) -> OldBatch:
-    """A batch of magic 0 or 1. Raises BadInput for fields that its format does not have."""
+    """A batch of magic 0 or 1. Raises BadInput for what its format cannot hold."""
     for name, none in _NOT_IN_OLD.items():
         given = getattr(line, name) not in (None, none)
         place.refuse(name, given, f"a batch of magic {magic} has none; allowed: magic {MAGIC}")
@@ -304,7 +304,7 @@ def _size(records: tuple[Record, ...], line: BatchLine) -> int:
 
 
 def _records(line: BatchLine, place: Place, rules: LogRules) -> list[Record]:
-    """The records of a batch; their offsets ascend."""
+    """The records of a batch. Raises BadInput unless their offsets ascend."""
     found: list[Record] = []
     for index, given in enumerate(line.records):
         at = place.at("records").at(index)

@@ -154,8 +154,9 @@ def _differ(
 ) -> Iterator[str]:
     """Differences of `have` from `want`; an object may have more fields, a list no more items.
 
-    `path` leads to the value in the answer, `place` is that of the claim in the file, for claims
-    about fields that no answer has.
+    `path` leads to the value in the answer, `place` to the claim in the file. A field that the
+    answer does not have raises BadInput, but in `removed` and `last_sequences`; the message names
+    those in `also` as allowed, too.
     """
     if isinstance(want, dict) and isinstance(have, dict):
         for name, claim in want.items():

@@ -90,15 +90,16 @@ class WrittenSegment:
 
 
 class LogStart(NamedTuple):
-    """State of a log before the first step, beside its segments; None = as of a log just loaded.
+    """State of a log before the first step, beside its segments.
 
     Attributes:
         checkpoint: Where the next pass begins (inclusive); None = no pass was run yet.
         log_start_offset: First offset that the log answers for (inclusive); None = that of the
             first segment.
-        high_watermark: What is below is committed (exclusive); None = all is.
-        producers_since_ms: Producers that were silent since before this time, in ms, are
-            forgotten; None = none is.
+        high_watermark: What is below is committed (exclusive); None = all is, and what is appended,
+            too.
+        producers_since_ms: Producers without an open transaction whose newest batch is of this time
+            in ms or before it are forgotten; None = none is.
     """
 
     checkpoint: int | None = None
@@ -212,7 +213,7 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
 
 
 def _check_start(start: LogStart, segments: Sequence[WrittenSegment], top: Place) -> None:
-    """Raises BadInput for a log start or high watermark that lies outside the log."""
+    """Raises BadInput for a high watermark above the log end, or a log start above that."""
     last = segments[-1]
     end = last.batches[-1].last_offset + 1 if last.batches else last.base_offset
     committed = end if start.high_watermark is None else start.high_watermark

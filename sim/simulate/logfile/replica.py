@@ -57,7 +57,7 @@ class LogReplica:
 
         For a transaction that was read from disk or began below the log start, the position is
         looked up. That gives the base offset of the first batch that is there, or the log end
-        offset where none is. 2.8 does not use that base offset.
+        offset where none is. 2.8 looks, too, but takes the position instead of that base offset.
 
         Source: UnifiedLog.maybeIncrementFirstUnstableOffset, LogSegment.read.
         """
@@ -126,7 +126,7 @@ class LogReplica:
             self.log.epochs.entries.clear()
 
     def roll(self) -> None:
-        """Begins a new active segment, unless the active one is empty (LocalLog.roll)."""
+        """Begins a new active segment, unless one begins at the log end already (LocalLog.roll)."""
         if self.log.active.base_offset < self.log.log_end_offset:
             self.log.roll(now_ms=0)
 
@@ -142,7 +142,10 @@ class LogReplica:
         self._read_below = offset
 
     def learn_high_watermark(self, offset: int) -> None:
-        """Commits all below `offset`; from now on appends alone commit nothing."""
+        """Notes that all below `offset` is committed, which `look` puts in force.
+
+        From now on appends alone commit nothing.
+        """
         self._learnt = max(offset, self.log.log_start_offset)
 
     def truncate(self, offset: int) -> None:
@@ -166,7 +169,7 @@ class LogReplica:
             self.checkpoint = min(self.checkpoint, self.log.active.base_offset)
 
     def start_at(self, offset: int) -> None:
-        """Moves the log start to `offset`, at most to the high watermark."""
+        """Moves the log start up to `offset`, at most to the high watermark; never down."""
         log = self.log
         offset = min(offset, log.high_watermark)
         if offset > log.log_start_offset:

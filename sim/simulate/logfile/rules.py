@@ -45,7 +45,7 @@ ALLOWED = (
     LAST_MODIFIED,
     SEGMENT_BYTES,
 )
-"""Every rule that may stand in a log file. All but the strategy start from the preset's value."""
+"""Names that may stand in `rules`. All rules but the strategy start from the preset's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class LogRules:
         preset: Name of the preset that they start from.
         rules: The rules; those that do not concern one cleaner have no meaning here.
         last_modified_ms: Modification time of all segments in ms; None for the time of each pass.
-        segment_bytes: Largest size up to which a pass merges neighbouring segments
+        segment_bytes: Largest size in bytes up to which a pass merges neighbouring segments
             (`segment.bytes`); None without a limit. An append does not roll for it.
         given: The values given in addition to the preset, as they were written.
     """
@@ -72,7 +72,7 @@ class LogRules:
         return ENCODERS[self.rules.cleaner.header_form](version)
 
     def with_values(self, values: Mapping[str, object], place: Place) -> LogRules:
-        """These rules with some values replaced; a `preset` replaces the values of the old one.
+        """These rules with some values replaced; under another `preset` the given values stay.
 
         `place` is that of the values, for errors.
 

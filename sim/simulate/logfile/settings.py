@@ -143,8 +143,8 @@ class LogSettings(NamedTuple):
         LogSegment.shouldRoll): Kafka's defaults do not.
 
         Raises:
-            BadInput: Kafka has no such setting or value; a setting contradicts a rule; a strategy
-                is not known, or needs a header that is not named.
+            BadInput: Kafka has no such setting or value; a setting contradicts a rule or another
+                setting; a strategy is not known, or needs a header that is not named.
         """
         level = topic_at(value, place)
         values = {"preset": rules.preset, **_rules_by(level, rules.given), **rules.given}

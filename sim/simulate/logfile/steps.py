@@ -40,7 +40,7 @@ class AnyStep(Part):
     def read(self, rules: LogRules, place: Place) -> Step:
         """The step at `place` as `do` needs it. Raises BadInput for fields that contradict."""
         del rules, place
-        return self  # type: ignore[return-value]  # of the steps only this class is none
+        return self  # type: ignore[return-value]  # this base alone is no Step
 
     def do(self, replica: LogReplica, place: Place) -> None:
         """Does the step to the log; `sim.simulate.logfile.run` does a pass or a retry.

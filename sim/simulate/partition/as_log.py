@@ -1,4 +1,4 @@
-"""A partition as a log file, in memory or written: with its keys and values or without them."""
+"""A partition as a log file, in memory or written: with its keys and values, or their hashes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class AskedPartition:
         """The partition as a log file with one step: a pass now, if one is due.
 
         Args:
-            read: Its batches with the records that are kept; they have their sizes in the file.
+            read: Its batches with the records that are kept; a batch keeps its size on disk.
                 None for all records.
 
         Raises:
@@ -114,12 +114,12 @@ Alias = Callable[[str | None], str | None]
 """Gives the text that stands for a key or a value."""
 _LETTERS: Final = (ascii_letters + digits + "-_").encode() * 4
 _FEW: Final = 3
-"""There are fewer texts of so many letters than there are keys of as many bytes."""
+"""Largest size in bytes with fewer texts of letters (64 to that power) than `RECORDS_MAX`."""
 _DEFAULTS: Final = {one.name: one.default for one in fields(Batch)}
 
 
 def aliases() -> Alias:
-    """Gives hashes for keys and values: of as many bytes, equal ones for equal ones alone.
+    """Makes an alias that gives hashes of as many bytes, equal ones for equal texts alone.
 
     A text has the same hash in every command, unless a text of the same size has it already.
     """
@@ -148,7 +148,8 @@ def write_log(asked: AskedPartition, path: Path, *, anonymous: bool = False) -> 
     Args:
         asked: The partition, with settings and time.
         path: The file to write.
-        anonymous: Keys, values and headers become hashes of the same size.
+        anonymous: Keys, values and values of headers become hashes of the same size; names of
+            headers stay.
 
     Raises:
         BadInput: A file is damaged, the file cannot be written, or there are too many records.

@@ -22,7 +22,7 @@ from sim.simulate.partition.segments import Detail
 from sim.simulate.story.format import Story, story_from
 
 SPAN_MAX: Final = 1_000
-"""Offsets of a log that a story has all of; of a longer one it has what violations are about."""
+"""Most offsets of a log of which a story has all; of a longer one it has some (`_choose`)."""
 
 
 class Held(NamedTuple):
@@ -114,7 +114,8 @@ class _Writer:
     def _choose(self) -> list[int]:
         """Offsets that the story has, in order.
 
-        Of a long log these are the records of keys that violations are about, and all markers.
+        Of a long log these are the records of keys that violations are about, all markers, and all
+        records without a key.
         """
         start, end = max(log.start for log in self._logs), self._leader.end
         if start > min(log.start for log in self._logs):
@@ -148,7 +149,10 @@ class _Writer:
         return found
 
     def _lost(self, finding: Finding) -> tuple[str, dict[str, Any] | None]:
-        """The tombstone or marker that decided about a record and is gone; None without one."""
+        """The tombstone or marker that decided about a record and is gone: in words, and as a step.
+
+        An empty text and None without one.
+        """
         held, key = self._records.get(finding.offset), finding.key
         producer = -1 if held is None else held.batch.producer_id
         kinds = {log.first_marker_after(producer, finding.offset)[1] for log in self._logs}
@@ -165,7 +169,10 @@ class _Writer:
         return "", None
 
     def written(self) -> Iterator[dict[str, Any]]:
-        """Steps that append every record, and copy it to each replica that reaches so far."""
+        """Steps that append every record, and copy the log to each replica up to its own end.
+
+        One that has all that is committed is in sync, and copies the rest of the log at the end.
+        """
         leader = self._leader.name
         yield {"op": "elect", "leader": leader, "epoch": self._epoch}
         behind = [log for log in self._logs if log is not self._leader]
@@ -248,7 +255,7 @@ class _Writer:
 
 
 def _held_by(log: ReplicaLog) -> dict[int, Held]:
-    """The records of a replica by offset; a change of leader is none."""
+    """The records and markers of a replica by offset, without changes of leader."""
     return {
         record.offset: Held(stored.batch, record)
         for _, stored in log.partition.batches(Detail.SIZES)

@@ -22,7 +22,7 @@ from sim.simulate.partition.as_log import AskedPartition
 from sim.simulate.partition.segments import Detail, PartitionSegment, Stored
 
 AGES_MS: Final = (("1 h", 3_600_000), ("1 d", 86_400_000), ("7 d", 604_800_000))
-"""Ages that tombstones and markers are counted by; the last class is what is older."""
+"""Ages (exclusive) that tombstones and markers are counted by; what is older counts apart."""
 COSTLY_KEYS: Final = 10
 """Keys that are named as those that take the most bytes."""
 COMPARED_FIXES: Final = ("none", "leo_retention", "empty_batch")
@@ -59,7 +59,7 @@ class Contents:
         due: The decision of the cleaner's manager now.
         counts: Numbers of batches and records by name. Aborted records count as such and as
             records alone.
-        classes: Batches by their codec; tombstones and transaction markers by their age.
+        classes: Batches by their codec; tombstones and control batches by their age.
         keys: Records of each key.
         unkeyed: Records without a key, which the pass that reaches them removes.
         passes: What a pass now would remove, under each strategy and fix; empty where there are too
@@ -114,7 +114,7 @@ class Contents:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The numbers by name; a number for each of several classes is a mapping."""
+        """The numbers by name; where there are classes, a mapping with the number of each."""
         log, map_keys, uses = self.due.log, max(1, self.asked.given.map_keys), self.keys.values()
         partition, dirty_keys = self.asked.partition, sum(one.dirty for one in uses)
         return {

@@ -1,7 +1,6 @@
 """Text of `kafka-dump-log --deep-iteration --print-data-log`, read as the segments it was made of.
 
-A dump has no modification times and no indexes, either. Source: DumpLogSegments, releases 2.8 to
-4.3.
+A dump has no modification times and no indexes. Source: DumpLogSegments, releases 2.8 to 4.3.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ class Dump:
         return Stored(int(fields["position"]), batch, codec, len(records))
 
     def _record(self, found: re.Match[bytes], magic: int) -> Record:
-        """The record whose line begins so; keys and values may have more lines."""
+        """The record whose line matched as far as its key; keys and values may span lines."""
         offset, time_ms, key_size, value_size = map(int, found.groups()[:4])
         self._at = found.end()
         key = self._text(b" key: ", key_size, _LINE_START if value_size < 0 else _VALUE)

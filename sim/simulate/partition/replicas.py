@@ -1,8 +1,8 @@
 """Replicas of a partition compared: what a failover from one to another would change.
 
 Each replica cleans by itself: an offset may be there in one and gone in another. That is legal
-while every replica still holds, or is still to fetch, what takes the place of it. What is not is
-named by the invariant that a simulation reports for it (`replog list invariants`).
+while every replica still holds, or is still to fetch, what takes the place of it. A difference that
+is not legal is named by the invariant that a simulation reports for it (`replog list invariants`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Finding(NamedTuple):
 
     Attributes:
         invariant: The invariant that is violated.
-        replica: The replica that nothing should be elected from.
-        offset: Where.
+        replica: The replica that should not be elected.
+        offset: The offset that it is about: of a record, of a marker's data, or a log end.
         key: The key, if it is about one.
         sentence: What differs, and what comes of it.
     """
@@ -69,10 +69,10 @@ class ReplicaLog:
         held_end: End of its last batch (exclusive), from where on a follower fetches nothing.
         end: Log end offset (exclusive).
         committed: High watermark (exclusive); the log end offset where no checkpoint has it.
-        cleaned: Number of committed offsets that are gone here and not elsewhere.
+        cleaned: Number of committed offsets that are gone here, and not on every replica.
         newest: The newest record of each key, aborted ones left out.
         markers: Markers of each producer, in order.
-        data: First record of each producer's transactional batches, in order.
+        data: The first record of each transactional batch, by producer, in order.
         pending: Records of each producer's open transaction, at the end of the log.
         unlisted: Aborted transactions whose data readers of committed records would get, since the
             index of them does not list them.
@@ -96,7 +96,7 @@ class ReplicaLog:
         return self.start <= offset < self.end
 
     def first_marker_after(self, producer: int, offset: int) -> Marker | tuple[None, None]:
-        """The marker that ends the producer's transaction with data at `offset`."""
+        """The next marker of a producer above `offset`, where it has data; Nones without one."""
         markers = self.markers.get(producer, [])
         place = bisect_right(markers, offset, key=itemgetter(0))
         return markers[place] if place < len(markers) else (None, None)
@@ -109,7 +109,7 @@ class Comparison:
     Attributes:
         logs: The replicas.
         below: Offsets below it are committed on every replica (exclusive).
-        same: Offsets below it that hold the same on every replica that reaches over them.
+        same: Number of offsets below it that hold the same on every replica that reaches over them.
         findings: What is not safe.
     """
 
@@ -246,7 +246,7 @@ def _end(log: ReplicaLog, segment: PartitionSegment, marker: Batch) -> None:
 
 
 def _take(log: ReplicaLog, records: Iterable[Record], *, in_transaction: bool) -> None:
-    """Takes in committed records, of a transaction perhaps after younger ones of others."""
+    """Takes in committed records; those of a transaction may come after ones of higher offsets."""
     for record in records:
         if record.key is not None:
             known = log.newest.get(record.key)
@@ -269,9 +269,9 @@ def _at_offset(offset: int, there: Mapping[str, tuple[Any, ...]]) -> Iterator[Fi
 
 
 def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Finding]:
-    """Values of `log` that are its newest of their keys, and are not those of `other`.
+    """The newest values of keys in `log` that `other` has deleted or replaced by newer records.
 
-    What is below `committed` is so on some replica.
+    What is below `committed` (exclusive) is committed on some replica.
     """
     for key, mine in log.newest.items():
         theirs = other.newest.get(key)
@@ -297,7 +297,7 @@ def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Find
 
 
 def _markers_missed(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
-    """The first data of each producer in `log` that another marker would end than in `other`."""
+    """The first data of each producer in `log` that another marker ends than in `other`."""
     for producer, data in log.data.items():
         younger = max((one.offset for one in other.data.get(producer, ())), default=-1)
         for record in data:

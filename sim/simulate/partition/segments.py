@@ -37,16 +37,16 @@ _MAGIC_AT: Final = 16
 UNPACKED_BYTES_MAX: Final = 1 << 27
 """Most bytes of a batch's records; a producer's `batch.size` is 16 KiB by default."""
 _ROOM: Final = mmap(-1, UNPACKED_BYTES_MAX)
-"""Room for the unpacked records of a batch; the system gives what is written to."""
+"""Room for the unpacked records of a batch; pages take memory when they are written to."""
 _HORIZON_BIT: Final = 0x40
 """Attribute of a batch whose base timestamp is its delete horizon (KIP-534)."""
 _RECORDS_AT: Final = {0: 26, 1: 34, MAGIC: 61}
-"""Where the records of a batch begin; those of an older format are its value if compressed."""
+"""Where the records of a batch begin, in bytes, by magic; below 2 its value, if compressed."""
 _CODECS: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 _CONTROLS: Final = {0: Control.ABORT, 1: Control.COMMIT}
 """What a control record's type says of a transaction (ControlRecordType); others say nothing."""
 _XERIAL: Final = b"\x82SNAPPY\0"
-"""First bytes of snappy blocks by xerial's library, which Kafka uses; each has its size before."""
+"""First bytes of snappy blocks by xerial's library, which Kafka uses; a size precedes each."""
 _XERIAL_HEADER_BYTES: Final = 16
 
 
@@ -191,7 +191,7 @@ def _check_unpacked(codec: str, packed: bytes) -> None:
 
 
 def _snappy_bytes(packed: bytes) -> int:
-    """The sum of the sizes that blocks begin with."""
+    """The size of the unpacked blocks in bytes, by the sizes that they begin with."""
     from cramjam import snappy
 
     if not packed.startswith(_XERIAL):
@@ -206,7 +206,7 @@ def _snappy_bytes(packed: bytes) -> int:
 
 SEGMENT: Final = re.compile(r"\d{20}\.log")
 _PREFIX_BYTES: Final = 12
-"""A batch's base offset and its length without these two, which every format begins with."""
+"""Bytes of a batch's base offset and of its length, which counts what follows both."""
 BATCH_BYTES_MAX: Final = 1 << 27
 """A longer batch is taken for damage of its length: `max.message.bytes` is 1 MiB by default."""
 _SEARCHED_BYTES: Final = 1 << 21
@@ -223,12 +223,12 @@ class PartitionSegment:
     Attributes:
         path: Its file, or the dump of it.
         base_offset: The offset that names it (inclusive).
-        size_bytes: Its size on disk.
+        size_bytes: Its size on disk in bytes; for a dump the sum of its batches.
         whole_bytes: Where its last whole batch ends, in bytes: what follows was cut off.
         last_modified_ms: When it was last modified, in ms; None if a dump does not say.
         aborted: Entries of its index of aborted transactions; None where there is no index, and
             the batches tell.
-        index: Entries of its offset index: offset by position.
+        index: Entries of its offset index: offset by position of the batch in bytes.
         dumped: Its batches in order, with all that a dump says of their records; None for a file.
     """
 
@@ -277,9 +277,9 @@ class PartitionSegment:
             raise Damaged(self.path.with_suffix(".index"), f"{text} begins there")
 
     def _check_end(self, rest: bytes) -> None:
-        """Checks that a batch is cut off, and not its length wrong: then others follow it.
+        """Checks that a batch is cut off: if only its length were wrong, others would follow.
 
-        What follows begins with an offset near that of the segment, and has a magic of 2.
+        Looks for a batch of magic 2 whose offset is near that of the segment.
 
         Raises:
             Damaged: A batch whose CRC is right follows.
@@ -317,7 +317,10 @@ def segment_at(path: Path) -> PartitionSegment:
 
 
 def _length(start: bytes) -> int:
-    """The length that a batch gives itself, in bytes without its first twelve; 0 if cut off."""
+    """The length in bytes that a batch gives itself, without its first twelve.
+
+    If some of these are missing, it means nothing.
+    """
     return int.from_bytes(start[8:_PREFIX_BYTES], "big", signed=True)
 
 
@@ -356,7 +359,7 @@ def aborted_in(file: Path) -> tuple[AbortedTransaction, ...] | None:
 
 
 def index_in(file: Path, base_offset: int) -> dict[int, int]:
-    """Offset by position of a batch, but the first.
+    """The entries of an offset index: offset by position of a batch in bytes, if above 0.
 
     Until a clean shutdown the active segment's index ends in zeroes, and a truncation leaves stale
     entries in it (AbstractIndex.truncateToEntries), so that it is read as empty.
@@ -366,7 +369,7 @@ def index_in(file: Path, base_offset: int) -> dict[int, int]:
         base_offset: The offset that its entries count from.
 
     Raises:
-        Damaged: An entry does not ascend.
+        Damaged: An entry does not ascend, or is not whole.
     """
     found: dict[int, int] = {}
     last = (-1, -1)

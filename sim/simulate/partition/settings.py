@@ -1,8 +1,8 @@
 """Settings as people have them: `kafka-configs --describe`, a `server.properties`, or JSON.
 
 Each, and the text of `kafka-topics --describe`, becomes the settings of one topic, under the names
-of a topic. What is not given has Kafka's default. Source: ServerTopicConfigSynonyms, TopicConfig,
-LogConfig.
+of a topic. What is not given has Kafka's default, but `cleanup.policy`, which is `compact` then.
+Source: ServerTopicConfigSynonyms, TopicConfig, LogConfig.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ _KNOWN: Final[Mapping[str, tuple[Any, str]]] = {
     "segment.ms": (604_800_000, "log.roll.ms"),
     "index.interval.bytes": (4_096, "log.index.interval.bytes"),
 }
-"""Settings of a topic, each with its default and a broker's name for that. A topic that is looked
-at here is taken to be compacted."""
+"""Settings of a topic, each with its default and the broker setting that gives another default.
+
+A topic that is looked at here is taken to be compacted; Kafka's default is `delete`.
+"""
 DEFAULTS: Final = {name: default for name, (default, _) in _KNOWN.items()}
 _ROLL_HOURS: Final = "log.roll.hours"
 _CLEANER: Final[Mapping[str, float]] = {
@@ -40,7 +42,7 @@ _CLEANER: Final[Mapping[str, float]] = {
 """Settings of a broker that no topic has, with their defaults (CleanerConfig, ProducerStateManager
 Config)."""
 _SLOT_BYTES: Final = 24
-"""A hash and an offset in the cleaner's map (SkimpyOffsetMap)."""
+"""Bytes of a hash and an offset in the cleaner's map (SkimpyOffsetMap)."""
 _HEADING: Final = re.compile(
     r"^(?:(?:Dynamic |All |Default )?configs for )?(topic|broker)s?:? ?'?([\w.-]*)'?"
     r".*?(?: are:?|\tConfigs:)",
@@ -65,7 +67,7 @@ class GivenSettings(NamedTuple):
         given: Names of those that were given.
         map_keys: Keys that the map of a cleaner thread holds.
         expiration_ms: `producer.id.expiration.ms`.
-        unread: So many names were given that nothing here reads.
+        unread: Number of given names that nothing here reads.
         source: The file; None without one.
     """
 
@@ -91,7 +93,7 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
     """The settings in a file that apply to a topic; without a file the defaults.
 
     Raises:
-        BadInput: The file cannot be read, or holds no settings.
+        BadInput: The file cannot be read, holds no settings of the topic, or text for a number.
     """
     found = {} if path is None else _values(path, topic)
     values = {name: value for name, value in found.items() if value is not None}
@@ -150,7 +152,9 @@ def _of_json(path: Path, text: str, topic: str) -> dict[str, Any]:
 
 
 def _properties(path: Path, text: str) -> Iterator[tuple[str, str]]:
-    """The lines of a Java properties file; a backslash continues a line, or takes the next letter.
+    """Name and value of each line of a Java properties file; a backslash at its end continues it.
+
+    Another backslash is dropped, and the character after it stays as it is.
 
     Source: java.util.Properties.load.
     """
@@ -166,7 +170,7 @@ def _properties(path: Path, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _number(path: Path | None, name: str, value: Any) -> float:
-    """A number that is finite and not below 0."""
+    """The value as a finite number, not below 0. Raises BadInput."""
     with suppress(ValueError, TypeError):
         found = float(value)
         if 0 <= found < inf:

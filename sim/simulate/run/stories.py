@@ -41,7 +41,7 @@ def run_story(story: Story, *, also_check: Iterable[str] = ()) -> Run:
     )
     violated = list(dict.fromkeys(violation.invariant for violation in found.violations))
     differences = not_as_expected(violated, expect.violated, ended=watch.reached is None)
-    if watch.reached is None:  # what was cut off may have come to what is claimed
+    if watch.reached is None:  # a run that was cut off might have come to what is claimed
         differences += _not_idle(story, driver.idle, driver.events)
         if expect.leader is not None and expect.leader != driver.leader:
             differences.append(f"leader is {driver.leader}, expected {expect.leader}")

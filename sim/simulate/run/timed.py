@@ -173,7 +173,10 @@ def differences(scenario: Scenario, run: Run) -> tuple[str, ...]:
 
 
 def _asked(scenario: Scenario) -> dict[str, Asked]:
-    """The transaction of each value that is sent; empty where values repeat or may be refused."""
+    """The transaction of each value that is sent in one, by value.
+
+    Empty where values repeat or may be refused, or where no transaction ends.
+    """
     workload = scenario.workload
     changed = any(one.versions is not None for one in scenario.replicas)
     if not workload.ends or changed:
@@ -243,7 +246,7 @@ class _Recorder:
         self._hand_on(len(self._pending))
 
     def _hand_on(self, count: int) -> None:
-        """Hands on the first events; the checks come last, since a bound may stop them anywhere."""
+        """Hands on the first `count` events, to the checks last: a bound may stop them anywhere."""
         taken = self._pending[:count]
         del self._pending[:count]
         before = self.events
@@ -290,7 +293,8 @@ class _CountingRecorder(_Recorder):
     ) -> tuple[dict[str, int], tuple[str, ...], Settling | None]:
         """Counters and situations of the run, and the changes by settling; call it at the end.
 
-        A run that was cut off has the counter `events` alone.
+        A run that was cut off has no counter above 0 but `events`. The changes are None for it, and
+        for a run that ended before it settled.
         """
         if outcome is None:
             none = {**dict.fromkeys(COUNTERS, 0), "events": self.events}

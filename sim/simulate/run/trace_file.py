@@ -97,7 +97,7 @@ def header_of(content: Story | Scenario, mix: Mix | None = None) -> dict[str, An
 
 
 def _environment(scenario: Scenario, mix: Mix | None) -> dict[str, Any]:
-    """Faults, retention and mix of a timed run."""
+    """Lengths of faults, retention and mix of a timed run."""
     from sim.simulate.scenario.model import changes_of
 
     lengths = [fault.duration_ms for fault in scenario.faults if fault.duration_ms]

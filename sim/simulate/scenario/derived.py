@@ -34,7 +34,7 @@ from sim.simulate.scenario.model import (
 
 
 def environment_digest(scenario: Scenario) -> str:
-    """Digest, 32 hex digits, of a scenario without its rules and its names.
+    """Digest, 32 hex digits, of a scenario without rules, names, expectations and limits.
 
     Two scenarios with the same digest have the same workload, faults, network, clocks and settings.
     A trace file counts by its name without the folder, so other machines give the same digest.
@@ -70,7 +70,7 @@ def exposure_of(scenario: Scenario) -> dict[str, int]:
 
     Returns:
         `sends`: records of its producers, without retries; 0 for a trace file. `late_sends`: those
-        that are not the newest of their key when they are sent, by timestamp or version.
+        that are older, by timestamp or version, than one of their key that was sent before.
         `outages`: faults that keep a replica away or behind; `outages_beyond_retention`: those
         that last longer than a tombstone is retained (`delete_retention_ms`), up to the end of all
         faults. `rolls`: faults that make a replica start a new segment.
@@ -112,7 +112,7 @@ class Promise(NamedTuple):
 
     Attributes:
         rules: The newest settings; `delete_retention_ms` is the shortest that any replica had.
-        earlier: Other settings that were in force on some replica, in order of time.
+        earlier: Other settings that were in force before, in order of time.
     """
 
     rules: Rules
@@ -120,7 +120,10 @@ class Promise(NamedTuple):
 
 
 def promise_of(scenario: Scenario) -> Promise:
-    """The newest settings of a scenario, and all others that were in force on some replica."""
+    """The newest settings of a scenario, and all others that were in force before.
+
+    Simplification: a change at one replica counts as one at all of them.
+    """
     newest = scenario.rules
     seen = [newest]
     for change in changes_of(scenario):

@@ -1,9 +1,9 @@
 """The data of a scenario: everything on which a simulated run depends, as immutable values.
 
 They are plain dataclasses, so that thousands of them are made quickly; files are validated by the
-bounds in their annotations (see `sim.simulate.scenario.file.load`). All times are integer ms of
-simulated time, all offsets and sizes integers. Workload and faults are fixed lists that do not
-depend on the rules, so that every rule set meets the same environment.
+bounds in their annotations (see `sim.simulate.scenario.file.load`). All times, offsets and sizes
+are integers; times are in ms of simulated time, unless a name says otherwise. Workload and faults
+are fixed lists that do not depend on the rules, so that every rule set meets the same environment.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class InKafka(NamedTuple):
     Attributes:
         broker: Name of the broker's setting, the default of topics; empty: topics alone have it.
         topic: Name of the topic's setting; None: the field's with dots; empty: brokers alone have
-            it.
+            it. With both empty the field is no setting of its own.
         takes: Type of its values in a file; None: that of the field.
     """
 
@@ -190,14 +190,14 @@ class Topic:
 
 
 FETCH_SNAPSHOT_BYTES = 8 * 1024 * 1024
-"""Default of the most bytes of a FetchSnapshot answer (KafkaRaftClient)."""
+"""Default of the largest size of a FetchSnapshot answer in bytes (KafkaRaftClient)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
     """Settings of snapshots: when replicas take, keep and delete them, and how they fetch them.
 
-    None switches a setting off. Without both retentions the log starts at the snapshot before the
+    None switches a setting off. With neither retention the log starts at the snapshot before the
     last.
     """
 
@@ -284,7 +284,7 @@ def changed(
 
 
 class SentHeader(NamedTuple):
-    """A header of a record that is sent with other headers than its version header.
+    """One of the headers that a record is sent with instead of its version header.
 
     Attributes:
         version: Version that is encoded as the rules read it (`header_form`); None: `raw` is sent.
@@ -328,7 +328,7 @@ class Send(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EndTransaction:
-    """The end of a producer's transaction, after all its sends until `at_ms`."""
+    """The end of a producer's transaction; the producer's sends of the same ms come before it."""
 
     at_ms: Milliseconds
     producer: Count
@@ -341,7 +341,7 @@ class TraceSource:
     """A workload that is read from a file of real changes (see `replog trace`).
 
     Attributes:
-        path: Path of the file, as it is opened (in a scenario file it is relative to that).
+        path: Path of the file, as it is opened; a scenario file gives it relative to itself.
         batch_records: Number of changes in a batch.
         interval_ms: Time in ms between two batches.
         limit: Number of changes that are read; None: all.
@@ -389,10 +389,10 @@ class Workload:
 
     @property
     def patience_ms(self) -> int:
-        """Shortest time in ms after which a producer gives up a batch without an answer.
+        """Time in ms before which no producer gives up a batch without an answer.
 
         Every second try may follow at once, if another replica leads by then; a leader that loads
-        its state makes it wait 100 ms at least (KIP-580).
+        its state makes the producer wait 100 ms at least (KIP-580).
         """
         return min(self.retry_ms, 100) * ((self.retries + 1) // 2)
 

@@ -1,4 +1,4 @@
-"""The common part of stories, timed scenarios and log files: fields, and rules in a file."""
+"""The common fields of stories and timed scenarios, and the checks of rules in files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class Expectation:
     """Expectation of a run.
 
     Attributes:
-        violated: Names of the judged invariants that are violated, and no others.
+        violated: Names of the invariants that have to be violated; all others that are judged have
+            to hold.
         checked: Names of the judged invariants; None: those of the format, and of `violated`.
     """
 

@@ -1,4 +1,4 @@
-"""Runs a story: each step goes through the pure core, and every invariant judges its events.
+"""Runs a story: each step goes through the pure core, and invariants judge its events.
 
 `StoryReplica` is a replica after a step, in the terms of story files.
 """
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 
 class StoryReplica(NamedTuple):
-    """View of a replica, at the end of a story or at a moment that it notes.
+    """View of a replica, at the end of a story or at a moment that a step notes.
 
     Attributes:
-        log: Entries of the log as `label@offset`.
+        log: Entries of the log as `label@offset`; an empty batch as `-@offset`, by its last offset.
         batches: Batches with the leader epoch, `label@offset epoch N`, and ` horizon` at the end if
             the batch has a delete horizon.
         epochs: Leader epoch cache: epoch and start offset of each entry.
         offsets: Offsets of the entries.
-        log_end_offset: Exclusive.
-        high_watermark: Exclusive.
-        log_start_offset: Inclusive.
+        log_end_offset: Log end offset (exclusive).
+        high_watermark: High watermark (exclusive).
+        log_start_offset: Log start offset (inclusive).
         last_stable_offset: End of the records for consumers of committed records (exclusive).
         committed: Records that a new such consumer is given, as `label@offset`.
         state: State of the log below the high watermark, as key -> label; as key -> value with
@@ -165,8 +165,8 @@ class StoryDriver:
         joining: Followers outside the in-sync set for which leaders wait.
         positions: Position of each consumer by its name.
         moments: Views of all replicas at each moment that was noted, by its name.
-        in_vain: True if the present step did nothing although it changed state other than the log,
-            such as a checkpoint.
+        in_vain: True if the present step counts as doing nothing, although it changed state other
+            than the log, such as a checkpoint.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class StoryDriver:
         self.step, self.in_vain = step.number, False
         watched = step.does_nothing or step.number in self._watched
         if watched:
-            self.joining.look()  # the effect of time that passed is that of no step
+            self.joining.look()  # what time alone has changed is no effect of this step
         before = self._state() if watched else None
         why = self._carried_out(step)
         self.joining.taken(step)
@@ -323,7 +323,7 @@ class Joining:
                 self.before_isr(one, one.leadership.isr)
 
     def before_isr(self, leader: Replica, isr: tuple[str, ...]) -> None:
-        """Has a leader find the followers it waits for under its own or the next in-sync set."""
+        """Updates the followers that a leader waits for beyond `isr`, its own or its next set."""
         world = self._world
         if self._waits:
             wait_for_joining(

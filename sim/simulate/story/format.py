@@ -94,7 +94,7 @@ class StoryClaims(TypedDict, total=False):
 CLAIMS: dict[str, tuple[Any, str]] = {
     name: get_args(hint) for name, hint in get_type_hints(StoryClaims, include_extras=True).items()
 }
-"""The type of each claim, where a number is no text, with the type's name in errors."""
+"""The type of each claim, and its name in errors; a number does not pass for a text."""
 
 
 def _claimed(part: str, claim: Any, place: Place) -> Any:
@@ -160,13 +160,13 @@ def check_labels(
 def _of_replicas(
     raw: object, known: Sequence[str] | None, place: Place, wrong: Complaints
 ) -> Claims:
-    """The claims about each replica; `known` has the replicas, None if they are not known."""
+    """The claims about each replica; `known` has the replicas' names, None if any may exist."""
     replicas: dict[str, dict[str, Any]] = {}
     with wrong:
         for name, claims in as_object(raw, place).items():
             with wrong:
                 if known is not None:
-                    # The line is that of the name, the path that of what names replicas.
+                    # The error has the line of the name, and the path of the field around it.
                     check_names(REPLICA, name, known, place.at(name, label=place.path))
                 replicas[name] = _claims(claims, place.at(name), wrong)
     return replicas
@@ -227,8 +227,8 @@ class Story(Runnable):
         voters: Names of the replicas that vote.
         steps: The steps, in order.
         expect: The expectation.
-        replica_lag_max_ms: Time for which a follower counts as caught up after it had all of its
-            leader's log, in ms.
+        replica_lag_max_ms: Time in ms for which a follower counts as caught up after it last had
+            all of its leader's log.
     """
 
     unit = "step"
@@ -253,7 +253,7 @@ class Story(Runnable):
 
 
 LAG = "replica_lag_max_ms"
-"""Name of `replica.lag.time.max.ms`, the same as in timed scenarios."""
+"""Field of `timers` for `replica.lag.time.max.ms`, named as in timed scenarios."""
 
 TOP = [
     "format",
@@ -345,7 +345,11 @@ def _story(top: Fields, default_id: str, wrong: Complaints) -> Story:
 
 
 def _lag_max_ms(top: Fields, rules: Rules, wrong: Complaints) -> int:
-    """The only timer; it counts where a leader waits for followers that are about to join."""
+    """Value of the only timer, in ms; its default without `timers`.
+
+    Raises:
+        BadInput: The value is wrong, or no leader waits for followers that are about to join.
+    """
     given = top.values.get("timers")
     if given is None:
         return REPLICA_LAG_MAX_MS

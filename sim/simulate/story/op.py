@@ -58,7 +58,7 @@ class Field(NamedTuple):
         kind: Type of its value.
         means: Meaning of its value, with the unit; empty where the op's docstring says it.
         required: True if every step of the op has it.
-        plain: True if a plain step has it, so that a line gives it by position.
+        plain: True if hints name it, and a line that is made from a mapping gives it by position.
         must: Function that returns why nothing can happen to the replica that the field names, or
             None; None without such a condition.
         void: Function that returns why the field has no meaning under a story's rules, or None;
@@ -140,7 +140,7 @@ class Op:
         check: Check of its fields beyond their types; None without one.
         note: Effect on the scope of later steps; None without one.
         asserts: Invariant that it claims to hold, which is judged in any case; None without one.
-        observes: True for a step that only judges or notes: a second one in a row does nothing.
+        observes: True for a step that judges: a second one in a row does nothing.
     """
 
     name: str
@@ -174,7 +174,7 @@ class Op:
 
     @property
     def plain(self) -> list[str]:
-        """Names of the fields of a plain step."""
+        """Names of the plain fields, in order (`Field.plain`)."""
         return [name for name, one in self.fields.items() if one.plain]
 
     def in_vain(self, fields: Fields, rules: Rules) -> dict[str, str]:
@@ -203,7 +203,7 @@ def op(
 ) -> Callable[[Take], Take]:
     """Registers a function as an op, which has its name, and its docstring as the description.
 
-    Required fields come before the others.
+    Required fields are given before the others.
     """
 
     def made(take: Take) -> Take:

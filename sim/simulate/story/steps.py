@@ -58,7 +58,7 @@ def step_at(raw: object, number: int, scope: Scope, place: Place) -> Step:
         hint = _quotes_hint(raw) if isinstance(raw, str) else ""
         if not hint:
             raise
-        raise BadInput(f"{error.args[0]}{hint}") from None  # other errors follow from it
+        raise BadInput(f"{error.args[0]}{hint}") from None  # the quotes cause the others, too
     return replace(step, line=" ".join(raw.split()))
 
 
@@ -148,17 +148,17 @@ def _op_hint(op: object) -> str:
 
 
 def _how(op: str) -> str:
-    """Hint on how a step of an op is written, with its first fields."""
+    """Hint on how a step of an op is written, with its plain fields."""
     names = OPS[op].plain
     fields = ", ".join([f"op: {op}", *(f"{name}: ..." for name in names)])
     return f"write {{{fields}}}, or the line: {' '.join([op, *map(str.upper, names)])}"
 
 
 def _parse_line(line: str, scope: Scope, place: Place) -> dict[str, Any]:
-    """`op`, then positional fields in order, then name=value for known names.
+    """The fields in a line: the op, then values by position and `name=value`, also mixed.
 
-    A word `a=b` with a name that the op lacks is the value of the next field only if that takes
-    texts, or if a replica has that name.
+    A value by position goes to the next field that is not given yet. A word `a=b` with a name that
+    the op lacks is such a value only if that field takes texts, or if a replica has that name.
 
     Raises:
         BadInput: The line is empty, has too many values, a field twice, or an unknown field.
@@ -213,7 +213,7 @@ def _quotes_hint(line: str) -> str:
 
 
 def line_of(op: str, fields: Mapping[str, Any]) -> str:
-    """The line of a step that was given as a mapping: its first fields, then name=value."""
+    """The line of a step that was given as a mapping: its plain fields, then name=value."""
     words, named = [op], False
     for name, kind in OPS[op].types.items():
         named = named or name not in OPS[op].plain or name not in fields

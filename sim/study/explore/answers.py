@@ -20,7 +20,7 @@ from sim.study.explore.witness import Breaks, SearchWitness, witnesses_of
 from sim.study.workers import pool_of
 
 Task = tuple[str, str]
-"""A search of a plan: a label and, of two rule sets that are compared, the other one."""
+"""A search of a plan: the label of a rule set, and of the one it is compared with, or empty."""
 
 
 class Progress(NamedTuple):
@@ -46,7 +46,7 @@ OnLevel = Callable[[str, Progress], None]
 
 
 UP_TO_8_GB: Final = Bounds(None, 8_000)
-"""Default bounds of one search."""
+"""Default bounds of one search: 8,000 MB of memory, any time."""
 
 
 def ignore_progress(_name: str, _progress: Progress) -> None:
@@ -60,10 +60,10 @@ class SearchAnswer:
     Attributes:
         label: Label of the rule set; of two, the one in which the witnesses break.
         against: Label of the other one, in which they break nothing of the same name; or empty.
-        levels: A row for each depth.
+        levels: Counts of each finished level.
         exhausted: True if every schedule of the world was followed to its end.
-        witnesses: The broken invariants, those of fewer moves first.
-        seconds: Real time of the search.
+        witnesses: A shortest schedule for each broken invariant, those of fewer moves first.
+        seconds: Real time of the search and of its witnesses so far.
         interrupted: True if Ctrl-C stopped it.
     """
 

@@ -99,7 +99,8 @@ def searchable() -> tuple[str, ...]:
     """The invariants that a search can judge; adds those of plugins that are judged at rest.
 
     An invariant of a plugin is one if it listens to `Quiesced` alone and has no constructor, since
-    a search meets states in another order than a run: state of its own would mislead it.
+    a search meets states in another order than a run: state of its own would mislead it. A mask
+    has room for `BITS` invariants; those of plugins beyond that are left out.
     """
     discover()
     plugged = registered_invariants()
@@ -145,10 +146,10 @@ class _Broken:
 
 
 class MemberJudge:
-    """Judges the replicas that a move touches by its events.
+    """Judges a move by its events, on the replicas that it touches.
 
     Attributes:
-        history: Every record that was ever written in the search.
+        history: History with every record that was ever written in the search.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -166,7 +167,7 @@ class MemberJudge:
     def follow(
         self, events: Sequence[Event], before: Mapping[str, ReplicaView]
     ) -> tuple[dict[str, tuple[int, ...]], int]:
-        """Judges events; returns the lineage of each of their replicas and the broken mask.
+        """Judges events; returns the lineages that they used, by replica, and the broken mask.
 
         Args:
             events: Events of a move.
@@ -216,7 +217,7 @@ class StateJudge:
     def too_few(
         self, views: Sequence[ReplicaView], was: History, leader: str, isr: tuple[str, ...]
     ) -> int:
-        """Mask of broken invariants if replicas lack committed records that they must have."""
+        """Mask with `committed-replicated` if too few replicas have all that was committed."""
         history, named = self._history(was), self._named(views)
         self._seat(history, named, leader)
         history.isr, history.voters = isr, self._names
@@ -315,7 +316,7 @@ class StateJudge:
                     handlers[type(event)](event)
 
     def _named(self, views: Sequence[ReplicaView]) -> dict[str, ReplicaView]:
-        """Views by the names of the first replicas; replicas with equal logs share one."""
+        """Copies of views under the names of the first replicas; equal logs come as one view."""
         named = {}
         for name, view in zip(self._names, views, strict=False):
             own = self._own.get((name, id(view)))

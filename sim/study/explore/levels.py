@@ -1,8 +1,8 @@
 """Searches in this process, level by level, with their levels in a folder.
 
 A file of the folder is a level: how the states of the next one were reached, and what was found so
-far. States themselves are not written: a search that goes on takes one move for each of them and
-tries no other.
+far. States themselves are not written: a resumed search takes one move for each of them and tries
+no other.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ class Reached(NamedTuple):
 
     Attributes:
         level: Its counts; None if the search was stopped within it.
-        breaks: Schedules of the invariants that break first in it.
-        frontier: Number of states in the next level.
+        breaks: Schedules of the invariants that break first in it; the first level of a resumed
+            search has those of all levels in the folder.
+        frontier: Number of states in the next level, or in the one in which the search was stopped.
         resumed: True for the last level that an earlier search left in the folder.
     """
 
@@ -88,9 +89,9 @@ def in_this_process(
 
 
 def name_of(searched: object) -> str:
-    """The name of the folder of a search's levels, by how the search is written.
+    """The name of the folder of a search's levels: a hash of its parameters and of the version.
 
-    Levels that another version of Replog made are of another search.
+    So levels that another version of Replog made are of another search.
     """
     return blake2b(repr((searched, made_by())).encode(), digest_size=8).hexdigest()
 

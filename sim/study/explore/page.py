@@ -61,7 +61,7 @@ def as_proven(documents: Mapping[str, Row]) -> dict[str, Any]:
 
 
 def _plan(name: str, written: Row, answers: list[Row]) -> dict[str, Any]:
-    """A plan with its answers; rules that differ from the default, `named` those it names."""
+    """A plan with its answers and its rules other than the defaults; `named`: rules it names."""
     named = {*written["rules"], *[rule for one in written["rule_sets"] for rule in one]}
     plan = SearchPlan.model_validate(written)
     rules = {label: rules.differing_from(Rules()) for label, rules in plan.searched()}
@@ -119,7 +119,7 @@ def as_markdown(plan: Row, answers: Sequence[Row]) -> str:
 
 
 def table_of(plan: Row, answers: Sequence[Row]) -> str:
-    """A section on a plan: its world and what breaks there, a row for rules that break the same."""
+    """A section on a plan: its world, and a row for all rule sets under which the same breaks."""
     common = ", ".join(f"{name} {rule_shown(value)}" for name, value in plan["rules"].items())
     never = ", ".join(name for name, most in plan["budgets"].items() if most == 0)
     world = (
@@ -178,7 +178,7 @@ def _name(answer: Row) -> str:
 
 
 def _range(answers: Sequence[Row], name: str) -> str:
-    """A number of several answers, as in 16,573 to 409,352."""
+    """The range of a number over several answers, such as 16,573 to 409,352."""
     numbers = sorted({one[name] for one in answers})
     return " to ".join(f"{one:,}" for one in dict.fromkeys((numbers[0], numbers[-1])))
 
@@ -226,7 +226,7 @@ def main() -> None:
 
 
 STATES_MAX: Final = 50_000
-"""Number of states of a graph: with its transitions some 200 MB."""
+"""Largest number of states of a graph, which takes some 200 MB with its transitions."""
 
 
 def graph_of(world: World, rules: Rules, most: int = STATES_MAX) -> nx.MultiDiGraph:
@@ -240,7 +240,7 @@ def graph_of(world: World, rules: Rules, most: int = STATES_MAX) -> nx.MultiDiGr
     Args:
         world: The world.
         rules: The rules.
-        most: Number of states at most.
+        most: Largest number of states (inclusive).
 
     Raises:
         BadInput: The world has more states, or networkx is not installed.

@@ -193,7 +193,7 @@ def _label(values: dict[str, Any]) -> str:
 
 
 def beyond(rules: Rules) -> list[str]:
-    """Rules whose states a search cannot reach."""
+    """Complaints about values of rules that a search does not support."""
     found = []
     if rules.replication.offset_assignment != "leader_assigned":
         found.append("offset_assignment: a search knows leader_assigned alone")

@@ -44,10 +44,10 @@ class FirstBreak(NamedTuple):
     """The place in a search where an invariant breaks first.
 
     Attributes:
-        depth: Number of moves after which it breaks.
+        depth: Number of moves after which it breaks, with the one that breaks it.
         row: Row of the state in its level; with a move, of the state before the move.
-        move: Number of the move that breaks it; NO_MOVE if the state does.
-        ends_with: Step that judges it in a story; empty if it is judged at once.
+        move: Number of the move that breaks the invariant; NO_MOVE if the state does.
+        ends_with: Step of a story that judges it after the moves; empty if it is judged at once.
     """
 
     depth: int
@@ -71,20 +71,21 @@ class Parents(NamedTuple):
 
 
 Found = dict[tuple[int, str], FirstBreak]
-"""World (0 or 1) and invariant -> the first break; of two worlds, in one alone."""
+"""World (0 or 1) and invariant -> the first break; with two worlds, one in that world alone."""
 
 
 class Search:
     """A search from the start on, a level at a time, in one world or in two side by side.
 
     In two worlds, which have different rules, every schedule happens in both: a move that is not
-    possible in one of them does nothing there. A state then says, too, what each has broken so far.
+    possible in one of them does nothing there. A state then has two more columns: for each world
+    the mask of what it has broken so far.
 
     Attributes:
         expanders: One for each world, which applies moves.
         done: The counts of each finished level.
         found: The first break of each invariant so far.
-        parents: The parents of the states of each level but the first.
+        parents: How the states of each level but the first were reached.
         beginning: The state at the start, as a row.
         rows: The states of the present level.
         moves: Every move of the schedules, in order.
@@ -113,7 +114,7 @@ class Search:
         self._left = [sum(BIT[name] for name in judging.JUDGED) for _ in spaces]
 
     def levels(self, depth: int | None = None) -> Iterator[Level]:
-        """Goes through the levels, until nothing new is left or to a depth; yields each."""
+        """Yields the levels up to and including a depth, or until no new state is left."""
         while not self.exhausted and (depth is None or len(self.done) <= depth):
             yield self.step()
 
@@ -123,11 +124,11 @@ class Search:
         return not len(self.rows)
 
     def only(self, invariants: Iterable[str]) -> None:
-        """Judges these invariants alone."""
+        """Restricts the search to these invariants."""
         self._left = [sum(BIT[name] for name in {*invariants})] * len(self.expanders)
 
     def step(self) -> Level:
-        """Judges the states of this level, and finds those of the next one."""
+        """Judges the states of this level and finds those of the next one; returns its counts."""
         depth, rows = len(self.done), self.rows
         self._judge(depth)
         transitions, parts = 0, [self._new([])]
@@ -144,10 +145,11 @@ class Search:
         return self.done[-1]
 
     def walk(self) -> Iterator[tuple[list[bytes], Numbers, list[Any]]]:
-        """Goes through the levels of one world; yields each with all its transitions.
+        """Yields the levels of one world with all their transitions.
 
-        A level is the hash of each state, a mask of what the state breaks, and for each move
-        (number, row of the state before, hash of the state after, mask of what the move breaks).
+        A level is the hash of each state, a mask of what each state breaks, and for each transition
+        (number of the move, row of the state before, hash of the state after, mask of what the move
+        breaks).
         """
         (expander,) = self.expanders
         while not self.exhausted:
@@ -166,7 +168,11 @@ class Search:
             self.step()
 
     def expand(self, rows: Rows) -> tuple[int, Found, tuple[Rows, Hashes, Parents]]:
-        """Expands any states: number of moves that change something, what breaks, new states."""
+        """Expands any states, in place of those of the search.
+
+        Returns the number of moves that change something, what breaks (depth 0 in a state, 1 by a
+        move), and the states after a move, each once.
+        """
         self.rows, self.found = rows, {}
         self.only(BIT)
         self._judge(0)
@@ -176,10 +182,11 @@ class Search:
         return sum(len(after) for after, *_ in part), self.found, self._new(part)
 
     def follow(self, schedules: Numbers) -> Rows:
-        """The states after schedules of one length; a move is followed by how it renames replicas.
+        """The states after schedules of one length.
 
         Args:
-            schedules: A row each.
+            schedules: A row for each: the number of each move, followed by that of the order that
+                renames the replicas after it.
         """
         rows = np.repeat(self.beginning, len(schedules), axis=0)
         for place in range(0, schedules.shape[1], 2):
@@ -191,7 +198,7 @@ class Search:
         """Restores the next level from its parents, without trying any other move.
 
         Raises:
-            ValueError: The parents are not of this search: two of their states are one here.
+            ValueError: The parents are not of this search: a state that they lead to is not new.
         """
         self._set_broken(self.rows)
         self.rows = self._moved(self.rows[how.rows], how.moves, how.orders)
@@ -201,13 +208,13 @@ class Search:
         self.done.append(level)
 
     def remember(self, found: Mapping[tuple[int, str], FirstBreak]) -> None:
-        """Leaves out what an earlier search found."""
+        """Takes over what an earlier search found, which is not judged again."""
         self.found |= found
         for world, name in found:
             self._left[world] &= ~BIT[name]
 
     def _moved(self, rows: Rows, moves: NDArray[Any], orders: NDArray[Any]) -> Rows:
-        """States after a move each, by its number, and with the names of an order each then."""
+        """The states after a move and a renaming of each, by the numbers of move and order."""
         rows = rows.copy()
         for number in np.unique(moves).tolist():
             at, move = np.flatnonzero(moves == number), self.moves[number]
@@ -220,12 +227,22 @@ class Search:
         return as_bytes(self._hashed(rows))
 
     def _block(self, rows: Rows, world: int) -> Rows:
-        """The columns of one of the worlds."""
+        """The columns of one of the worlds, as a view."""
         width = self.n + 1
         return rows[:, world * width : (world + 1) * width]
 
     def _expanded(self, depth: int, rows: Rows, start: int) -> tuple[Mask, list[Any]]:
-        """Which states are at rest in all worlds, and what every move makes of the states."""
+        """Applies every move to some states, and notes what the moves break.
+
+        Returns a mask of the states that are at rest in all worlds, and for each move that changes
+        any: the states after it, the rows of the states before, its number, and masks of what is
+        broken in the first world (see `_applied`).
+
+        Args:
+            depth: Number of moves that lead to the states.
+            rows: The states.
+            start: Row of the first of them in the level.
+        """
         quiet = np.ones(len(rows), np.bool_)
         facts, leaders = self._facts_of(rows), []
         for expander, of in zip(self.expanders, facts, strict=True):
@@ -256,7 +273,7 @@ class Search:
         ]
 
     def _possible(self, move: Move, facts: list[StateFacts]) -> list[Mask]:
-        """In which states a move may do anything in each world."""
+        """For each world, a mask of the states in which a move may change something."""
         return [
             expander.possible(move, of) if move in placed else np.zeros(len(of.rest), np.bool_)
             for expander, placed, of in zip(self.expanders, self._placed, facts, strict=True)
@@ -265,7 +282,10 @@ class Search:
     def _applied(
         self, move: Move, rows: Rows, possible: list[Mask]
     ) -> tuple[Rows, Mask, list[Numbers]]:
-        """The states after a move; where it changes anything; what is broken in each world then."""
+        """The states after a move, a mask of those that it changes, and masks of what is broken.
+
+        With one world the masks have what the move breaks, with two what is broken so far in each.
+        """
         after = rows.copy()
         changed = np.zeros(len(rows), np.bool_)
         everything = []
@@ -294,7 +314,7 @@ class Search:
         return next(each[move].order for each in self._placed if move in each)
 
     def _judge(self, depth: int) -> None:
-        """Judge the states of the level by what is in them."""
+        """Judges the states of the level by their content."""
         everything = self._set_broken(self.rows)
         self._note(
             everything,
@@ -302,7 +322,10 @@ class Search:
         )
 
     def _set_broken(self, rows: Rows) -> list[Numbers]:
-        """Masks of the broken invariants so far in each world; of two worlds, states hold them."""
+        """Judges states by their content; returns masks of broken invariants for each world.
+
+        With two worlds the masks have what was broken before, too, and the states keep them.
+        """
         everything = []
         for world, expander in enumerate(self.expanders):
             broken = expander.judge_states(self._block(rows, world))
@@ -313,7 +336,7 @@ class Search:
         return everything
 
     def _judge_rest(self, depth: int, rows: Rows, start: int, quiet: Mask) -> None:
-        """Judges the states at rest, in which every live replica has fetched everything."""
+        """Judges the states of `rows` that are at rest: live replicas have fetched everything."""
         at = np.flatnonzero(quiet)
         if len(at):
             rests = [
@@ -326,11 +349,11 @@ class Search:
             )
 
     def _note_moves(self, depth: int, everything: list[Numbers], at: Numbers, move: int) -> None:
-        """Notes moves from this level that break an invariant for the first time."""
+        """Notes that a move breaks invariants which no earlier one broke; `at` are its rows."""
         self._note(everything, lambda row, _: FirstBreak(depth, int(at[row]), move))
 
     def _note(self, everything: list[Numbers], found: Callable[[int, str], FirstBreak]) -> None:
-        """Notes the first state that breaks an invariant; of two worlds, in one alone."""
+        """Notes the first break of each invariant; with two worlds, only in one alone."""
         for world, broken in enumerate(everything):
             alone = broken & ~everything[1 - world] if self._pair else broken
             for name in judging.names_of(
@@ -341,7 +364,7 @@ class Search:
                 self._left[world] &= ~BIT[name]
 
     def _new(self, part: list[Any]) -> tuple[Rows, Hashes, Parents]:
-        """The candidates that are new states, each once."""
+        """The new states among those after a move, each once, with their hashes and parents."""
         if not part:
             return (
                 self.rows[:0],
@@ -392,7 +415,7 @@ class Search:
         return best, hashes, orders
 
     def _renamed(self, rows: Rows, orders: NDArray[Any]) -> Rows:
-        """States with the names of an order each."""
+        """States with replicas renamed, each by the order of its number."""
         other = rows.copy()
         for number in range(1, len(self.orders)):
             at = np.flatnonzero(orders == number)
@@ -402,7 +425,7 @@ class Search:
         return other
 
     def _by_code(self) -> NDArray[np.int8]:
-        """The number of the order that puts replicas so: each place times a power of how many."""
+        """The number of each order, by its code: the sum of old number * n ** new number."""
         numbers = np.zeros(self.n**self.n, np.int8)
         for number, order in enumerate(self.orders):
             numbers[sum(old * self.n**new for old, new in enumerate(order))] = number

@@ -3,8 +3,8 @@
 A state has a number for each replica and one for the rest. An act is a part of a move, computed by
 the product's own functions on watched replicas, once for all states that are alike in what it
 reads. A move is one act, the step of a story; but a fetch is five, between which a message goes
-from one replica to the other: so an answer is made once for all followers who ask alike, and taken
-once from all leaders who say it.
+from one replica to the other. So an answer is made once for all followers that ask alike, and
+received once from all leaders that give it.
 
 The log of a replica is made on demand from its parts, as the checker would have built it from
 events.
@@ -81,7 +81,8 @@ class Views:
     """The logs of replicas, each made once.
 
     Attributes:
-        logs: All logs, as views; replicas with equal logs share one.
+        logs: All logs, as views; the index is their number. Replicas share one if they are equal
+            in slots, high watermark, log start, snapshots, and in being up or down.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -93,7 +94,7 @@ class Views:
         self._logs_of: dict[tuple[int, ...], int] = {}
 
     def of(self, name: str, member: Member) -> WatchedView:
-        """The log of a replica under its name in events; nothing of it is compared."""
+        """The log of a replica, not compared with the committed history; events use its name."""
         return WatchedView(name, self, Notes(self.parts, member))
 
     def facts_of(self, member: Member) -> list[int]:
@@ -130,12 +131,12 @@ class WatchedView(ReplicaView):
 
     @property
     def log_end_offset(self) -> int:
-        """Where the next record will be written (exclusive end of the log)."""
+        """The offset of the next record that will be written (exclusive end of the log)."""
         end: int = len(self.slots) if "slots" in vars(self) else self.notes.get(_END)
         return end
 
     def whole(self) -> WatchedView:
-        """Returns this view with every attribute made."""
+        """Makes every attribute; returns this view."""
         for name in _ALL:
             getattr(self, name)
         return self
@@ -175,21 +176,21 @@ def _held(segments: list[Segment], end: int) -> HeldLog:
 
 _MARK: Final = PLACE["log.high_watermark"]
 STEP: Final = "step"
-"""The act of a move that is one act."""
+"""The only act of a move that is no fetch."""
 ASK, READ, ACKNOWLEDGE, ANSWER, RECEIVE = "ask", "read", "acknowledge", "answer", "receive"
-"""The acts of a fetch: of the follower, of the leader three times, of the follower."""
+"""The acts of a fetch, in order: one of the follower, three of the leader, one of the follower."""
 
 
 Shape = tuple[tuple[int, ...], ...]
-"""Places of the parts of each replica, and of the rest, that an act has read."""
+"""For each replica and the rest, the places of the parts that an act has read."""
 
 
 class Outcome(NamedTuple):
     """The result of an act.
 
     Attributes:
-        read: Parts of the state on which it depends, besides the message that it was given.
-        changes: For each replica, and the rest, place and new number of the parts that changed.
+        read: The parts of the state on which it depends, besides the messages of earlier acts.
+        changes: For each replica and the rest, place and new number of the parts that changed.
         effect: Its effects on the rest of the state.
         broken: Mask of the invariants that it breaks.
         said: Number of the message to the next act; -1 for none.
@@ -229,7 +230,8 @@ class Acts:
             act: Name of the act.
             members: The replicas.
             rest: The rest of the state.
-            said: Messages of earlier acts, and 1 if there were records.
+            said: Numbers of the messages of earlier acts that it needs; for ACKNOWLEDGE also
+                whether the answer has records.
         """
         driver, parts = self._driver, self._views.parts
         replicas = [WatchedReplica.of(parts, member) for member in members]
@@ -252,7 +254,7 @@ class Acts:
         return Outcome(shape, changes, effect, broken, message)
 
     def _done(self, move: Move, act: str, said: Sequence[int]) -> Any:
-        """Carries out an act; returns its message to the next one."""
+        """Carries out an act; returns its message to the next one, None without any."""
         driver, rules, messages = self._driver, self._rules, self.messages
         if act == STEP:
             step = driver.step_of(move)
@@ -326,7 +328,7 @@ class Driver(StoryDriver):
         self.happened, self.notes = [], Notes(self._rests, rest)
 
     def used(self, budget: str) -> int:
-        """The used part of a budget."""
+        """How often a budget was used; 0 for one without a bound, which is not counted."""
         used: int = self.notes.get(OF_REST[budget])
         return used
 
@@ -349,7 +351,8 @@ class Driver(StoryDriver):
     def new_uid(self, label: str) -> int:
         """Numbers a record by its fields and its place, which no two appends of a schedule share.
 
-        A log end that moves back may be given again, so that appends are counted then.
+        Where cleaning or a restart may move the log end back, an offset may be given again; there
+        the number of the append counts, too.
         """
         step, keys, versions = self._taken, self._world.keys, self._world.versions
         leads = self.replicas[step.get("leader", step.get("replica", ""))]
@@ -381,7 +384,7 @@ class Space:
         members: All replicas.
         rests: All rests.
         effects: All effects.
-        acts: The acts of moves.
+        acts: Computes the acts of moves.
         judge: Judge of the events of acts.
         state_judge: Judge of states.
         columns: Members or rests that each column of a state numbers.
@@ -390,7 +393,7 @@ class Space:
     """
 
     def __init__(self, world: World, rules: Rules, *, symmetry: bool = True) -> None:
-        """Starts with the state of the start."""
+        """Starts with the state of the start; without `symmetry` no replica is ever renamed."""
         self.world, self.rules = world, rules
         everyone, names = range(world.replicas), world.names
         self.orders = list(permutations(everyone)) if symmetry else [tuple(everyone)]
@@ -423,7 +426,7 @@ class Space:
         return self._effects.number(effect, effect)
 
     def _facts_of_rest(self, rest: Member) -> list[int]:
-        """Facts of a rest: the last elected, the in-sync set as bits, the used budgets."""
+        """Facts of a rest: the replica elected last, the in-sync set as bits, the used budgets."""
         values, names = self._rest_values, self.world.names
         leader, isr = values[rest[OF_REST["leader"]]], values[rest[OF_REST["isr"]]]
         return [

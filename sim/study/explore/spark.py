@@ -1,10 +1,10 @@
 """A search on Spark: each level is a table, for worlds that do not fit one machine.
 
 A level is a table of the states that no shorter schedule leads to: the hash of each, of 128 bits,
-and its schedule. Executors follow and lengthen schedules; the result is written, and the
-states in it that no earlier level has are the next level. Both are complete once Spark has written
-`_SUCCESS` beside them: a stopped search resumes after them, and a task whose worker dies runs
-again. The driver sees counts and what breaks first.
+and its schedule. Executors follow and lengthen schedules; the answers are written as a table, and
+the states in it that no level has yet are the next level. A table is complete once Spark has
+written `_SUCCESS` in its folder: a stopped search resumes after it, and a task whose worker dies
+runs again. The driver sees counts and what breaks first.
 
 A worker follows the schedules of a block in tables of its own, which it keeps from block to block,
 and returns longer ones, each with the hash of its state, which is the same in every process.
@@ -47,10 +47,11 @@ SCHEMA: Final = pa.schema(
 )
 """A state: its hash, and each move of its schedule with the order that renames replicas after it.
 
-A row without a hash has what breaks after a schedule, or a number of transitions.
+A row without a hash has what breaks after a schedule, with `depth` 1 if the last move breaks it and
+0 if the state does; or it has a number of transitions.
 """
 Schedules = dict[tuple[int, str], tuple[int, tuple[int, ...], str]]
-"""By world and invariant: the depth, the schedule, the step after it by which it is judged."""
+"""World and invariant -> the depth, the schedule, and the step that judges it; empty for none."""
 
 
 @cache
@@ -99,7 +100,7 @@ def _states(hashes: list[bytes], schedules: list[list[int]]) -> pa.RecordBatch:
 
 
 def breaks_of(rows: list[dict[str, Any]], depth: int) -> Schedules:
-    """The first schedule that breaks each invariant, from the rows of a level."""
+    """The first schedule that breaks each invariant, from the rows without hash of a level."""
     found: Schedules = {}
     for row in rows:
         at = (depth + row["depth"], tuple(row["schedule"]), row["ends_with"])
@@ -118,7 +119,7 @@ def expand_blocks(searched: bytes, blocks: Iterable[pa.RecordBatch]) -> Iterator
 def on_spark(
     folder: str, *, master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[Engine]:
-    """An engine that searches on a session of Spark's, with levels below a folder.
+    """An engine that searches on a session of Spark's, with levels below a folder or an address.
 
     `master` and `settings` are for `spark_session`, which raises BadInput.
     """
@@ -144,7 +145,7 @@ class SparkSearch:
         self._schema = from_arrow_schema(SCHEMA)
 
     def levels(self, depth: int | None, invariants: Collection[str]) -> Iterator[Reached]:
-        """Yields each level, first those of an earlier search."""
+        """Yields each level up to and including `depth`, first those of an earlier search."""
         if not self._is_there("level", 0):
             start = beginning(self._searched).to_pylist()
             self._write(self._session.createDataFrame(start, self._schema), "level", 0)
@@ -169,7 +170,7 @@ class SparkSearch:
             at, states = at + 1, frontier
 
     def _make(self, depth: int) -> None:
-        """Writes the expanded level and the next one, unless they exist."""
+        """Writes the answers of a level and the level after it, unless they exist."""
         if not self._is_there("answers", depth):
             expanding = partial(expand_blocks, pickle.dumps(self._searched))
             longer = self._read("level", depth).mapInArrow(expanding, self._schema)
@@ -178,7 +179,7 @@ class SparkSearch:
             self._write(self._new(depth), "level", depth + 1)
 
     def _new(self, depth: int) -> DataFrame:
-        """The new states, each with the first of its schedules."""
+        """The states that a level leads to and no level has, each with the least schedule."""
         reached = self._read("answers", depth).where("hash is not null")
         seen = self._read("level", 0).select("hash")
         for level in range(1, depth + 1):

@@ -19,7 +19,7 @@ Anchors = Mapping[Finding, str]
 
 
 def _broken(cell: Sequence[Finding], *, clean: bool) -> list[Finding]:
-    """The search of each plan that breaks a cell after the fewest moves, those of fewer first."""
+    """Of each plan, the search that breaks a cell after the fewest moves; the fewest come first."""
     broken = [one for one in cell if one.moves and one.unit.is_clean_search == clean]
     found: dict[str, Finding] = {}
     for one in sorted(broken, key=moves_of):
@@ -28,12 +28,12 @@ def _broken(cell: Sequence[Finding], *, clean: bool) -> list[Finding]:
 
 
 def moves_of(one: Finding) -> int:
-    """The moves of the shortest schedule of a search that breaks a hazard."""
+    """The moves of the shortest schedule of a search that breaks a hazard; 0 without one."""
     return one.moves or 0
 
 
 def breaks_of(cell: Sequence[Finding]) -> list[Finding]:
-    """The shortest schedules of a cell: with clean elections, and a shorter one with unclean."""
+    """The shortest schedule of a cell with clean elections, and with unclean ones if shorter."""
     clean, unclean = (_broken(cell, clean=each)[:1] for each in (True, False))
     return clean + [one for one in unclean if not clean or moves_of(one) < moves_of(clean[0])]
 
@@ -77,7 +77,9 @@ def cell_lines(grid: Grid, hazard: str, alternative: str, anchors: Anchors | Non
 
 
 def _proven(cell: Sequence[Finding], after: Callable[[Sequence[Finding]], str]) -> str:
-    """The searches that break a cell, or the number of those that do not; unclean elections last.
+    """The searches with clean elections that break a cell, or the number of searches that do not.
+
+    The searches with unclean elections that break it follow.
 
     Args:
         cell: The findings.
@@ -96,7 +98,7 @@ def _proven(cell: Sequence[Finding], after: Callable[[Sequence[Finding]], str]) 
 
 
 def _counts(rates: Sequence[Finding]) -> str:
-    """Runs of each environment, as in `0 and 12 of 1,000`."""
+    """The runs that met a hazard in each environment, as in `0 and 12 of 1,000`."""
     if len({one.judged for one in rates}) > 1:
         return ", ".join(f"{wording.count(one.runs)} of {one.judged:,}" for one in rates)
     return f"{listed([wording.count(one.runs) for one in rates])} of {rates[0].judged:,}"
@@ -154,6 +156,6 @@ def _rate(found: Finding) -> str:
 
 
 def interval_text(runs: int, judged: int) -> str:
-    """The exact two-sided 95 % interval of a rate; of none its upper end, as in below 0.37 %."""
+    """The exact two-sided 95 % interval of a rate; for 0 runs its upper end: `below 0.37 %`."""
     limits = stats.clopper_pearson(runs, judged)
     return wording.shares(limits) if runs else f"below {wording.share(limits.high)}"

@@ -1,8 +1,9 @@
 """The verdict of a decision: three sentences at most, each about comparisons of the grid.
 
-A comparison belongs to one sentence by the alternatives that break it: it is a difference, it is
-prevented by all that would replace the first alternative, or all allow it. Every sentence keeps
-claims on its comparisons, and `contradictions` compares them with a grid again.
+The alternatives that break a search or a story decide which sentence it belongs to: they differ,
+all that would replace the first alternative prevent the hazard, or all allow it. Runs belong to
+the sentences by their rates. Every sentence keeps the comparisons that it is about, its claims,
+and `contradictions` compares them with a grid again.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from sim.study.sweep.plan_matrix import PLAIN
 SURE: Final = 0.05
 """Below this p value, corrected for their number (Holm), rates of two alternatives differ."""
 SAME: Final = 0.1
-"""At most this share of the runs that meet a hazard do so under one of two alternatives alone,
-where a sentence says that about as many do under all."""
+"""A sentence says that about as many runs meet a hazard under all alternatives if, of any two, at
+most this share meets it under one alone; the share is of the fewest runs that met it."""
 NAMED_MAX: Final = 2
-"""Number of hazards, and of searches of one, that a part of a sentence names, the gravest first."""
+"""Largest number of hazards, and of searches or stories for them, that a part of a sentence names;
+the gravest hazards come first."""
 WORDS_MAX: Final = 60
-"""Number of words of a sentence; one clause alone may have more."""
+"""Largest number of words of a sentence; a single thing in a clause may have more."""
 
 Apart = set[tuple[Unit, str, str, str]]
 """Unit, hazard, the alternative with the lower rate and the other one: different beyond chance."""
 Clauses = dict[str, list[tuple[str, Sequence[Comparison]]]]
-"""The beginning of a clause -> what it lists, each with the comparisons that it is about."""
+"""The beginning of a clause -> the things that it lists, each with its comparisons."""
 
 
 class Sentence(NamedTuple):
@@ -38,7 +40,7 @@ class Sentence(NamedTuple):
 
     Attributes:
         text: Its words.
-        claims: The comparisons that it is about, as they were when it was written.
+        claims: The comparisons that it is about, of the grid from which it was written.
     """
 
     text: str
@@ -62,7 +64,7 @@ def contradictions(grid: Grid, sentences: Iterable[Sentence]) -> list[str]:
 
 
 def verdict_of(grid: Grid) -> list[Sentence]:
-    """The sentences on the hazards that differ, that all others prevent, and that all allow.
+    """The sentences: in what alternatives differ, what all others prevent, and what all allow.
 
     A grid of one alternative has no verdict.
     """
@@ -88,7 +90,7 @@ def _rates_apart(grid: Grid) -> Apart:
 
 
 def _differences(grid: Grid, apart: Apart) -> Clauses:
-    """In what alternatives differ; first, what one of them adds where the first one holds."""
+    """The differences of the alternatives, first what others break where the first one holds."""
     first, *others = grid.alternatives
     proven = [one for one in grid.comparisons if one.unit.kind != RUNS and one.is_decided]
     split = [one for one in proven if {*others} & {*one.holding}]
@@ -132,10 +134,10 @@ def _differences(grid: Grid, apart: Apart) -> Clauses:
 
 
 def _prevented(grid: Grid, apart: Apart) -> Clauses:
-    """The hazards that no other alternative breaks in a search with clean elections; rates below.
+    """The hazards that searches with clean elections break under the first alternative alone.
 
-    Nothing is said of a hazard that such a search breaks under another alternative, or of which
-    it was stopped.
+    A hazard is left out if such a search breaks it under another alternative, or was stopped before
+    it could. Hazards with lower rates under the others follow.
     """
     first, *others = grid.alternatives
     clean = [one for one in grid.comparisons if one.unit.is_clean_search and one.breaking]
@@ -155,7 +157,7 @@ def _against_first(grid: Grid, apart: Apart, verb: str) -> Clauses:
     first, *others = grid.alternatives
 
     def moving(one: Comparison) -> list[str]:
-        """The alternatives with a rate that differs from that of the first one."""
+        """The alternatives that lower, or raise, the rate of the first one."""
         pairs = {each: (each, first) if verb == "lower" else (first, each) for each in others}
         return [each for each in others if (one.unit, one.hazard, *pairs[each]) in apart]
 
@@ -172,7 +174,7 @@ def _against_first(grid: Grid, apart: Apart, verb: str) -> Clauses:
 
 
 def _kept(grid: Grid) -> Clauses:
-    """The hazards that every alternative allows: in searches, and in about as many runs."""
+    """The hazards that every alternative allows, in searches or in about as many runs."""
     searches = [one for one in grid.comparisons if one.unit.kind == SEARCH and not one.holding]
     clean = [one for one in searches if one.unit.is_clean_search]
     said = {one.hazard for one in clean}
@@ -203,9 +205,10 @@ def _by_breaking(
     among: Sequence[str],
     text: Callable[[Sequence[str], Sequence[Comparison]], str],
 ) -> Clauses:
-    """A clause on comparisons by the alternatives that break a hazard; empty for none.
+    """A clause on comparisons, grouped by the alternatives that break the hazard; empty for none.
 
-    A sentence has it whole or not at all, so that it has every direction.
+    All groups are one thing, which a sentence has whole or not at all: none of the alternatives is
+    left out.
     """
     groups: dict[tuple[str, ...], list[Comparison]] = {}
     for one in found:
@@ -217,13 +220,13 @@ def _by_breaking(
 
 
 def _extremes(one: Comparison) -> list[str]:
-    """Of the alternatives after the first, those that fewest and most runs met a hazard under."""
+    """The alternatives after the first under which the fewest and the most runs met a hazard."""
     in_order = sorted([*one.findings][1:], key=lambda label: one.findings[label].runs)
     return [in_order[0], in_order[-1]]
 
 
 def _of_runs(one: Comparison) -> str:
-    """An environment with the fewest judged runs of an alternative."""
+    """The judged runs of an environment, as in `1,000 plain runs`: the fewest of an alternative."""
     judged = wording.count(min(each.judged for each in one.findings.values()))
     beside = f" ({one.unit.beside})" if one.unit.beside else ""
     names = {TARGETED: "runs with targeted faults", PLAIN: "plain runs"}
@@ -231,7 +234,7 @@ def _of_runs(one: Comparison) -> str:
 
 
 def _sentence(clauses: Clauses) -> Sentence:
-    """A sentence of as much as can be read aloud, the first things, and the number of others."""
+    """A sentence of the first things, up to WORDS_MAX words, and the number of the others."""
     count = sum(map(len, clauses.values()))
     for number in range(count, 0, -1):
         left, said, texts = number, list[Comparison](), []
@@ -273,5 +276,5 @@ def _named(found: Sequence[Comparison], most: int = NAMED_MAX) -> str:
 
 
 def _list(labels: Sequence[str]) -> str:
-    """Labels, in quotes where a sentence would read one otherwise."""
+    """Labels joined by commas, in quotes where a sentence would misread one."""
     return listed([f'"{one}"' if "," in one or one == "none" else one for one in labels])

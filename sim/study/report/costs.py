@@ -16,9 +16,10 @@ class Cost(NamedTuple):
     """A counter that is a cost, under one rule set, against a baseline on the same cases.
 
     Attributes:
-        text: The mean over the runs that ended, and what there is more or less of it, as in
-            1,200 (×1.200, +180 to +220).
-        difference: Mean of (this - baseline) over the cases that both ended; 0 for the baseline.
+        text: The mean over the runs that ended, then its ratio to the baseline's and the interval
+            of the difference, as in 1,200 (×1.200, +180 to +220).
+        difference: Mean of (this - baseline) over the cases whose runs ended under both; 0 for the
+            baseline.
         differs: True where the 95 % interval of the difference leaves out 0.
     """
 
@@ -34,7 +35,7 @@ def cost_of(environment: Mapping[str, Any], counter: str, place: int, baseline: 
         environment: Statistics of the environment.
         counter: Name of the counter.
         place: Place of the rule set.
-        baseline: Place of the one it is compared with; its own for none.
+        baseline: Place of the rule set to compare with; equal to `place` for no comparison.
     """
     mean, base = (_mean(environment["rule_sets"][one], counter) for one in (place, baseline))
     text = wording.number(mean)
@@ -108,7 +109,10 @@ def _differing(
 
 
 def _at_a_gigabyte(environment: Mapping[str, Any], grid: Grid, places: Places) -> str:
-    """The bytes that a pass leaves more under a fix for the log end, also as a share of 1 GB."""
+    """The bytes that a fix for the log end keeps more per pass, also as a share of 1 GB.
+
+    Empty for a decision about another rule than `fix`.
+    """
     if any({*values} != {"fix"} for values in grid.decision.alternatives.values()):
         return ""
     more = dict.fromkeys(grid.alternatives, 0.0)

@@ -35,8 +35,8 @@ def add_alternative(
 ) -> Path:
     """Makes the missing searches and runs of one more value of the rule of a decision.
 
-    The sweep is made once more with it, on the same cases, since rates are compared case by case;
-    an unfinished one is resumed.
+    The whole sweep is run again with this value added, on the same cases, since rates are compared
+    case by case; an unfinished one is resumed.
 
     Args:
         folder: The sweep.
@@ -77,7 +77,7 @@ def add_alternative(
 
 
 def _with_value(folder: SweepFolder, decision: ReportDecision, rule: str, value: str) -> Plan:
-    """The plan of a sweep with one more rule set for each of the first alternative."""
+    """The plan of a sweep, with the value added: one rule set for each of the first alternative."""
     written: dict[str, Any] = folder.sweep.plan.model_dump(mode="json")
     label, *_ = decision.alternatives
     places = [
@@ -97,7 +97,7 @@ def _with_value(folder: SweepFolder, decision: ReportDecision, rule: str, value:
 def _searched(
     proven: Mapping[str, Any], first: Mapping[str, Any], rule: str, value: str
 ) -> dict[str, Any]:
-    """Searches the world of a proven plan under one more value of a rule, too."""
+    """A proven plan with the answers under one more value of a rule, which are searched here."""
     plan = load_plan(shipped_folder() / "explore" / f"{proven['plan']}.yaml")
     found = {**proven, "own_rules": {**proven["own_rules"]}, "answers": [*proven["answers"]]}
     for label, rules in plan.searched():

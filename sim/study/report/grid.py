@@ -54,20 +54,24 @@ class ReportDecision:
     stories: Sequence[str] = ()
 
     def alternative_of(self, rules: Values) -> str | None:
-        """The alternative that has these rules; None without one."""
+        """The first alternative whose values these rules have; None without one."""
         return next(
             (one for one, own in self.alternatives.items() if own.items() <= rules.items()), None
         )
 
     def beside(self, values: Values) -> str:
-        """The values of rules in which the alternatives do not differ, as in `header, read_end`."""
+        """Those of `values` that the alternatives do not set, as in `header, read_end`."""
         decided = next(iter(self.alternatives.values()))
         names = [name for name in values if name not in decided and name != "preset"]
         return ", ".join(shown(values[name]) for name in names)
 
 
 def decisions_of(sweep: Sweep) -> tuple[ReportDecision, ...]:
-    """The decisions that a plan names, or else the one that its rule sets are about."""
+    """The decisions that a plan names, or else one without a name.
+
+    That one is about the first swept rule if its values met the same values of other rules, else
+    between the rule sets.
+    """
     by_label: dict[str, Values] = {one.label: one.rules.as_dict() for one in sweep.rule_sets}
     if not sweep.plan.decisions:
         alternatives = _differing(by_label)
@@ -103,7 +107,7 @@ def decision_of(sweep: Sweep, name: str | None) -> ReportDecision:
 
 
 def _is_whole(swept: Sequence[Values], rule: str) -> bool:
-    """True where every value of a rule met the same values of the other rules."""
+    """True where several values of a rule each met the same several combinations of others."""
     values = {one[rule] for one in swept}
     others = {tuple(value for name, value in one.items() if name != rule) for one in swept}
     return 1 < len(values) < len(swept) == len(values) * len(others)
@@ -117,7 +121,7 @@ def _differing(alternatives: Mapping[str, Values]) -> dict[str, Values]:
 
 
 NAMES: Final = tuple(one.name for one in HAZARDS)
-"""The names of all hazards, in order of every grid."""
+"""The names of all hazards, in the order of every grid."""
 SEARCH, RUNS, STORY = "search", "runs", "story"
 UNCLEAN: Final = "unclean elections"
 """Written beside a search in which replicas that are not in sync may be elected."""
@@ -135,7 +139,8 @@ class Unit(NamedTuple):
     Attributes:
         kind: SEARCH, RUNS or STORY.
         name: The plan of the search, the environment of the runs, the id of the story.
-        beside: Values of the other rules, where several were examined: `header`.
+        beside: Values of the other rules, where several were examined, such as `header`; ends with
+            UNCLEAN for a search with such elections.
     """
 
     kind: str
@@ -153,7 +158,7 @@ class Unit(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The name as a reader knows it: a numbered story is `finding_01`."""
+        """The name for readers: `finding_01` for a numbered story, TARGETED for `hunted`."""
         if self.kind == STORY and (numbered := re.match(r"[^_]+_\d+(?=_)", self.name)):
             return numbered[0]
         return TARGETED if (self.kind, self.name) == (RUNS, HUNTED) else self.name
@@ -167,14 +172,18 @@ class Finding(NamedTuple):
         alternative: Label of the alternative.
         unit: The search, environment or story.
         broken: True where an invariant of the hazard was violated.
-        invariant: Name of the invariant that was violated first; empty for runs and without any.
+        invariant: Name of the invariant that was violated first, or after the fewest moves of a
+            search; empty for runs and without any.
         moves: Moves of the shortest schedule of a search that violates it; None without one.
         states: Number of states of the world of a search.
-        bound: Longest schedule, in moves, of a search that was stopped; None if it was exhausted.
+        bound: Longest schedule, in moves, of a search that was stopped; None if it was exhausted,
+            and for runs and stories.
         runs: Number of runs that met the hazard.
         judged: Number of runs that were judged.
-        rule_set: Label of the rule set in the plan of the search or of the sweep.
-        evidence: The plan of a search, the command for a run, or the file of a story.
+        rule_set: Label of the rule set in the plan of the search or of the sweep; empty for
+            stories.
+        evidence: The plan of a search, the command for the first run that met the hazard, or the
+            file of a story.
     """
 
     hazard: str
@@ -217,7 +226,7 @@ class Comparison(NamedTuple):
 
     @property
     def holding(self) -> tuple[str, ...]:
-        """The alternatives under which it does not."""
+        """The alternatives under which the unit does not break the hazard."""
         return tuple(label for label, one in self.findings.items() if not one.broken)
 
     @property
@@ -238,8 +247,9 @@ class Grid:
     Attributes:
         decision: The alternatives and the evidence that bears on them.
         findings: One per hazard, alternative and unit; none where an alternative lacks the unit.
-        apart: (unit, hazard, alternative, other one) -> cases that met it under the first alone.
-        plans: The proven plans by their names.
+        apart: (unit, hazard, one alternative, another) -> number of cases, judged under both, that
+            met the hazard under the one alone.
+        plans: The proven plans by their names; empty for a decision without searches.
     """
 
     decision: ReportDecision
@@ -275,7 +285,7 @@ class Grid:
         ]
 
     def most_met(self, wanted: Callable[[Comparison], bool]) -> list[Comparison]:
-        """The comparison of runs, of those wanted, in which most met it; one for each hazard."""
+        """For each hazard, the wanted comparison of runs in which an alternative met it most."""
         some = [one for one in self.comparisons if one.unit.kind == RUNS and wanted(one)]
         in_order = sorted(some, key=lambda one: max(one.runs), reverse=True)
         found = {one.hazard: one for one in reversed(in_order)}
@@ -367,7 +377,11 @@ def _answered(
 
 
 def _hazard_searched(plan: Mapping[str, Any], invariant: str) -> str:
-    """The hazard of an invariant; where its cause decides, a world with deletes is about them."""
+    """The hazard of an invariant.
+
+    Where the cause of a violation decides the family, it is that of returning keys in a world with
+    deletes, else that of diverging logs.
+    """
     family = declared_family(invariant)
     if family not in FAMILIES:
         family = DELETED_KEY_RETURNS if plan["deletes"] else LOG_DIVERGENCE
@@ -425,7 +439,10 @@ def _shown(decision: ReportDecision) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1_000)
 def violated_in(path: str, values: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, str], ...]:
-    """The invariants that a story or a timed scenario violates under some rules, with families."""
+    """The invariants that a story or a timed scenario violates under some rules, with families.
+
+    They are in order of detection.
+    """
     case: Any = content_at(Path(path))
     run = conclusive(
         run_of(case.with_rules(case.rules.with_values(dict(values))), keep_events=False)

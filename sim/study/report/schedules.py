@@ -21,7 +21,7 @@ from sim.study.report.grid import Finding, Grid, rules_searched
 
 @dataclass
 class Schedule:
-    """A schedule and the broken cells of a grid whose shortest one it is, or begins with.
+    """A schedule, and the broken cells of a grid whose shortest schedule is this or its beginning.
 
     Attributes:
         plan: The proven plan of its search.
@@ -34,14 +34,17 @@ class Schedule:
     findings: list[Finding]
 
     def begins_with(self, other: Schedule) -> bool:
-        """Returns True if the moves of another one are its first steps, from the same replicas."""
+        """True if the moves of another schedule are its first steps, from the same start."""
         moves = [step for step in other.steps if step not in JUDGING_STEPS]
         same = all(self.plan[name] == other.plan[name] for name in ("replicas", "isr"))
         return same and bool(moves) and [*self.steps[: len(moves)]] == moves
 
 
 def schedules_of(grid: Grid) -> list[Schedule]:
-    """The schedules of all cells that a search breaks; one that another begins with is left out."""
+    """The schedules of all cells that a search breaks, those of fewer moves first.
+
+    A schedule with which another one begins is left out; the other one has its findings.
+    """
     cells = [grid.cell(hazard, one) for hazard in grid.hazards for one in grid.alternatives]
     wanted = [one for cell in cells for one in breaks_of(cell)]
     found: list[Schedule] = []

@@ -22,7 +22,7 @@ class SweepFolder:
 
     path: Path
     name: str
-    """As the user gave it, and of an absolute path its last part: where it is, commands work."""
+    """The folder as the user gave it, or the last part of an absolute path."""
     sweep: Sweep
     made: PlanFile
     """The content of its `plan.json`: version, plugins and plan file that it was made with."""

@@ -1,4 +1,4 @@
-"""The files of a suite as cases, read and run, and their results; a failure to do so is one, too.
+"""The files of a suite as cases, read and run, and their results; an error is a result, too.
 
 A process that ends in the middle of a file, killed or by an exit, affects only that file.
 """
@@ -44,12 +44,12 @@ _WORST_FIRST = (2, 1, 3, 0)
 
 @dataclass(frozen=True)
 class NotRun:
-    """The outcome of a file of a suite that was not run.
+    """The outcome of a file of a suite that has no result of a run.
 
     Attributes:
         id: Name of the file without its suffix.
-        verdict: `bad input` for a file with a mistake, `error` for a run that ended in an
-            exception, `inconclusive` for one that a bound ended before it began.
+        verdict: `bad input` for a file with a mistake; `error` for an exception, or a process that
+            ended; `inconclusive` where a bound was hit outside a run, as while the file was read.
         reason: The error.
         command: The command that reproduces it.
     """
@@ -78,7 +78,8 @@ class CaseResult(NamedTuple):
             file with what it expects; or why there is neither.
         wall_ms: Duration in ms of real time.
         strip: Picture of each log at the first violation that was not expected, or at the end of a
-            story without one; empty for a result as expected.
+            story without one; empty for a result as expected, a log file, and a timed run without
+            such a violation.
         noted: True where only its notes are not as expected, in a strict suite.
     """
 
@@ -95,7 +96,7 @@ class CaseResult(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Name of the scenario."""
+        """Id of the scenario, else the name of its file."""
         return self.outcome.id
 
     @property
@@ -140,7 +141,10 @@ class CaseResult(NamedTuple):
 
     @property
     def how(self) -> str:
-        """The kind of failure: `bad input`, `error`, `inconclusive` or `not as expected`."""
+        """The kind of a failure: `bad input`, `error`, `inconclusive` or `not as expected`.
+
+        Without meaning for a result as expected.
+        """
         unknown = self.verdict == INCONCLUSIVE and not self.differences
         return self.verdict if unknown or self.verdict in (BAD_INPUT, ERROR) else NOT_AS_EXPECTED
 
@@ -172,7 +176,7 @@ class CaseResult(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command that reproduces it, with the plugins that were named."""
+        """The command that reproduces the result, with the plugins that were named."""
         words: list[object] = [self.path, *as_options()]
         return f"{self.outcome.command} {command_line(words)}"
 
@@ -192,7 +196,7 @@ class CaseResult(NamedTuple):
 
 
 def exit_code(results: Iterable[CaseResult]) -> int:
-    """The exit status of the worst result: bad input, then not as expected, then inconclusive."""
+    """The exit status of the worst result: bad input, not as expected, inconclusive, 0."""
     codes = {result.exit_code for result in results}
     return next((code for code in _WORST_FIRST if code in codes), 0)
 
@@ -216,7 +220,7 @@ def tags_of(path: Path) -> tuple[str, ...]:
 
 
 STRIP_COLUMNS = 96
-"""Width of the picture of a failure, which is indented in lines of at most 100."""
+"""Width of the picture of a failure in characters: it is indented, in lines of at most 100."""
 
 
 class SuiteCase(NamedTuple):
@@ -232,7 +236,7 @@ class SuiteCase(NamedTuple):
 
 
 def load_case(path: Path) -> SuiteCase:
-    """Read a story, a timed scenario or a log file.
+    """Reads a story, a timed scenario or a log file.
 
     Raises:
         BadInput: It is none of these, or has a mistake.
@@ -262,7 +266,7 @@ def _run(path: Path, content: Story | Scenario) -> CaseResult:
 
 
 def run_any(path: Path) -> CaseResult:
-    """Reads and runs a file; a failure to do so is a result, too."""
+    """Reads and runs a file; returns an error as a result, too."""
     started = time.perf_counter()
     result = _run_any(path)
     return result._replace(wall_ms=round((time.perf_counter() - started) * 1000))
@@ -281,7 +285,7 @@ def _run_any(path: Path) -> CaseResult:
 
 
 def without_result(path: Path, verdict: str, reason: str) -> CaseResult:
-    """The result of a file that was not run."""
+    """The result of a file that has no result of a run."""
     try:
         is_log = format_of(path) == LOG_FORMAT
     except BadInput:

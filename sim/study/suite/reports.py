@@ -1,4 +1,4 @@
-"""The reports of a suite: about ten lines a failure, JUnit XML, Markdown, annotations of GitHub.
+"""The reports of a suite: about ten lines per failure, JUnit XML, Markdown, GitHub annotations.
 
 GitHub shows the first ten annotations of a step beside the lines of a change; the log has all of
 them. See "Workflow commands for GitHub Actions".
@@ -24,7 +24,7 @@ from sim.study.suite.scenario_files import from_here
 
 DIFFERENCES = 4
 SENTENCES = 2
-"""Largest numbers of differences and violations that are shown; the command shows all."""
+"""Largest numbers of lines about differences and about violations; the command shows all."""
 
 
 def failure_lines(result: CaseResult, *, whole: bool = False) -> list[str]:
@@ -77,9 +77,9 @@ def _first(count: int | None, lines: list[str], what: str) -> list[str]:
 
 
 def write_junit(path: Path, results: Sequence[CaseResult], *, started: datetime) -> None:
-    """Writes results as JUnit XML; a failure has the lines that the command prints.
+    """Writes results as JUnit XML; a failure has the lines of `failure_lines`, all of them.
 
-    An inconclusive result is an error; the property `inconclusive` counts them.
+    An inconclusive result is an error; the property `inconclusive` counts such results.
 
     Args:
         path: The file to write.
@@ -142,7 +142,7 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
 
     Args:
         results: In order of their files.
-        notes: Lines that the command prints behind the failures, such as the files not run.
+        notes: Lines that the command prints after the failures, such as the files not run.
         summary: The last line of the command.
     """
     failed = [result for result in results if not result.expectation_met]
@@ -173,7 +173,7 @@ def _table(heading: str, rows: Sequence[tuple[CaseResult, str]]) -> list[str]:
 
 
 _LINE = re.compile(r"(?:(?P<other>.+?)?:(?P<first>\d+): |.*\(line (?P<last>\d+)\))")
-"""Where a message about a file has the line; that about a log file has it at the end."""
+"""Where a message about a file has the number of the line: a log file has it at the end."""
 
 
 def error_commands(results: Iterable[CaseResult]) -> Iterator[str]:

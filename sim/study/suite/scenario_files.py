@@ -1,7 +1,7 @@
 """The scenario files of folders, found by their `format`, and the kinds of the other files.
 
-No file but hidden ones is left out in silence: a YAML or JSON file without a format of Replog is
-refused, and the other files are counted with the reason.
+No file is left out in silence, but hidden ones and those behind links to folders: a YAML or JSON
+file without a format of Replog is refused, and the other files are counted by kind.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class Collected(NamedTuple):
 
     Attributes:
         files: The files to run and the refused ones, in order of the folders and their paths.
-        refused: The error of each YAML or JSON file of them without a format of Replog.
+        refused: The error of each of them that cannot be run: a YAML or JSON file without a format
+            of Replog, or a file or folder that cannot be read.
         others: Number of other files by kind, such as `sweep plan`, or by suffix, such as `.md`.
     """
 
@@ -172,7 +173,7 @@ def format_complaints(document: Document, path: Path, formats: Sequence[str]) ->
 
 
 def elsewhere(document: Document, path: Path | None) -> str | None:
-    """An error with the command for a file that is no scenario; None for an unknown kind."""
+    """An error with the command for a file that is no scenario; None without path or known kind."""
     top = _top_of(document)
     found, kind = top.get("format"), kind_of(top)
     if path is None or kind is None:
@@ -186,7 +187,7 @@ def _name(given: str) -> str:
 
 
 _KNOWN = {_name(one) for one in (*IN_A_SUITE, *NOT_RUN)}.union(WRITTEN)
-"""Formats of any version: a file with one of them is not misspelt."""
+"""Names of formats without version: one of them is not misspelt."""
 
 
 def _read(document: Document, path: Path) -> None:
@@ -220,10 +221,11 @@ def is_output(folder: Path) -> bool:
 def scenario_files(folder: Path) -> list[Path]:
     """All stories, timed scenarios and log files below `folder`, sorted by path.
 
-    Hidden files and folders are skipped, links to folders, and folders that commands wrote.
+    Hidden files and folders are skipped, links to folders, folders that commands wrote, and files
+    that `collect` refuses. A file in place of a folder is returned unread.
 
     Raises:
-        BadInput: It is no folder, or has none.
+        BadInput: There is no such folder, or it has no scenario.
     """
     if folder.is_file():
         return [folder]
@@ -315,8 +317,9 @@ def set_aside(path: Path, *, named: bool = False) -> str | None:
         named: True for a file that was given by its path, and cannot be left out.
 
     Raises:
-        BadInput: The file is meant as a scenario, and has no format, or an unknown one; or it is
-            no regular file: a suite reads a file more than once.
+        BadInput: The file is meant as a scenario, and has no format, or an unknown one; it is named
+            and of a kind that another command runs; or it is no regular file: a suite reads a file
+            more than once.
     """
     if path.suffix.lower() not in SUFFIXES and not named:
         return path.suffix or NO_SUFFIX

@@ -1,4 +1,4 @@
-"""The columns of a sweep's table, and its rows: a run as a row, rows as a batch of Arrow's.
+"""The columns of a sweep's table, its schema, and the values of a run in it.
 
 The schema of the table, `replog list columns` and the documentation of data frames are taken from
 here. A counter is declared in `sim.check.counters`.
@@ -47,7 +47,7 @@ SWEPT: Final = "(swept rules)"
 VIOLATIONS: Final = "violations"
 """The last column of the table: the violations of the run, as a list."""
 TIMING_COLUMNS: Final = ("wall_ms",)
-"""Columns that differ from one machine to the next; every other one is a function of the plan."""
+"""Columns that differ between machines; every other one is a function of plan, count and seed."""
 
 _SINCE = "Latest time since which it was so; earlier than the judgement where that is at rest."
 _TARGETED = "tail_hunts, election_hunts, disk_hunts and mark_hunts of a mix"
@@ -144,7 +144,7 @@ VIOLATION: Final = (
 )
 """Columns of a violation, as stored in the list of its run."""
 _SAME = ("invariant", "replica", "offset", "key", "sentence", "family")
-"""Columns that a violation has under the same name."""
+"""Columns that are attributes of `Violation`, under the same name."""
 
 
 def columns() -> Iterator[SweepColumn]:
@@ -169,7 +169,7 @@ def runs_schema(sweep: Sweep) -> pa.Schema:
 
 
 VIOLATIONS_PER_RUN_MAX = 20
-"""Violations in the row of a run, at most (see `reported`)."""
+"""Largest number of violations in the row of a run, unless more are firsts (see `reported`)."""
 
 
 def case_columns(sweep: Sweep, case_id: int) -> dict[str, Any]:
@@ -216,9 +216,8 @@ def outcome_of(run: Run) -> dict[str, Any]:
 def reported(violations: Sequence[Violation]) -> list[tuple[int, Violation]]:
     """Selects the violations of a run that the table has, with their positions.
 
-    A broken run can violate one invariant thousands of times. The first of each invariant, and of
-    each of its families, always gets a row; then the earliest others, up to
-    VIOLATIONS_PER_RUN_MAX rows in all.
+    A broken run can violate one invariant thousands of times. The first of each invariant in each
+    family is always selected; then the earliest others, up to VIOLATIONS_PER_RUN_MAX in all.
     """
     found = list(enumerate(violations))
     firsts = {(one.invariant, one.family): position for position, one in reversed(found)}

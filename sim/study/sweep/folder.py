@@ -1,7 +1,7 @@
 """The folder of a sweep: its files, their lock, and its plan.
 
-`plan.json` describes the table; `runs` is the table, a Parquet file for each block, of which
-`sim.study.sweep.table` says what is done.
+`plan.json` describes the table; `runs` is the table, a Parquet file for each block.
+`sim.study.sweep.table` finds out which cases are done.
 
 A folder is held by a lock of the kernel's (`flock`), on a file that says who holds it. A process
 that is killed leaves the file and not the lock.
@@ -40,8 +40,8 @@ LOCK_FILE = ".lock"
 def locked(out: Path) -> Iterator[None]:
     """Locks a folder for one writer, and makes it if need be.
 
-    The lock ends with the process that holds it, however that ends. Raises BadInput, naming the
-    owner, when another process holds it.
+    The lock ends with the process that holds it, however that ends. Raises BadInput when another
+    process holds it, naming that process, and when the file system has no locks.
     """
     out.mkdir(parents=True, exist_ok=True)
     path = out / LOCK_FILE
@@ -78,7 +78,7 @@ FOLDER_FORMAT = "replog-sweep-output/5"
 
 
 class PlanFile(Struct):
-    """The content of `plan.json`, as far as it does not follow from the plan."""
+    """The parts of `plan.json` that are read again."""
 
     package_version: str
     count: int
@@ -157,8 +157,9 @@ def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
     """Raises BadInput unless `sweep` may be written to a folder; changes nothing.
 
     It may be written to a folder that does not exist or is empty, or holds its plan alone, and,
-    with `resume`, to one that holds the same sweep, or fewer cases of it, made by the same version.
-    A case depends on its seed and its number alone, so that existing ones stay as they are.
+    with `resume`, to one that holds the same sweep, or fewer cases of it, made by the same version,
+    or a table without `plan.json`. A case depends on the seed of the sweep and its own number, not
+    on how many there are, so that existing ones stay as they are.
     """
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: is a file; a sweep is written into a folder of its own")
@@ -182,9 +183,9 @@ def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
 def drawn_there(
     out: Path, plan: Plan, *, count: int | None, seed: int | None
 ) -> tuple[int | None, int | None]:
-    """Count and seed by which a sweep resumes: given ones, else those of the folder.
+    """Count and seed with which a sweep resumes: the given ones, else those of the folder.
 
-    None where those of the plan count: without a sweep in the folder, and where the plan has
+    None stands for the plan's own: without a sweep in the folder, and where the plan's value has
     changed since.
     """
     if not (out / PLAN_FILE).exists():
@@ -198,9 +199,9 @@ def drawn_there(
 
 
 def _differences(there: PlanFile, here: Sweep, *, may_grow: bool) -> list[str]:
-    """Lists the differences of a `plan.json` from a sweep, but for titles and file names.
+    """Lists the differences of a `plan.json` from a sweep, but for title, source and plan file.
 
-    With `may_grow`, fewer cases there are no difference.
+    With `may_grow`, fewer cases in `plan.json` are no difference.
     """
     made = Made(there.package_version, there.revision)
     found = [] if made.same_as(made_by()) else [f"made by {made} there, {made_by()} here"]
@@ -219,7 +220,7 @@ def _differences(there: PlanFile, here: Sweep, *, may_grow: bool) -> list[str]:
 
 
 def write_plan(out: Path, sweep: Sweep, *, plan_file: str | None = None) -> None:
-    """Writes `plan.json` unless it has the same content, after `check_folder`."""
+    """Writes `plan.json` unless one with as many cases is there; `check_folder` comes first."""
     if (out / PLAN_FILE).exists():
         before = plan_file_in(out)
         if before.count == sweep.count:
@@ -230,7 +231,7 @@ def write_plan(out: Path, sweep: Sweep, *, plan_file: str | None = None) -> None
 
 @contextmanager
 def clear_errors(out: Path) -> Iterator[None]:
-    """Turns a folder that cannot be read or written into one line of BadInput."""
+    """Turns an OSError, of a folder that cannot be read or written, into one line of BadInput."""
     try:
         yield
     except OSError as error:
@@ -238,7 +239,11 @@ def clear_errors(out: Path) -> Iterator[None]:
 
 
 def read_sweep(out: Path) -> Sweep:
-    """Reads the sweep of a folder. Raises BadInput without one, and for one of another version."""
+    """Reads the sweep of a folder.
+
+    Raises BadInput without one, for one of another format, for a missing plugin, and for a plan
+    that is no longer valid.
+    """
     content = plan_file_in(out)
     try:
         require_plugins(content.plugins)

@@ -16,7 +16,8 @@ class Hazard(NamedTuple):
     Attributes:
         name: Title of its row.
         phrase: How a sentence of the verdict names it.
-        family: Family whose other invariants belong to it, too; empty for none.
+        family: Family whose violations belong to it, unless a hazard names their invariant; empty
+            for none.
         invariants: The invariants whose violations belong to it, of any family.
     """
 
@@ -67,7 +68,7 @@ HAZARDS: Final = (
     Hazard("reader misses something", "readers that miss something", families.READERS),
     Hazard("another rule of the log broken", "other broken rules of the log", families.NO_FAMILY),
 )
-"""All of them, in the order of every grid; each violation belongs to one."""
+"""All hazards, the gravest first, in the order of every grid; each violation belongs to one."""
 PHRASES: Final = {one.name: one.phrase for one in HAZARDS}
 """Name of a hazard -> how a sentence names it."""
 
@@ -81,7 +82,7 @@ def hazard_of(invariant: str, family: str) -> str:
 
 
 def hazard_in_sql() -> str:
-    """`hazard_of` over the columns `invariant` and `family`."""
+    """The expression in SQL for `hazard_of` of the columns `invariant` and `family`."""
     named = [
         f"WHEN invariant IN ({', '.join(map(repr, one.invariants))}) THEN '{one.name}'"
         for one in HAZARDS

@@ -49,8 +49,8 @@ from sim.study.sweep.wording import counted
 
 PRESET = "preset"
 FLAG_MARKS = ("magic", "flag")
-"""Values of `tombstone_mark` with which a plan may have `mixed_clients`, whose new clients delete
-with the flag: by the format, and with cleaners that know the flag alone."""
+"""Values of `tombstone_mark` that a plan with `mixed_clients` may have: new clients delete with the
+flag. With `magic` the format of a record decides, with `flag` cleaners know the flag alone."""
 
 Text = Annotated[str, Field(min_length=1), Within(TITLE)]
 
@@ -161,7 +161,7 @@ class Plan(BaseModel):
                     f"allowed: {listed(allowed)}"
                 )
             same = seen.setdefault(rules, index)
-            if same != index:  # one of them tells why; with a matrix there are many
+            if same != index:  # the first pair is enough: with a matrix there may be many
                 raise ValueError(f"entries {same} and {index} (from 0) are the same rules")
         return rule_sets
 
@@ -214,7 +214,8 @@ class RuleSet:
 
     index: int
     label: str
-    """The plan's, else the swept values: one alone, several as `rule=value` joined by spaces."""
+    """The plan's label, else the swept values: one alone, several as `rule=value` joined by spaces;
+    `rules 0` without any."""
     values: dict[str, RuleValue]
     """One entry per swept rule of the plan, whether this rule set names it or not."""
     rules: Rules
@@ -241,7 +242,7 @@ class Sweep:
 
     @property
     def drawn(self) -> str:
-        """The seeds and the environments in words, as `200 seeds in plain and hunted`."""
+        """The seeds and the environments, if several: `200 seeds in plain and hunted`."""
         seeds = counted(-(-self.count // len(self.environments)), "seed")
         *others, last = (one.name for one in self.environments)
         return f"{seeds} in {', '.join(others)} and {last}" if others else seeds
@@ -272,7 +273,7 @@ class Sweep:
         return (self.count + others) // len(self.environments)
 
     def case_seed(self, case_id: int) -> int:
-        """The seed of a case's scenario, in [0, 2**63); a draw has one in every environment.
+        """The seed of a case's scenario, in [0, 2**63); the cases of a draw share it.
 
         It is a hash of (seed of the sweep, draw): a case is the same however many others there are.
         """

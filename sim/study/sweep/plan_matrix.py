@@ -1,4 +1,4 @@
-"""The rule sets of a plan in each of its environments: the same random draws, side by side.
+"""The matrix of a plan, from which its rule sets are made, and the environments of a plan.
 
 A matrix is shorthand, and gone once a plan is read: `Factorial` writes its combinations out as the
 `rule_sets` that the rest of Replog knows, and a folder's `plan.json` holds.
@@ -8,7 +8,7 @@ that neighbours differ in what the plan names first, which is what a report comp
 `rule_sets` in the plan, each of them meets the whole matrix, one after the other.
 
 A rate holds for one environment. Targeted faults (`tail_hunts`) make rare failures frequent; so a
-plan names its environments, `plain` without them and `hunted` with them, and every table is there
+plan names its environments, `plain` without them and `hunted` with them, and every table exists
 for each. Every draw is a case of each environment: parts that differ between two environments have
 random streams of their own, so the `hunted` case is the plain one with targeted faults. Splitting
 the cases of one environment would not do: targeted faults need a long idle phase, so such cases
@@ -61,7 +61,8 @@ def environments_of(
 ) -> tuple[Environment, ...]:
     """The environments of a plan: `generate` with the changes of each, by name.
 
-    Without any there is one, `generate` itself: `hunted` if it has targeted faults, else `plain`.
+    Without changes there is one, `generate` itself: `hunted` if it has targeted faults, else
+    `plain`.
 
     Raises ValueError for what no mix has; pydantic's ValidationError is one.
     """
@@ -229,8 +230,8 @@ def read_plan(document: Document, plan_format: str, model: type[M]) -> M:
     """The plan in a document, as a model with the matrix written out as rule sets.
 
     Raises:
-        BadInput: With all that is wrong, in its order, a line each: `file:line: field: what is
-            wrong, what is allowed`.
+        BadInput: With all that is wrong, in the order of the file, a line each: `file:line: field:
+            what is wrong, what is allowed`.
     """
     check_format(document, (plan_format,))
     wrong, plan, unread = Complaints(), None, list[str]()

@@ -45,7 +45,7 @@ class Unjudged(NamedTuple):
     Attributes:
         errors: Runs that ended in an exception.
         unfinished: Inconclusive runs that did not leave the durability contract.
-        first_run: The lowest number of one; None in a green sweep.
+        first_run: The lowest number of such a run; None in a green sweep.
     """
 
     errors: int
@@ -99,9 +99,9 @@ def progress(done: int, *, before: int, total: int, seconds: float) -> str:
     """The progress of a sweep in words.
 
     Args:
-        done: Number of runs done by now.
-        before: Number of runs of an earlier sweep.
-        total: Number of runs.
+        done: Number of runs done since the start.
+        before: Number of runs that an earlier sweep had done.
+        total: Number of all runs of the sweep.
         seconds: Real time since the start.
     """
     rate, left = done / max(seconds, 1e-6), total - before - done
@@ -136,7 +136,7 @@ class ProcessEngine:
     out: Path
     """Folder of the sweep."""
     asking = staticmethod(on_duckdb)
-    """Asks the files of the table in SQL, on DuckDB."""
+    """Gives a function that asks the files of the table in SQL, on DuckDB."""
 
     @property
     def cores(self) -> int:
@@ -167,7 +167,7 @@ class SweepResult:
     out: Path
     cores: int
     runs_before: int
-    """Number of runs that an interrupted sweep had finished (`resume`)."""
+    """Number of runs that an earlier sweep had done (`resume`)."""
     seconds: float
     """Real time from the start of the engine to the last file."""
     sweep: Sweep
@@ -186,7 +186,7 @@ class SweepResult:
 
     @property
     def rate(self) -> float:
-        """Runs per second, all cores together."""
+        """New runs per second, all cores together."""
         return (self.sweep.runs - self.runs_before) / max(self.seconds, 1e-6)
 
 
@@ -207,29 +207,29 @@ def run_sweep(
 ) -> SweepResult:
     """Runs a plan into the folder `out`.
 
-    The tables are a function of plan, count and seed alone, `wall_ms` apart. An exception inside a
-    run is a row. Ctrl-C cancels, keeps what is finished and raises KeyboardInterrupt.
+    The table is a function of plan, count and seed alone, `wall_ms` apart. A run that ends in an
+    exception is a row. Ctrl-C cancels, keeps what is finished and raises KeyboardInterrupt.
 
     Args:
         plan: The plan.
         out: Folder of the sweep, which all machines of a cluster have to see.
-        count: Cases, in place of the plan's; by default with `resume` those of the folder.
-        seed: In place of the plan's; by default with `resume` that of the folder.
-        engine: "spark" or "process"; None for Spark where it is installed, else processes, and
-            `teller` says why.
-        master: Of Spark, see `spark_session`.
+        count: Number of cases; None for that of the folder with `resume`, else the plan's.
+        seed: Seed; None for that of the folder with `resume`, else the plan's.
+        engine: "spark" or "process". None for Spark if `master` or `spark` is given, or if PySpark
+            and Java are there; else for processes, and `teller` says why.
+        master: Master of Spark, see `spark_session`.
         spark: Settings of Spark.
-        partitions: Number of blocks.
+        partitions: Number of blocks; None for blocks by size, see `blocks_of`.
         resume: Continues what an interrupted sweep left, or lets a finished one grow to a larger
             `count`.
         teller: Output for the progress and for lines that stay; None for no output.
         plan_file: The plan's path as the user wrote it, for the report's command.
-        open_case: Runs a case under given rules.
+        open_case: (sweep, case) -> a function that runs the case under given rules.
 
     Raises:
         BadInput: Before anything is written, for values out of range, a folder that holds something
             else or that another sweep is writing into, or no Java; later for a disk that cannot be
-            written any more, and for an error of Spark.
+            written any more, a worker that died, missing cases, and an error of Spark.
     """
     teller = teller or Silent()
     only_spark = master is not None or bool(spark)  # what only Spark can do asks for it
@@ -270,7 +270,7 @@ def run_sweep(
 
 
 def _simulate(engine: ProcessEngine | SparkEngine, teller: Teller, *, blocks: int | None) -> int:
-    """Simulates the missing cases and shows progress; the number of runs that were there before."""
+    """Simulates the missing cases and shows progress; returns how many runs were there before."""
     sweep = engine.work.sweep
     missing = mended(engine.out, teller.tell).missing
     before = sweep.runs - len(missing) * len(sweep.rule_sets)

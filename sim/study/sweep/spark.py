@@ -43,11 +43,11 @@ SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 def spark_session(
     *, master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """Gives a session to run a sweep on.
+    """Gives a session for a sweep or a search.
 
     An active session is used as it is and left running. Otherwise one is started, and stopped at
     the end: on `master`, else on what `spark-submit` chose, else on all cores of this machine.
-    `settings` are Spark's, by name; they come before those that sweeps choose.
+    `settings` are Spark's, by name; they replace those that are chosen here.
 
     Raises BadInput without Java, and with Spark's own message for an error of Spark.
     """
@@ -105,7 +105,7 @@ def _start(master: str | None, settings: dict[str, str]) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
     }
     configuration.setAll([*(chosen | settings | {JAVA_OPTIONS: java.strip()}).items()])
-    # A Java whose start is cut in two never ends.
+    # A Java that is interrupted while it starts never ends.
     return SparkSession(interruptibly(lambda: SparkContext.getOrCreate(configuration)))
 
 
@@ -121,7 +121,7 @@ class SparkEngine:
         self.cores = int(session.sparkContext.defaultParallelism)
 
     def simulate(self, blocks: Sequence[Sequence[int]]) -> Generator[int]:
-        """Simulates blocks as `ProcessEngine` does; yields after each wave."""
+        """Simulates blocks; yields the number of runs done so far after each wave."""
         done, size = 0, BLOCKS_PER_CORE * self.cores
         for first in range(0, len(blocks), size):
             wave = blocks[first : first + size]
@@ -131,7 +131,7 @@ class SparkEngine:
 
     @contextmanager
     def asking(self, _files: Sequence[Path]) -> Iterator[Ask]:
-        """Asks the table in SQL, on Spark, in a session with views of its own."""
+        """Gives a function that asks the table in SQL, on Spark; its views are its own."""
         session = self._session.newSession()
         session.read.parquet(self._table).createOrReplaceTempView("runs")
         yield lambda statement: [tuple(row) for row in session.sql(statement).collect()]
@@ -151,7 +151,10 @@ class SparkEngine:
 def _simulate(
     work: Work, blocks: Sequence[Sequence[int]], driver: Made, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Simulates the blocks with some numbers. Raises BadInput for another version of Replog."""
+    """Simulates the blocks whose numbers come in `batches`; yields their rows.
+
+    Raises BadInput if the version of Replog here is not the driver's.
+    """
     here = made_by()
     if not here.same_as(driver):
         raise BadInput(f"an executor has {here}, the driver {driver}; a sweep needs one version")

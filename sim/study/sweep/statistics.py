@@ -35,17 +35,17 @@ VERDICTS: Final = (*JUDGED, "inconclusive", "error")
 MEASURES: Final = ("verdict", "reason", "reached", "invariant", "family", "hazard", "about")
 """Measures by which runs are counted."""
 SHORTEST: Final = 3
-"""Number of violating runs kept per rule set and environment: those that fail earliest."""
+"""Largest number of violating runs kept per rule set and environment: the earliest to fail."""
 SHORTEST_COLUMNS: Final = (
     *("first_violation_ms", "events", "run_id", "case_id", "seed"),
     *("first_invariant", "violation_count", "sentence"),
 )
 MEMORY: Final = "160MB"
-"""Of DuckDB; what takes more goes through temporary files."""
+"""Largest memory of DuckDB; what takes more goes through temporary files."""
 
 _RUN: Final = "place, number, case_id, run_id"
 VIEWS: Final = {
-    # `place` is the number of the environment, which take turns; `number` that of the rule set.
+    # `place` is the number of the environment (they take turns), `number` that of the rule set.
     "numbered": """
         SELECT *, case_id % {turns} AS place, run_id % {rule_sets} AS number,
             verdict IN ('holds', 'violated') AS judged
@@ -76,7 +76,7 @@ def _sum(value: str) -> str:
 
 
 def _costs() -> str:
-    """Sums for each cost: of the differences, of their squares, and of those that are not 0."""
+    """For each cost: the sum of differences, that of their squares, the number that are not 0."""
     columns = []
     for cost in COSTS:
         more = f"(b.{cost} - a.{cost})"
@@ -160,13 +160,15 @@ def statistics_of(
     An entry of `rule_sets` has the number of `runs`, of those that `ended`, of those `judged` (they
     held or violated something) and of those with `targeted` faults, `totals` of counters, the
     `shortest` violating runs, and `counts` by measure and name: how many runs, and the first one.
-    A pair of rule sets is compared on the same cases: `only_left` counts the cases that met a
-    hazard under the left one alone; a difference is right - left.
+    A pair of rule sets is compared on the same cases: `only_left` counts, of the cases judged under
+    both, those that met a hazard under the left one alone. A pair's `ended` counts the cases whose
+    runs ended under both; for each cost it has the sum of the differences (right - left) and of
+    their `squares`, and the number of `differing` cases.
 
     Args:
         sweep: The sweep.
         ask: What asks the table.
-        questions: Those of QUESTIONS that are asked; of the others nothing is counted.
+        questions: The names of QUESTIONS that are asked; what others count is 0 or empty.
     """
     names = [one.name for one in sweep.environments]
     about = ["'" + name.replace("'", "''") + "'" for name in sweep.plan.about]

@@ -41,13 +41,13 @@ def mcnemar_exact(only_left: int, only_right: int) -> float:
 def mean_difference(total: float, squares: float, differing: int, cases: int) -> Interval | None:
     """Student's interval of the mean of differences; None where fewer than two are not 0.
 
-    Of many cases nearly all may agree: the degrees of freedom are those of the cases that differ.
+    Nearly all cases may agree, so the degrees of freedom are those of the cases that differ.
 
     Args:
         total: Sum of the differences.
         squares: Sum of their squares.
-        differing: How many are not 0.
-        cases: How many there are.
+        differing: Number of differences that are not 0.
+        cases: Number of all differences.
     """
     if differing < 2:
         return None

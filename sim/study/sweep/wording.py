@@ -54,7 +54,10 @@ def p_value(value: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Formats with three significant digits from 1 on, two below; at most 12 decimals."""
+    """Formats with three significant digits from 1 on (all before the point), two below 1.
+
+    There are at most 12 decimals.
+    """
     if value == 0:
         return "0"
     size = math.floor(math.log10(abs(value)))

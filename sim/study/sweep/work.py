@@ -35,13 +35,14 @@ from sim.study.sweep.plan import Sweep
 ROWS_PER_BATCH = 20
 ERROR_LENGTH_MAX = 8_000
 CASES_PER_FULL_COLLECTION = 128
-"""Cases between full garbage collections, each of which takes as long as a run."""
+"""Number of cases from one full garbage collection, which takes as long as a run, to the next."""
 
 BLOCK_RUNS_MAX = 1_000
-"""Most runs of a block: what a kill costs."""
+"""Largest number of runs of a block: what a kill costs."""
 BLOCK_RUNS_MIN = 100
 BLOCKS_LEFT_PER_CORE = 4
-"""Blocks of its size that are left for every core when a block is cut, at least."""
+"""When a block is cut, the remaining cases make at least so many blocks of its size for each core,
+unless they would have fewer than BLOCK_RUNS_MIN runs."""
 
 RunCase = Callable[[Rules], Run]
 OpenCase = Callable[[Sweep, int], RunCase]
@@ -55,9 +56,9 @@ def open_case(sweep: Sweep, case_id: int) -> RunCase:
 
 
 def run_with_causes(scenario: Scenario) -> Run:
-    """Runs a scenario; a run that violates something has its `causes`, and `since` when.
+    """Runs a scenario; a run that violates something also has `causes` and `since`.
 
-    Its events are kept until it ends: there are no more than `limits.max_events` allows.
+    Its events are kept: there are no more than `limits.max_events` allows.
     """
     run = run_scenario(scenario, keep_events=True, counts_settling=False)
     if not run.violations:
@@ -100,10 +101,11 @@ class Work:
 def blocks_of(
     missing: Sequence[int], rule_sets: int, *, cores: int, blocks: int | None = None
 ) -> Iterator[Sequence[int]]:
-    """Cuts some cases into blocks, in order, never empty.
+    """Cuts some cases into blocks, in order; no block is empty.
 
     To start a task takes 50 to 100 ms on Spark, so blocks are long; but a core that finishes early
-    waits for the others' last blocks, so they get shorter towards the end. No row depends on them.
+    waits for the others' last blocks, so they get shorter towards the end. No row depends on how
+    cases are cut.
 
     Args:
         missing: Numbers of the cases.
@@ -130,7 +132,7 @@ def rows_of_cases(
     open_case: OpenCase = open_case,
     bounds: Bounds | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yields a row for each run of some cases, in order; `bounds` default to those of every run."""
+    """Yields a row for each run of some cases, in order; `bounds` default to `Bounds()`."""
     was_on = gc.isenabled()
     gc.disable()  # cyclic garbage is collected between runs
     try:
@@ -153,7 +155,7 @@ def _rows_of_case(
         started = time.perf_counter()
         run: Run | None = None
         try:
-            # How far a run came that was cut off differs from machine to machine: no row has it.
+            # How far a run came before it was cut off differs between machines: no row says it.
             with each_run_within(NO_BOUNDS), bounded(bounds) as watch:
                 run_case = run_case or open_case(sweep, case_id)
                 run = run_case(rule_set.rules)

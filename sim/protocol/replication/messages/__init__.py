@@ -1,8 +1,8 @@
 """The messages between replicas, clients and the controller, by Kafka's own names.
 
-A message is an immutable value: it holds no replica, no log and no function. A receiver
-knows no more of its sender than the message says. Those of clients and of followers are here, those
-of the controller, of voters and of the coordinator of removals in `control`.
+A message is an immutable value: it holds no replica, no log and no function. A receiver knows of
+its sender only what the message says. The messages of clients and of followers are here; those of
+the controller, of voters and of the coordinator of removals are in `control`.
 
 Sources: KIP-101, KIP-279, KIP-595, KIP-630.
 """
@@ -26,9 +26,9 @@ class ErrorCode(StrEnum):
     FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
     """The request's leader epoch is below that of the replica asked."""
     INVALID_PRODUCER_EPOCH = "INVALID_PRODUCER_EPOCH"
-    """A later instance of the producer has a newer epoch of its id (KIP-98)."""
+    """The producer has a newer epoch (KIP-98), or a marker needs a newer one (KIP-1228)."""
     INVALID_RECORD = "INVALID_RECORD"
-    """A record is not allowed in its format, or its version comes too late."""
+    """A record is not allowed in its format, or its version is too low or unreadable."""
     INVALID_TIMESTAMP = "INVALID_TIMESTAMP"
     """A timestamp is too far from the leader's clock."""
     NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
@@ -36,9 +36,9 @@ class ErrorCode(StrEnum):
     NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
     """The replica asked does not lead."""
     OUT_OF_ORDER_SEQUENCE_NUMBER = "OUT_OF_ORDER_SEQUENCE_NUMBER"
-    """The producer has written what comes after; this batch itself is not known to be written."""
+    """A later batch of the producer was written; this one is not among those remembered."""
     POSITION_OUT_OF_RANGE = "POSITION_OUT_OF_RANGE"
-    """The position is below 0, or at or beyond the end of the snapshot."""
+    """The position is below 0, or above 0 and at or beyond the end of the snapshot."""
     SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
     """The snapshot was deleted, or never was."""
     UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
@@ -48,14 +48,14 @@ class ErrorCode(StrEnum):
 
 
 NO_ERROR: Final = ErrorCode.NONE
-"""The most frequent code by a short name: Python takes ten times as long for an enum's member."""
+"""The most frequent code as a global: looking up the member of an enum takes ten times as long."""
 
 
 class ConsumerFetchRequest(Struct, frozen=True, gc=False):
     """A consumer asks for what follows its position.
 
     Attributes:
-        client_id: Name of the consumer, which is answered.
+        client_id: Name of the consumer, to which the answer goes.
         offset: Its position: the offset it reads next (inclusive).
         read_committed: True with `isolation.level: read_committed`.
         max_batches: Most batches to return; None = all.
@@ -66,7 +66,8 @@ class ConsumerFetchRequest(Struct, frozen=True, gc=False):
         last_epoch: Leader epoch of the last batch it passed; -1 = none yet, or it does not check
             its position at another leader. Kafka's consumers ask with OffsetsForLeaderEpoch
             (KIP-320); here it goes with the fetch.
-        checked_with: Name and leader epoch of the replica it has checked its position with.
+        checked_with: Name and leader epoch of the replica that it read last, where its position
+            needs no check; None before the first read.
         correlation_id: The consumer's number of this request; the response repeats it.
     """
 
@@ -86,7 +87,7 @@ class ConsumerFetchResponse(Struct, frozen=True, gc=False):
     """The answer of a replica to a consumer.
 
     Attributes:
-        error: Why there is nothing; `NONE` = here it is.
+        error: Reason why the replica did not read; `NONE` = it did.
         replica: Name of the replica that answers.
         epoch: Highest leader epoch it has seen.
         start: Offset from which it read (inclusive): the request's, moved into the log where that
@@ -95,13 +96,15 @@ class ConsumerFetchResponse(Struct, frozen=True, gc=False):
             consumer's last epoch ends in this log; -1 = it was not.
         batches: Batches between `start` and the end that the isolation level allows, control
             batches and aborted data included.
-        end: Position after the last batch, with or without records (exclusive).
+        end: Offset after the last batch, even if that has no records (exclusive); `start` without
+            batches.
         aborted: With `read_committed`: the aborted transactions that touch what was read.
         readable_end: Up to where a consumer may read (exclusive): the high watermark, or the last
             stable offset with `read_committed`.
         log_start_offset: First offset of the replica's log (inclusive).
         correlation_id: Number of the request.
-        read_ms: Simulated time of the read, for events; no client acts on it.
+        read_ms: Simulated time of the read in ms, for events; 0 without batches. No client acts on
+            it.
     """
 
     error: ErrorCode
@@ -128,13 +131,13 @@ class ProduceRequest(Struct, frozen=True, gc=False):
     """A producer sends one batch.
 
     Attributes:
-        client_id: Name of the sender, which is answered.
-        records: Its records. The leader gives them their offsets and uids; what they have of both
-            does not count.
+        client_id: Name of the sender, to which the answer goes.
+        records: Records of the batch. The leader gives them offsets and uids, and ignores those
+            that they have.
         acks: `ACKS_ALL` or `ACKS_LEADER`.
-        producer_id: Idempotent or transactional producer; -1 when there is none.
-        producer_epoch: Epoch of that producer; -1 when there is none.
-        base_sequence: Sequence number of the first record; -1 when there is none.
+        producer_id: Id of an idempotent or transactional producer; -1 for any other.
+        producer_epoch: Epoch of that producer; -1 for any other.
+        base_sequence: Sequence number of the first record; -1 for any other producer.
         transactional: Whether the batch belongs to a transaction.
         version: Version of the request (KIP-87); None = the scenario is not about versions.
         correlation_id: The client's number of this attempt; the response repeats it.
@@ -155,7 +158,7 @@ class ProduceResponse(Struct, frozen=True, gc=False):
     """A broker's answer to a produce request, or to the end of a transaction.
 
     Attributes:
-        error: Why nothing was written; `NONE` = it was, now or when the request came before.
+        error: Reason why nothing was written; `NONE` = this request wrote it, or an earlier one.
         correlation_id: Number of the request.
     """
 
@@ -170,14 +173,16 @@ class WriteTxnMarkersRequest(Struct, frozen=True, gc=False):
     transaction, does not travel.
 
     Attributes:
-        client_id: Name of the sender, which is answered.
+        client_id: Name of the sender, to which the answer goes.
         producer_id: Id of the producer of the transaction.
-        producer_epoch: Epoch of that producer; under `producer_epochs: per_transaction` its next.
+        producer_epoch: Epoch of that producer; under `producer_epochs: per_transaction` the one
+            after that of the transaction.
         committed: True = COMMIT, False = ABORT.
         version: Version of the request (KIP-87); None = the scenario is not about versions.
         correlation_id: The coordinator's number of this attempt; the response repeats it.
-        fences: A new instance ends what the one before has begun: it is written whether or not the
-            transaction is open here, since data of it may be on its way (InitProducerId).
+        fences: True = a new instance ends the transaction of the instance before it. The marker is
+            written even if that is not open here, since data of it may be on its way
+            (InitProducerId).
     """
 
     client_id: str
@@ -216,9 +221,10 @@ class OffsetsForLeaderEpochResponse(Struct, frozen=True, gc=False):
     """The answer of a leader to OffsetsForLeaderEpoch.
 
     Attributes:
-        error: Why it does not say; `NONE` = it does.
-        leader_epoch: The largest epoch at or below the one asked for (KIP-279); the one asked for
-            with `truncation: epoch_kip101`, which does not distinguish them; -1 = undefined.
+        error: Reason why the replica refuses; `NONE` = it answers.
+        leader_epoch: The largest epoch at or below the one asked for (KIP-279); with
+            `truncation: epoch_kip101` always the one asked for, as that answer names no epoch; -1 =
+            undefined.
         end_offset: Where that epoch ends in the leader's log (exclusive); -1 = undefined.
         correlation_id: Number of the request.
     """
@@ -236,12 +242,13 @@ class FetchRequest(Struct, frozen=True, gc=False):
         follower: Name of the follower.
         epoch: Highest leader epoch it has seen.
         offset: Its log end offset; acknowledges everything below.
-        last_epoch: Newest epoch of its log; -1 when its epoch cache is empty.
+        last_epoch: Newest epoch in its epoch cache; without one, the epoch of the snapshot that its
+            empty log continues; -1 = neither is known.
         max_batches: Most batches to return; None = all.
         max_bytes: Most bytes to return, the first batch at any size
             (`replica.fetch.max.bytes`); None = all.
-        high_watermark: The follower's; an answer that would say nothing but a higher one need not
-            wait (KIP-1166).
+        high_watermark: The follower's. A leader with a higher one may answer at once, without
+            records (KIP-1166).
         replica_epoch: Broker epoch of the follower, from 1; a leader that knows a later one drops
             the request (KIP-903).
         version: Version of the request (KIP-87); None = the scenario is not about versions.
@@ -297,17 +304,21 @@ class FetchResponse(Struct, frozen=True, gc=False):
         leader: Name of the leader.
         epoch: The leader's epoch.
         fetch_offset: The request's offset.
-        batches: With `RECORDS`: what follows, verbatim.
+        batches: With `RECORDS`: batches that end at or above the request's offset, as they are
+            stored; KIP-87 converts them for an older follower.
         high_watermark: With `RECORDS`: the leader's.
-        diverging: With `DIVERGING`: where the leader's epoch ends.
-        snapshot: With `SNAPSHOT`: what to fetch instead; None when the leader has none.
+        diverging: With `DIVERGING`: the leader's largest epoch at or below the request's, and where
+            it ends.
+        snapshot: With `SNAPSHOT`: name of the snapshot to fetch; None when the leader has none.
         removed_tombstone_end: The leader's, for `lag_guard: reset_propagated`.
         version_floor: The leader's, for `late_versions: floor`.
-        gap_end: With `RECORDS` and no batches: nothing survives below it (exclusive); 0 = unsaid.
-        gap_epochs: The leader's epochs that start in the gap.
+        gap_end: With `RECORDS` and no batches: end of a gap (exclusive) that begins at the
+            request's offset; 0 = no gap is announced.
+        gap_epochs: The leader's epochs that start in the gap or at its end.
         epochs: The leader's epochs, for `epoch_cache: copied`.
         log_start_offset: The leader's; it counts with `RECORDS` and `OUT_OF_RANGE`.
-        log_end_offset: With `OUT_OF_RANGE`: the leader's, which a broker asks for then.
+        log_end_offset: With `OUT_OF_RANGE`: the leader's, which a broker of Kafka asks for then;
+            -1 in other answers.
         correlation_id: Number of the request.
     """
 
@@ -355,16 +366,17 @@ class FetchSnapshotResponse(Struct, frozen=True, gc=False):
     """A chunk of a snapshot, or the reason why there is none.
 
     Attributes:
-        leader: Name of the leader.
-        epoch: Leader epoch of the answer.
+        leader: Name of the replica that answers.
+        epoch: The epoch it leads; if it does not lead, the highest leader epoch it has seen.
         id: The snapshot asked for.
         position: The position asked for.
         size: Size of the whole snapshot, in the unit of the position.
         records: The records that are complete with this chunk.
-        error: Why there is nothing; `NONE` = here it is.
+        error: Reason why there is no chunk; `NONE` = there is one.
         end: Position behind the chunk (exclusive).
         in_bytes: Whether positions count bytes; else they count entries.
-        timestamp_ms: Timestamp of the last batch that the snapshot stands for, from its header.
+        timestamp_ms: Timestamp in ms of the last batch that the snapshot stands for, from its
+            header; -1 = there is none.
         correlation_id: Number of the request.
     """
 

@@ -1,6 +1,6 @@
 """Messages of the controller, of voters, and of the coordinator of removals.
 
-Source: Redpanda's compaction_coordinator, PR 28087 and 29043.
+Source of the coordinator: Redpanda's compaction_coordinator, PR 28087 and 29043.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ class PartitionState(Struct, frozen=True, gc=False):
     """The controller's state of the partition (PartitionRegistration).
 
     Attributes:
-        partition_epoch: Grows with every change; a broker ignores one it has passed.
+        partition_epoch: Number of the state, which grows with every change and every request for
+            one. A broker ignores a state that is not newer than its own.
         leader_epoch: Leader epoch.
         leader: Name of the leader; None without one.
         isr: The in-sync set.
-        eligible: Broker epoch of each replica that may be in the set, since the controller hears
-            from it: those that are not fenced. A leader admits none in another epoch (KIP-903).
+        eligible: Broker epoch of each replica that is not fenced: only these may join the set. A
+            leader admits a replica in that epoch alone (KIP-903).
         elr: Eligible leader replicas (KIP-966).
-        last_known_leader: Name of the last leader when `isr` and `elr` are empty; else None.
+        last_known_leader: Name of the leader at the time when `isr` became empty, until another one
+            is elected; None at other times.
         replicas: All replicas that the partition is assigned to.
     """
 
@@ -62,10 +64,10 @@ class BrokerHeartbeatRequest(Struct, frozen=True, gc=False):
 class LeaderAndIsrRequest(Struct, frozen=True, gc=False):
     """The controller sends a broker the state of the partition, also as an answer to a leader.
 
-    With KRaft brokers learn it from the metadata log (PartitionChangeRecord).
+    In KRaft a broker learns it from the metadata log (PartitionChangeRecord).
 
     Attributes:
-        incarnation: Incarnation of the receiving broker; a later one ignores it.
+        incarnation: Incarnation of the receiving broker; any other one ignores the message.
         state: State of the partition.
     """
 
@@ -95,7 +97,8 @@ class VoteRequest(Struct, frozen=True, gc=False):
     Attributes:
         candidate: Name of the candidate.
         epoch: The epoch it campaigns in; with `pre_vote` the one it is in.
-        last_epoch: Newest epoch of its log; -1 when it is not known.
+        last_epoch: Newest epoch of its log, or of the snapshot that an empty log continues; -1 =
+            neither is known.
         last_offset: Its log end offset (exclusive).
         pre_vote: True = would the voter grant its vote? Nothing is promised (KIP-996).
     """
@@ -159,7 +162,7 @@ class RemovalReport(Struct, frozen=True, gc=False):
     """The report of a replica for coordinated removal; offsets are exclusive.
 
     Attributes:
-        disk: Number of the disk that the report is about (see Replica).
+        disk: Number of the disk that the report is about (`Replica.disk`).
         cleanly_compacted_offset: Below it each key is there at most once (MCCO).
         transaction_free_offset: Below it no data of a transaction is left (MXFO).
     """

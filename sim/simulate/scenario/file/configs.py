@@ -186,8 +186,8 @@ def with_known_strategy(
     Args:
         settings: The settings.
         section: Name of the section.
-        by_key: Whether an unknown name means the header strategy with this header, as in drafts of
-            KIP-280 (`broker.strategy_names: header_keys`).
+        by_key: Whether an unknown name, or `header`, names the header that the header strategy
+            reads, as in drafts of KIP-280 (`broker.strategy_names: header_keys`).
         report: Takes an unknown strategy, or a contradiction.
     """
     given = settings.compaction_strategy
@@ -271,7 +271,8 @@ def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
     """How replicas take, keep and fetch snapshots.
 
     With `snapshot` in the topic's cleanup `policy` missing settings are Kafka's defaults; without
-    it snapshots are taken only by the settings that are given. Null switches a setting off.
+    it snapshots are taken only by the settings that are given. Null switches a setting off, but
+    gives `chunk_bytes` its default.
     """
     values: dict[str, Any] = {}
     for setting, name in _AS_SNAPSHOTS.items():
@@ -289,9 +290,9 @@ def _snapshot_defaults(policy: str) -> SnapshotSettings:
 
 
 def settings_of_topic(topic: Topic, rules: Rules) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings of a topic that differ from the defaults, by Kafka's names: in `topic`, in `broker`.
+    """Sections `topic` and `broker` with the settings of a topic that differ from the defaults.
 
-    The latter are those that Kafka has for brokers alone. Settings that are rules are left out.
+    In `broker` are those that Kafka has for brokers alone. Settings that are rules are left out.
     """
     standard = Topic()
     of_topic: dict[str, Any] = {}
@@ -327,7 +328,8 @@ def kafka_settings(
 ) -> dict[str, RuleValue | float | None]:
     """All settings by Kafka's names, whether they are rules or not; None: no bound.
 
-    `topic` and `snapshots` are None for a story, whose only settings are rules.
+    `topic` and `snapshots` are None for a story, whose only settings are rules. `takes_snapshots`
+    says whether the run takes any, which the rule `cleanup: compact_and_snapshot` leaves open.
     """
     given = rules.as_dict()
     policy = _policy_of(rules, topic, takes_snapshots=takes_snapshots)
@@ -398,10 +400,10 @@ def takes_no_snapshots(topic: TopicSettings) -> bool:
 def report_nameless_header(
     rules: Mapping[str, object], topic: TopicSettings, broker: BrokerSettings, report: Report
 ) -> None:
-    """Reports settings that ask for the header strategy without the name of a header.
+    """Reports a blank name of a header, and settings that ask for the header strategy without one.
 
-    The fork refuses that (LogConfig.validateValues in 4e9967880). The short form, `rules.strategy`,
-    reads the header `rules.strategy_header`, which has a default.
+    microsoft/kafka PR 45 refuses the latter (LogConfig.validateValues in 4e9967880). The short
+    form, `rules.strategy`, reads the header `rules.strategy_header`, which has a default.
     """
     sections = (("topic", topic), ("broker", broker))
     for section, settings in sections:

@@ -71,7 +71,8 @@ from sim.simulate.scenario.runnable import rule_problem
 def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report) -> Workload:
     """The workload of a file; contradictions go to `report`.
 
-    A trace file is relative to `path`, that of the file; `seed` is that of a random workload.
+    A trace file is relative to the folder of `path`, the scenario file; `seed` is that of a random
+    workload.
     """
     workload = file.workload
     if isinstance(workload, TraceWorkload):
@@ -118,7 +119,7 @@ def _drawn(shape: WorkloadShape, duration_ms: int, seed: int, report: Report) ->
 
 
 def _instances(workload: SendsWorkload, report: Report) -> tuple[tuple[int, int], ...]:
-    """Producers that are the next instances of others; contradictions go to `report`."""
+    """Pairs of producers (later, earlier) with one identity; contradictions go to `report`."""
     sends = [line for line in workload.sends if isinstance(line, SendLine)]
     known = {line.producer for line in sends}
     plain = {line.producer for line in sends if not line.transaction}
@@ -196,7 +197,7 @@ def _check_transactions(
     place: tuple[str, ...],
     report: Report,
 ) -> None:
-    """Reports ends of transactions that are empty, end too early, or end one a second time."""
+    """Reports an end of an empty transaction, one before its last send, and a second one."""
     last_ms = {(send.producer, send.transaction): send.at_ms for send in sends}
     ended: set[tuple[int, int]] = set()
     for index, end in ends:
@@ -215,8 +216,8 @@ def _check_transactions(
 def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -> Scenario:
     """The scenario of a validated file; contradictions go to `report`.
 
-    Trace files are relative to `path`, that of the file. `seed` replaces the file's own. The result
-    is meaningful only if nothing was reported.
+    Trace files are relative to the folder of `path`, the scenario file. `seed` replaces the file's
+    own. The result is meaningful only if nothing was reported.
     """
     by_key = file.broker.strategy_names == "header_keys"
     known = {
@@ -380,7 +381,8 @@ def load_scenario(path: Path, *, seed: int | None = None) -> Scenario:
 def scenario_in(document: Document, *, path: Path, seed: int | None = None) -> Scenario:
     """The scenario in a document, read as by `load_scenario`.
 
-    `path` names a scenario without an `id`; files that it names are relative to `path`.
+    The name of `path`, without suffix, is the `id` of a scenario without one. Files that the
+    scenario names are relative to the folder of `path`.
     """
     check_format(document, (SCENARIO_FORMAT,))
     wrong, unread = Complaints(), set[str]()

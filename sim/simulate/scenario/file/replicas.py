@@ -192,9 +192,10 @@ def _of_consumer(
 def _check_versions_after(
     replicas: Sequence[ReplicaSpec], changes: Sequence[tuple[int, Change]], report: Report
 ) -> None:
-    """Reports changes of versions after which a broker would not start, in order of time.
+    """Reports changes of versions that cannot be made, in order of time.
 
-    A replica that joins later begins with the versions of the first.
+    A broker would not start with the new ones, or the cluster has none. A replica that joins later
+    is taken to have the versions that the first one has at the change.
     """
     now = {replica.name: replica.versions for replica in replicas}
     first = replicas[0].name if replicas else ""

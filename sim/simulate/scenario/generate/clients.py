@@ -1,9 +1,9 @@
 """Random clients: the records and pauses of producers, their mistakes, and consumers.
 
-Two variations are applied to a finished workload: clients of two versions at brokers that know the
-flag of KIP-87, and mistakes with the version header (KIP-280, `compaction.strategy.header`): a
-version of 0 or below, the header twice, in capitals, or bytes that are no version. The rule
-`header_form` says which version counts then.
+Three variations are applied to a finished workload: changes of numbers instead of values; clients
+of two versions at brokers that know the flag of KIP-87; and mistakes with the version header
+(KIP-280, `compaction.strategy.header`): a version of 0 or below, the header twice, in capitals, or
+bytes that are no version. The rule `header_form` says which version counts then.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BURSTS_MS = (50, 1_000)
 _LONG = (12, 60)
 """Range of the most sends of a transaction that extends over many segments."""
 _BUSY_BEGINNING = 0.05
-"""Share of a run before the first idle phase, so that there is something to clean."""
+"""Smallest share of a run before the first idle phase, so that there is something to clean."""
 
 
 def draw_idle_phases(seed: int, mix: Mix) -> tuple[Span, ...]:
@@ -188,7 +188,7 @@ def busy_spans(idle: Sequence[Span], duration_ms: int) -> list[Span]:
 
 
 def _times(shape: WorkloadShape, duration_ms: int, rng: Random) -> tuple[list[int], set[int]]:
-    """Draws the times of sends, in order; the indexes are those of the last before each pause."""
+    """Draws the times of sends in order, and the index of the last before each pause or the end."""
     spans = busy_spans(shape.idle, duration_ms)
     busy = sum(end - start for start, end in spans)
     times: list[int] = []
@@ -208,7 +208,10 @@ def _times(shape: WorkloadShape, duration_ms: int, rng: Random) -> tuple[list[in
 
 
 def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random) -> list[Send]:
-    """Draws a send for each time; versions and timestamps of a key ascend unless it is late."""
+    """Draws a send for each time; versions and timestamps of a key ascend, but for late sends.
+
+    The sends at the indexes `tails` have chances of their own to be late or a delete.
+    """
     count, producers, lateness, total = shape.keys, shape.producers, shape.lateness_ms, len(times)
     deleted_below, late_below, unversioned_below, tail_deleted_below, tail_late_below = [
         int(share * WORD)
@@ -230,7 +233,7 @@ def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random)
         tail = index in tails
         late = luck < (tail_late_below if tail else late_below)
         deleted = fate < (tail_deleted_below if tail else deleted_below)
-        if not (tail and late and index):  # only a key that was written before has a newer version
+        if not (tail and late and index):  # else the key of the send before, so it can be beaten
             key = (place * place >> 32 if shape.hot else place) * count >> 32
         version, timestamp_ms = versions[key], at_ms
         if late and version:
@@ -357,7 +360,7 @@ def _with_deletes_that_say_something(seed: int, workload: Workload) -> Workload:
 
 
 _NO_VERSIONS = (b"", b"\x80", b"\xff" * 7, b"\xff" * 8 + b"\x01", b"\xff" * 12)
-"""Header values that are no version: none has 8 bytes, and some varints do not end."""
+"""Header values that are no version: none has 8 bytes, and no varint in them is above 0."""
 
 
 def with_header_mistakes(seed: int, mix: Mix, scenario: Scenario) -> Scenario:

@@ -1,8 +1,8 @@
 """Random faults: their number of each kind, their times, targets and durations.
 
 Each kind is drawn from streams of its own, so that a new kind, or another weight, leaves the faults
-of all other kinds as they are. Targeted faults are added: sequences in the order that endangers the
-tail of a log, a new disk, or elections, in which independent faults rarely happen. They need not do
+of all other kinds as they are. Targeted faults are added: sequences that independent faults rarely
+form, around the tail of a log, a new disk, an election or an old high watermark. They need not do
 any harm.
 """
 
@@ -54,7 +54,8 @@ def tail_faults(
     """Draws outage, roll, return and migration around one idle phase, or nothing.
 
     In this order a cleaned tail can be lost (KIP-280, KAFKA-17076), if it has lost to earlier
-    records and is cleaned in time. Outages of weight 0 are not drawn.
+    records and is cleaned in time. The roll may also come after the return. Nothing is drawn if the
+    outage, rolls or migrations have weight 0.
     """
     draws, weights = Draws(seed, "hunt"), mix.weights
     phases = [phase for phase in idle if phase[1] - phase[0] >= _IDLE_MS]
@@ -81,8 +82,8 @@ def tail_faults(
 
 
 _SOON_MS = 400
-"""Largest time in ms from the return with a new disk to the end of the leader, so that the replica
-has hardly begun to copy."""
+"""Time in ms (exclusive) from the return with a new disk within which the leader crashes or hands
+over, so that the replica has hardly begun to copy."""
 _AT_ONCE_MS = (1, 25)
 """Range of outages in ms that are so short that messages from before them arrive after them."""
 
@@ -114,7 +115,7 @@ def disk_faults(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
 _ELECTED_MS = (300, 1_200)
 """Range of the time in ms until the remaining replicas have a leader."""
 _EARLY = 0.4
-"""Factor for the time of the longest script, so that it ends within the run."""
+"""Factor on the start of the longest script, so that it ends within the run."""
 _LEADER, _FOLLOWER = "leader", "follower"
 
 
@@ -138,7 +139,7 @@ def election_faults(
 
 
 def _successor_dies(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[Fault]:
-    """The leader is cut off while clients write; the next one dies when it returns."""
+    """Draws a cut-off leader while clients write, and a crash of the next when it is back."""
     del replicas
     away_ms = draws.log_between((300, 2_500))
     dies_ms = at_ms + away_ms + draws.below(300)
@@ -149,10 +150,11 @@ def _successor_dies(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[F
 
 
 def _three_leaders(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[Fault]:
-    """Figure 8 of Raft: what the first leader wrote is on a majority, and yet not committed.
+    """Draws figure 8 of Raft: what the first leader wrote is on a majority, yet not committed.
 
     The first one writes what no follower gets, and crashes; the second one does the same; the first
-    one comes back, leads again, hands on what it has and crashes; the second one is back.
+    one comes back, leads again, hands on what it has and crashes; the second one comes back and
+    leads again.
     """
     first = draws.choice(replicas)
     second = draws.choice([name for name in replicas if name != first])
@@ -179,7 +181,7 @@ def _three_leaders(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[Fa
 
 
 def _restarts_between_votes(at_ms: int, replicas: Sequence[str], draws: Draws) -> list[Fault]:
-    """The leader goes, and voters restart between the requests of two candidates.
+    """Draws a crash of the leader, and restarts of voters between the requests of two candidates.
 
     A voter that forgot its vote could give it to both.
     """
@@ -196,7 +198,8 @@ def _restarts_between_votes(at_ms: int, replicas: Sequence[str], draws: Draws) -
 
 
 _UNREACHABLE_MS = (800, 4_500)
-"""Range of the time in ms that a replica goes by an old high watermark: a snapshot may be due."""
+"""Range of the time in ms for which a replica is out of reach after its restart with an old high
+watermark: a snapshot may be due."""
 _OLD_MARKS = 8
 
 
@@ -206,7 +209,7 @@ def mark_faults(
     """Draws restarts with an old high watermark, out of reach of the leader, or nothing.
 
     The mark may be in the middle of a batch, and stays until the replica can fetch; a snapshot that
-    is taken before ends there, and the log starts there later.
+    it takes before then ends there, and the log starts there later.
     """
     draws = Draws(seed, "mark hunt")
     if not draws.happens(mix.mark_hunts):
@@ -224,7 +227,7 @@ def mark_faults(
 def targeted_faults(
     seed: int, mix: Mix, replicas: Sequence[str], idle: tuple[tuple[int, int], ...]
 ) -> dict[str, list[Fault]]:
-    """Draws all targeted faults, by the name of their stream; runs without faults have none.
+    """Draws all targeted faults, by the name of their stream; a mix without faults has none.
 
     See `Mix.tail_hunts`, `Mix.election_hunts`, `Mix.disk_hunts`, `Mix.mark_hunts`.
     """
@@ -251,7 +254,7 @@ _AIMED = 0.5
 it, a roll or a migration happens in it."""
 _BEFORE_IDLE_MS = 900
 _RETURN_MS = (10, 1_500)
-"""Range of the time in ms from an outage to the migration to the replica that was away."""
+"""Range of the time in ms from the end of an outage to the migration to the replica."""
 
 
 def draw_faults(
@@ -313,7 +316,7 @@ def _of_kind(
 def _when(
     mix: Mix, kind: type[Fault], idle: Sequence[tuple[int, int]], draws: Draws
 ) -> tuple[int, int]:
-    """Draws start and duration in ms, by five numbers with and without idle phases."""
+    """Draws start and duration in ms; takes five numbers, with and without idle phases."""
     aimed, place = draws.happens(_AIMED), draws.random()
     moment, before_ms = draws.random(), draws.below(_BEFORE_IDLE_MS)
     at_ms, duration_ms = int(moment * mix.duration_ms), draws.log_between(mix.outage_ms)
@@ -327,7 +330,7 @@ def _when(
 
 
 def _target(kind: type[Fault], replicas: Sequence[str], draws: Draws) -> tuple[str, int]:
-    """Draws a target, by name or by its role at the time, and the place among followers."""
+    """Draws a target, by name or by its role at the time, and its place among followers."""
     role, pick = draws.random(), draws.below(len(replicas))
     if not kind.draws_role or role >= 0.45:
         return replicas[pick], 0
@@ -366,11 +369,12 @@ def _migrations_back(seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]) 
 
 
 _OPERATIONS = 60
-"""Number of operations that most passes do not reach; they are counted round."""
+"""Upper bound (exclusive) of the operation of a pass after which a crash comes, modulo their count;
+most passes have fewer."""
 _OLD = (1, 200)
-"""Range of the offsets or epochs in old files, which do not exceed the true ones."""
+"""Range of the offsets or epochs in old files; a file that says less stays as it is."""
 _DARK_MS = (100, 2_000)
-"""Range of the time in ms that a replica is down after a power failure."""
+"""Range of the time in ms that a replica is down after a power failure or a crash in an install."""
 
 
 def made_harder(seed: int, mix: Mix, source: str, faults: list[Fault]) -> list[Fault]:
@@ -418,10 +422,10 @@ def power_failure(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
 def crashes_during_installs(
     seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]
 ) -> Iterator[Fault]:
-    """Draws crashes during the installation of snapshots after the faults.
+    """Draws crashes of replicas that install a snapshot after an outage or after they joined.
 
-    Such a crash waits from the end of an outage for the replica's next snapshot, which may never
-    come; only outages that name their replica have one. `drawn` are the faults by their source.
+    Such a crash waits from the end of the fault for the replica's next snapshot, which may never
+    come; only faults that name their replica have one. `drawn` has the faults by their source.
     """
     if not (mix.install_crashes and mix.snapshots):
         return

@@ -276,7 +276,7 @@ class Mix(BaseModel):
             given = {"mix": given}
         if not isinstance(given, Mapping) or not BUILT_IN_MIXES:
             return given
-        named = given.get("mix")  # another field says so, if there is no such mix
+        named = given.get("mix")  # `_built_in` reports a mix that does not exist
         known = isinstance(named, str) and named in BUILT_IN_MIXES
         base = BUILT_IN_MIXES[str(named) if known else "reference"]
         changed = {

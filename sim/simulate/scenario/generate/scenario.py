@@ -77,7 +77,7 @@ def draw_network(seed: int, mix: Mix, replicas: Sequence[str]) -> Network:
 
 
 def draw_topic(seed: int, mix: Mix) -> Topic:
-    """Draws segments, and perhaps lags, small offset maps, expiring producers, small fetches.
+    """Draws segments, a dirty ratio, and perhaps each setting that has a chance in the mix.
 
     Small fetches hold one to eight small batches.
     """
@@ -120,9 +120,9 @@ def _retention(seed: int, mix: Mix) -> dict[str, Any]:
 
 
 def draw_timers(seed: int, mix: Mix) -> Timers:
-    """Draws timers; with snapshots, state machines take time to load in half of the scenarios.
+    """Draws timers; with snapshots in the mix, half of the runs load state machines with delay.
 
-    Then leaders are busy at the start of their epoch.
+    A leader takes no writes until its state machine is loaded.
     """
     draws = Draws(seed, "timers")
     loading = 0.5 if mix.snapshots > 0 else 0.0
@@ -170,7 +170,7 @@ def draw_changes(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Change, 
 
 
 _LAST_ROUNDS = 3
-"""The first sets delete horizons, the second removes tombstones, the third finds no more."""
+"""Rounds at rest: one sets delete horizons, one removes tombstones, one finds nothing more."""
 
 
 def generate(seed: int, mix: Mix) -> Scenario:
@@ -218,7 +218,7 @@ _TARGETED = ("tail", "elections", "lost_disks", "marks")
 
 
 def targeted_faults_of(seed: int, mix: Mix) -> tuple[str, ...]:
-    """The targeted faults of a scenario, of `tail`, `elections`, `lost_disks` and `marks`."""
+    """Names of the targeted faults of a scenario: `tail`, `elections`, `lost_disks`, `marks`."""
     names = [replica.name for replica in draw_replicas(seed, mix)]
     found = targeted_faults(seed, mix, names, draw_idle_phases(seed, mix))
     return tuple(name for name, faults in zip(_TARGETED, found.values(), strict=True) if faults)

@@ -9,7 +9,7 @@ from struct import Struct
 from typing import TypeVar
 
 WORD = 1 << 32
-"""The number above the largest one that `words` returns."""
+"""Upper bound (exclusive) of the numbers that `words` returns."""
 
 _Item = TypeVar("_Item")
 _BLOCK = Struct("<16I")
@@ -69,13 +69,13 @@ class Draws:
         return min(high, int(low * ((high + 1) / low) ** self.random()))
 
     def share_between(self, limits: tuple[float, float]) -> float:
-        """A number between two limits."""
+        """A number between two limits (the upper one exclusive)."""
         low, high = limits
         return low + self.random() * (high - low)
 
 
 def perhaps(seed: int, purpose: str, chance: float, limits: tuple[int, int]) -> int | None:
-    """With this chance a number as by `Draws.log_between`; else None."""
+    """Draws a number as `Draws.log_between` does, with this chance; else None."""
     if chance <= 0:
         return None
     draws = Draws(seed, purpose)

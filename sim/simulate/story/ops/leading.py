@@ -33,7 +33,7 @@ _VOTES = may(REPLICAS, "The replicas that are asked for their votes.")
 
 
 def _marks(*marks: str) -> Callable[[Rules], str | None]:
-    """`void` of a field that marks a record as a tombstone under these tombstone marks alone."""
+    """Makes the `void` of a field that has a meaning under these tombstone marks alone."""
 
     def void(rules: Rules) -> str | None:
         own = rules.cleaner.tombstone_mark
@@ -130,7 +130,7 @@ def append(world: StoryDriver, step: Step) -> str | None:
 
 
 def _producer_epoch(world: StoryDriver, step: Step) -> int:
-    """Epoch of the producer, under rules by which the end of a transaction brings a new one."""
+    """Epoch of the producer, raised by a marker; -1 without a producer or with `per_instance`."""
     if "pid" not in step.fields or world.rules.coordinator.producer_epochs == "per_instance":
         return -1
     epoch = world.producer_epochs.get(step["pid"], 0) + ("marker" in step.fields)

@@ -92,7 +92,7 @@ def _begin(world: StoryDriver, step: Step) -> tuple[Replica, Position, bool]:
 
 
 def _reset(world: StoryDriver, step: Step, position: Position, cause: ResetCause | None) -> None:
-    """Emits the event of a consumer that a replica reset for a cause; None if it did not."""
+    """Emits the event of a consumer that a replica has reset, unless `cause` is None."""
     if cause is not None:
         _emit(world, ConsumerReset(step["replica"], step["consumer"], position.offset, cause))
 
