@@ -204,7 +204,7 @@ def _load(module: str, *, folder: str | None) -> None:
         raise BadInput(f"plugin {module}: cannot be imported: {in_one_line(error)}") from None
     grown = (len(REGISTERED), len(registered_invariants()), len(_OBSERVERS))
     places = [one.module for one in REGISTERED]  # of a module that was imported before, too
-    places += [cls.__module__ for cls in registered_invariants().values()]
+    places += [one.__module__ for one in (*registered_invariants().values(), *_OBSERVERS)]
     is_there = any(f"{place}.".startswith(f"{module}.") for place in places)
     if grown == (before, laws, observing) and not is_there:
         raise BadInput(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -49,6 +49,7 @@ class _RunLike(Protocol):
 
 
 R = TypeVar("R", bound=_RunLike)
+P = TypeVar("P")
 
 
 class Explanation(tuple[str, ...]):  # noqa: SLOT001 - a subclass of tuple has no slots
@@ -132,14 +133,14 @@ class Timeline:
         """The picture as an SVG file."""
         from sim.diagnose.draw import svg
 
-        return svg(self.as_case(), **self._how)
+        return self._drawn(svg)
 
     @property
     def png(self) -> bytes:
         """The picture as a PNG file. Raises BadInput when matplotlib is not installed."""
         from sim.diagnose.draw import png
 
-        return png(self.as_case(), **self._how)
+        return self._drawn(png)
 
     @property
     def page(self) -> str:
@@ -162,8 +163,7 @@ class Timeline:
         """The case that is drawn."""
         from sim.diagnose.draw import DrawnCase
 
-        found = DrawnCase.of(self.recorded, self.violation, name=self.name, missed=self.missed)
-        return replace(found, events=self.recorded.events) if self.moments else found
+        return DrawnCase.of(self.recorded, self.violation, name=self.name, missed=self.missed)
 
     def save(self, path: str | Path) -> Path:
         """Writes the picture as `.html` (a page to step through), `.svg`, `.png` or `.txt`.
@@ -189,15 +189,14 @@ class Timeline:
         texts = {".html": lambda: self.page, ".svg": lambda: self.svg, ".txt": lambda: f"{self}\n"}
         return texts[suffix]().encode()
 
-    @property
-    def _how(self) -> dict[str, Any]:
-        named = self.decided and not self.moments
-        return {
-            "title": self.title,
-            "note": self.as_case().decided_by if named else "",
-            "unit": self.unit,
-            "captions": self.moments,
-        }
+    def _drawn(self, draw: Callable[..., P]) -> P:
+        """The picture that `draw` makes of the case; a moment may be later than its end."""
+        case, note = self.as_case(), ""
+        if self.moments:
+            case = replace(case, events=self.recorded.events)
+        elif self.decided:
+            note = case.decided_by
+        return draw(case, title=self.title, note=note, unit=self.unit, captions=self.moments)
 
     def __str__(self) -> str:
         """Draws the logs of all replicas as a text of about a dozen lines."""
@@ -223,7 +222,7 @@ class Timeline:
     def _repr_html_(self) -> str:
         from sim.diagnose.draw import figure_html
 
-        return figure_html(self.as_case(), **self._how)
+        return self._drawn(figure_html)
 
 
 class Comparison(dict[str, R]):
@@ -387,11 +386,11 @@ def failure_of(run: _RunLike, found: Violation | None) -> RunFailure:
     Raises:
         BadInput: Nothing is violated, and all is as the scenario expects.
     """
-    from sim.diagnose.failures import SCENARIO, RunFailure
+    from sim.diagnose.failures import SCENARIO, RunFailure, missed
     from sim.study.suite.scenario_files import from_here
 
     scenario, ended = run.scenario, run.recorded
-    if not (ended.violations or ended.differences or ended.verdict == "inconclusive"):
+    if not (ended.violations or missed(ended)):
         raise BadInput(f"{run.id}: all is as expected; only a failure gets a folder")
     return RunFailure(
         id=run.id.replace(" ", "-"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from sim.study.explore.witness import SearchWitness
     from sim.study.sweep.plan import Plan
     from sim.study.sweep.plan import Sweep as NumberedSweep
-
-
-VERDICTS = ("holds", "violated", "inconclusive", "error")
 
 
 class Sweep:
@@ -111,10 +109,11 @@ class Sweep:
         import pandas as pd
 
         from sim.check.violation import FAMILIES
+        from sim.study.sweep.statistics import VERDICTS
 
-        named = ", ".join(f'"{name}"' for name in dict.fromkeys(("run_id", *columns)))
-        if named == '"run_id"':
-            named = "* EXCLUDE (violations)" if table == "runs" else "*"
+        chosen = [f'"{name}"' for name in columns]
+        everything = "* EXCLUDE (violations)" if table == "runs" else "*"
+        named = ", ".join(dict.fromkeys(('"run_id"', *chosen))) if chosen else everything
         condition = f"WHERE {where}" if where else ""
         statement = f"SELECT {named} FROM {table} {condition} ORDER BY {order}"  # noqa: S608
         found = self.sql(statement)
@@ -164,6 +163,7 @@ class Sweep:
         violations = self.violations()
         table = self.runs(where="verdict = 'violated'").sort_values(["events", "run_id"])
 
+        @cache
         def sentences(about: str) -> dict[int, str]:
             """run_id -> its first violation, of an invariant if `about` names one."""
             found = violations[violations.invariant == about] if about else violations
@@ -254,9 +254,15 @@ class Sweep:
         return f"Sweep({self.title}: {counts})"
 
     def _repr_html_(self) -> str:
-        counted = self.sql("SELECT rule_set, verdict, count(*) AS runs FROM runs GROUP BY ALL")
-        runs = {(label, name): int(count) for label, name, count in counted.to_numpy().tolist()}
-        names = [name for name in VERDICTS if name != "error" or "error" in {*counted.verdict}]
+        from sim.study.sweep.statistics import VERDICTS
+        from sim.study.sweep.table import open_table
+
+        state = open_table(self.folder)
+        statement = "SELECT rule_set, verdict, count(*) AS runs FROM runs GROUP BY ALL"
+        counted = state.ask(statement).to_pylist() if state.blocks else []
+        runs = {(one["rule_set"], one["verdict"]): one["runs"] for one in counted}
+        failed = any(name == "error" for _, name in runs)
+        names = [name for name in VERDICTS if name != "error" or failed]
         rows = [
             (label, *(f"{runs.get((label, name), 0):,}" for name in names))
             for label in self.rule_sets

@@ -117,7 +117,7 @@ Asked = tuple[int, int, bool]
 NOTHING: Final[Mapping[str, Asked]] = {}
 """The transactions of a run where they are not known."""
 
-_NO_DATA: Final = (None, Control.COMMIT, Control.ABORT)
+_REMOVABLE_WITHOUT_KEY: Final = (None, Control.COMMIT, Control.ABORT)
 """The kinds of batches whose records without keys a cleaner may remove: data, markers."""
 
 
@@ -283,7 +283,7 @@ class Facts:
         if known is None:
             return True
         if known.key is None:
-            return known.batch.control in _NO_DATA
+            return known.batch.control in _REMOVABLE_WITHOUT_KEY
         return (
             known.tombstone
             or self._is_beaten(known)

@@ -21,8 +21,8 @@ from sim.protocol.log.record import Control, Record
 EVERY: Final = "*"
 """The end of a tombstone's key that stands for all keys with the same beginning (KIP-630)."""
 
-_CHANGE: Final = re.compile(r"[+-][0-9]+")
-_NUMBER: Final = re.compile(r"-?[0-9]+")
+_CHANGE: Final = re.compile(r"[+-][0-9]{1,4000}")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,4000}")
 
 
 def decided(history: ClusterHistory, uids: Iterable[int]) -> list[int]:
@@ -271,7 +271,7 @@ def _never_deleted(history: ClusterHistory, header: str, uids: Sequence[int]) ->
     if any(_ahead_of(history, header, uid, uids) is None for uid in tombstones):
         return None  # mostly by the last tombstone, so that is asked first
     values = (uid for uid in reversed(uids) if not history.written[uid].tombstone)
-    return next((uid for uid in values if _ahead_of(history, header, uid, uids) is None), uids[0])
+    return next(uid for uid in values if _ahead_of(history, header, uid, uids) is None)
 
 
 def _is_behind(history: ClusterHistory, header: str, uid: int, other: int) -> bool:

@@ -51,9 +51,9 @@ class ClusterHistory(Facts):
         return written[uid].version > written[other].version
 
     def beating(self, uid: int) -> list[int]:
-        """The records of its key that win over `uid`, in order of appends."""
+        """The records of its key that win over `uid`, in order of appends; none without a key."""
         known, written = self.written[uid], self.written
-        same_key = self.uids_of_key.get(known.key or "", ())
+        same_key = () if known.key is None else self.uids_of_key[known.key]
         return [other for other in same_key if written[other].version > known.version]
 
     def holds(self, view: ReplicaView, uid: int) -> bool:
@@ -74,7 +74,7 @@ class ClusterHistory(Facts):
         """True for a record of committed history whose transaction, if any, is committed."""
         known = self.written[uid]
         return self.in_committed_history(uid) and (
-            known.plain or not known.batch.transactional or self.status.get(uid) is True
+            not known.batch.transactional or self.status.get(uid) is True
         )
 
     def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:

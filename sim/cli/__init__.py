@@ -112,7 +112,8 @@ def _status(words: Sequence[str]) -> int:
         if error.filename is None and error.strerror is None:
             raise
         complain(one_line(_refused_by_system(error)))
-        write_no_more()
+        if error.filename is None:  # stdout itself, it may be
+            write_no_more()
         status = EXIT_BAD_INPUT
     return status if isinstance(status, int) else EXIT_FAILED
 
@@ -174,5 +175,8 @@ def _run(words: Sequence[str]) -> object:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.UsageError as error:
-        path = "replog" if error.ctx is None else error.ctx.command_path
-        raise BadInput(f"{error.format_message()} See {path} --help") from None
+        # Of an option without its value Click does not say the command.
+        path = " ".join(["replog", *words[:1]]) if error.ctx is None else error.ctx.command_path
+        text = error.format_message()
+        stop = "" if text.endswith((".", "?", "?)")) else "."
+        raise BadInput(f"{text}{stop} See {path} --help") from None

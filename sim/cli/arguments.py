@@ -35,9 +35,21 @@ from sim.files.limits import SECONDS as MOST_SECONDS
 if TYPE_CHECKING:
     from sim.api.runs import Run
 
-_NAME = re.compile("-.*|[a-z-]*")
-"""Another option, or the name of an invariant of Replog's own: files and most ids of scenarios have
-other characters, too."""
+_NAME = re.compile("(-.*|[a-z][a-z0-9-]*)?")
+"""Another option, or the name of an invariant: files and most ids of scenarios have other
+characters, too."""
+
+
+class IntRange(click.IntRange):
+    """A whole number within limits."""
+
+    name = "whole number"
+
+
+class FloatRange(click.FloatRange):
+    """A number within limits."""
+
+    name = "number"
 
 
 class Argument(NamedTuple):
@@ -92,10 +104,8 @@ class RunBounds:
         max_memory_mb: A run that needs more memory is inconclusive, status 3; 0 for no bound.
     """
 
-    max_seconds: Annotated[float, Argument(click.FloatRange(0, MOST_SECONDS.most), "S")] = SECONDS
-    max_memory_mb: Annotated[int, Argument(click.IntRange(0, MOST_MEGABYTES.most), "MB")] = (
-        MEGABYTES
-    )
+    max_seconds: Annotated[float, Argument(FloatRange(0, MOST_SECONDS.most), "S")] = SECONDS
+    max_memory_mb: Annotated[int, Argument(IntRange(0, MOST_MEGABYTES.most), "MB")] = MEGABYTES
 
 
 class Command(NamedTuple):
@@ -178,8 +188,8 @@ def _plugins() -> click.Option:
         expose_value=False,
         callback=load,
         metavar="MODULE",
-        help="Import this module, which registers strategies, fixes or tombstone removal rules; "
-        "may be given more than once.",
+        help="Import this module, which registers strategies, fixes, tombstone removal rules, "
+        "invariants or observers; may be given more than once.",
     )
 
 
@@ -291,12 +301,12 @@ RunOf = Annotated[
     ),
 ]
 """A file with one run, or the folder of a sweep with many."""
-RunId = Annotated[int | None, Argument(click.IntRange(0, RUN.most), "RUN_ID")]
+RunId = Annotated[int | None, Argument(IntRange(0, RUN.most), "RUN_ID")]
 Folder = Annotated[Path, Argument(metavar="DIR", help="A sweep's folder.")]
 SeedOf = Annotated[
-    int | None, Argument(click.IntRange(0, SEED.most), "N", help="Replace the scenario's seed.")
+    int | None, Argument(IntRange(0, SEED.most), "N", help="Replace the scenario's seed.")
 ]
-Seconds = Annotated[float, Argument(click.FloatRange(0, MOST_SECONDS.most), "SECONDS")]
+Seconds = Annotated[float, Argument(FloatRange(0, MOST_SECONDS.most), "SECONDS")]
 Json = Annotated[bool, Argument(flags=("--json",), help="Print one JSON document.")]
 GivenRules = Annotated[
     list[str] | None,

@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from click import IntRange
-
 from sim.bounds import Inconclusive
 from sim.cli.arguments import (
     Argument,
     GivenRules,
+    IntRange,
     Json,
     Output,
     RunId,
@@ -91,7 +90,8 @@ def explain(
         from sim.diagnose.what_if import heals
 
         sealed = _no_return(run, violation, within / 2, tries, show=not as_json)
-        healings = heals(scenario.content, violation.invariant, within_s=within / 2)
+        left = within if sealed is None else within / 2
+        healings = heals(scenario.content, violation.invariant, within_s=left)
         document["no_return"] = None if sealed is None else _as_data(sealed)
         document["heals"] = [each._asdict() for each in healings.found]
         document["failed"] = [each._asdict() for each in healings.failed]
@@ -243,7 +243,7 @@ def shrink(
         def report(improved: bool) -> None:
             if out is not None and improved:
                 replace_text(out, case.draft())
-            line.show(f"{case.left} {case.unit} of {case.size}, {budget.tries:,} tries")
+            line.show(f"{case.left} {case.unit} of {case.whole}, {budget.tries:,} tries")
 
         found = case.shrink(budget, report=report)
     near = case.near_miss() if found.complete else None

@@ -11,7 +11,7 @@ from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS, declared_family
 from sim.cli.arguments import Argument, Json
 from sim.cli.output import print_answer, print_table
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 from sim.files.limits import LIMITS, TITLE
 from sim.protocol.compaction.extending import REGISTERED
 from sim.protocol.rules import DEFAULTS, PRESETS, RULES
@@ -77,9 +77,8 @@ def presets() -> Rows:
 
 def invariants() -> Rows:
     """Every invariant with its meaning, and the condition under which a violation counts."""
-    known_invariants()
     return _rows(
-        INVARIANTS,
+        known_invariants(),
         invariant=str,
         kind=lambda name: str(INVARIANTS[name].kind),
         family=declared_family,
@@ -251,8 +250,10 @@ def list_(
     elif what in TABLES:
         rows = TABLES[what]()
     else:
-        allowed = ", ".join((*TABLES, "scenarios"))
-        raise BadInput(f"list {what}: allowed: {allowed}")
+        tables = (*TABLES, "scenarios")
+        raise BadInput(
+            f"list {what}: no such table{did_you_mean(what, tables)}; allowed: {', '.join(tables)}"
+        )
     plain = [*_rule_rows(rows)] if what == "rules" else _without_parts(rows)
     return print_answer(as_json, rows, lambda: print_table(plain, texts=True))
 

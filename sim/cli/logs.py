@@ -7,24 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from click import IntRange
-
 from sim.cli.arguments import (
     Argument,
     GivenRules,
+    IntRange,
     Json,
     rule_values,
     shipped,
 )
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
-from sim.cli.partitions import (
-    GivenSettings,
-    Now,
-    Preset,
-    is_partition,
-    print_due,
-    print_fate,
-)
+from sim.cli.partitions import GivenSettings, Now, Preset, is_partition, print_due, print_fate
 from sim.errors import BadInput
 from sim.files.foreign import command_line, one_line
 from sim.files.limits import LONG

@@ -21,7 +21,7 @@ KINDS = {
     "log": "replog clean FILE",
     "plan": "replog sweep FILE --out DIR",
     "explore": "replog explore FILE",
-    "workflow": "git add FILE",
+    "workflow": "git add FILE (GitHub reads .github/workflows)",
 }
 """Kinds of files by name, each with the command that uses such a file."""
 

@@ -263,7 +263,7 @@ def print_explanation(explanation: Explanation, violations: Iterable[Violation],
     if run.settling and any(run.at_rest(found) for found in run.seen if found.invariant == about):
         times += f", settling from {run.settling.from_ms} on"
     others = [name for name in dict.fromkeys(v.invariant for v in violations) if name != about]
-    more = f"; --explain NAME explains {', '.join(others)}" if others else ""
+    more = f"; also violated: {', '.join(others)}" if others else ""
     print(f"  why {about} was violated (times in {times}, newest first){more}:")
     for line in explanation:
         print(f"  {line}")

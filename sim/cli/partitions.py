@@ -12,9 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from click import IntRange
-
-from sim.cli.arguments import Argument, Json, shipped
+from sim.cli.arguments import (
+    Argument,
+    IntRange,
+    Json,
+    shipped,
+)
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
 from sim.errors import BadInput
 from sim.files.limits import LONG
@@ -75,13 +78,16 @@ def log(
         output: Write the partition as a log file, whose last step is a pass at the time of
             --now-ms if one is due then.
         story: With -o: write a story that begins with the replicas at these places.
-        anonymous: With -o: replace keys and values by hashes of the same size.
+        anonymous: With -o: replace keys, values and values of headers by hashes of the same size;
+            names of headers stay.
     """
     from sim.api.partitions import open_partition, open_partitions, open_replicas
 
     options: dict[str, Any] = {"settings": settings, "preset": preset, "now_ms": now_ms}
     if output is None and (story or anonymous):
         raise BadInput("--story and --anonymous: -o FILE is missing, the file to write")
+    if output is not None and as_json:
+        raise BadInput("--json: not with -o FILE, which writes a file instead of an answer")
     if len(place) > 1 and not story:
         raise BadInput("log: several places are replicas: give --story, or use replog replicas")
     if output is None:

@@ -9,16 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from sim.cli.arguments import (
-    Argument,
-    FailuresIn,
-    GivenRules,
-    Json,
-    RunId,
-    SeedOf,
-    run_at,
-    shipped,
-)
+from sim.cli.arguments import Argument, FailuresIn, GivenRules, Json, RunId, SeedOf, run_at, shipped
 from sim.cli.output import (
     EXIT_FAILED,
     EXIT_INCONCLUSIVE,
@@ -113,13 +104,15 @@ def _print_again(made: Run, run_id: int, wanted: Wanted) -> None:
     found, row = made.recorded, made.row
     compared = row is not None and row.digest is not None and not found.cut_off
     nothing = "no table of runs here" if row else "the run in the table has other rules"
+    if found.cut_off:
+        nothing = "this run was cut off"
     changed = made.scenario.changed_rules.items()
-    document = {"run_id": run_id, **found.as_json(), "digest_reproduced": compared or None}
+    document = _with_since(made) if wanted.as_json else {}
     _print(
         made,
         wanted,
         failed=bool(found.violations),
-        document=document,
+        document={"run_id": run_id, **document, "digest_reproduced": compared or None},
         head=[
             f"run {run_id}: {found.id}",
             f"  rules: {', '.join(f'{name}={shown(value)}' for name, value in changed) or '-'}",

@@ -22,13 +22,7 @@ from sim.check.registry import INVARIANTS, discover
 from sim.check.violation import FAMILIES
 from sim.files.attribute_docs import attribute_docs
 from sim.files.document import TAG_PATTERN
-from sim.files.formats import (
-    EXPLORE_FORMAT,
-    LOG_FORMAT,
-    PLAN_FORMAT,
-    SCENARIO_FORMAT,
-    STORY_FORMAT,
-)
+from sim.files.formats import EXPLORE_FORMAT, LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.limits import LONG
 from sim.files.models import Described, Part, by_value
 from sim.protocol.rules import DEFAULTS, PRESETS, RULES
@@ -225,7 +219,7 @@ def _expect() -> Schema:
         "violated": described(invariants, "Exactly these are violated, of those checked."),
         "checked": described(
             {**invariants, "minItems": 1},
-            "Invariants that are judged; all but liveness when not given.",
+            "Invariants that are judged; most, but not liveness, when not given.",
         ),
         "leader": described({}, "Who leads at the end."),
         "replicas": described(of_replicas, "Claims about replicas at the end."),

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from click import FloatRange, IntRange
-
 from sim.bounds import Bounds, resident_bytes
 from sim.cli.arguments import (
     Argument,
+    FloatRange,
     Folder,
     GivenRules,
+    IntRange,
     Json,
     Output,
     SparkOptions,
@@ -210,16 +210,16 @@ def explore(
     from sim.study.explore.plan import load_plan
 
     asked = load_plan(plan)
-    found = _begun(out, asked, resume=resume)
     bounds = Bounds(seconds or None, memory_mb or None)
     # As sets: a comparison of two rule sets has an answer with either of them first.
     order = [{*task} for task in tasks_of(asked)]
-    found = [one for one in found if _is_done(one, asked)]
-    done = {(one["label"], one.get("against", "")) for one in found}
-    if resume:
-        tell(f"{len({*map(frozenset, done)})} of {len(order)} searches were done", sys.stderr)
     keep = out / LEVELS if out is not None else None
     with _engine(on, levels, keep) as engine:
+        begun = _begun(out, asked, resume=resume)
+        found = [one for one in begun if _is_done(one, asked)]
+        done = {(one["label"], one.get("against", "")) for one in found}
+        if resume:
+            tell(f"{len({*map(frozenset, done)})} of {len(order)} searches were done", sys.stderr)
         for answers in search(
             asked,
             processes=processes,

@@ -8,9 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from click import IntRange
-
-from sim.cli.arguments import Argument, FailuresIn, Json
+from sim.cli.arguments import (
+    Argument,
+    FailuresIn,
+    IntRange,
+    Json,
+)
 from sim.cli.output import EXIT_INTERRUPTED, StatusLine, complain, hand_over, print_json, tell
 from sim.errors import BadInput
 from sim.files.foreign import one_line

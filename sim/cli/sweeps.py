@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from click import IntRange
-
 from sim.cli.arguments import (
     Argument,
     FailuresIn,
     Folder,
+    IntRange,
     Json,
     SparkOptions,
     shipped,
@@ -263,7 +262,8 @@ def report(
     found = read_folder(folder)
     if alternative is not None:
         chosen = decision_of(found.sweep, decision)
-        folder = add_alternative(found, chosen, alternative, teller=tell)
+        with StatusLine(lines_every_s=LINE_EVERY_S) as line:
+            folder = add_alternative(found, chosen, alternative, teller=line)
         found, decision = read_folder(folder), None
     grids = grids_of(found, decision)
     if as_json:

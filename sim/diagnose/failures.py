@@ -37,6 +37,7 @@ PAGE = "picture.html"
 SCENARIO, TRACE = "scenario.yaml", "trace.ndjson"
 PICTURE = "picture.svg"
 SHRUNK, SHRUNK_PICTURE = "shrunk.yaml", "shrunk.svg"
+DOCUMENT = "failure.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,13 +170,13 @@ def missed(run: Run) -> tuple[str, ...]:
 
 
 FILES = {
-    "picture.html": "the run to step through, in any browser, without a network",
-    "picture.svg": "the logs of all replicas, and the messages that led there",
-    "scenario.yaml": "the scenario, with its seed and its rules",
-    "shrunk.yaml": "the smallest example of the same failure, mostly a story of a few steps",
-    "shrunk.svg": "the logs of its replicas",
-    "trace.ndjson": "all events, a line of JSON each",
-    "failure.json": "the same facts as JSON",
+    PAGE: "the run to step through, in any browser, without a network",
+    PICTURE: "the logs of all replicas, and the messages that led there",
+    SCENARIO: "the scenario, with its seed and its rules",
+    SHRUNK: "the smallest example of the same failure, mostly a story of a few steps",
+    SHRUNK_PICTURE: "the logs of its replicas",
+    TRACE: "all events, a line of JSON each",
+    DOCUMENT: "the same facts as JSON",
 }
 """Files that may be in the folder of a failure beside `README.md`, with their contents.
 
@@ -187,7 +188,6 @@ LINES_MAX = 200
 STRIP_WIDTH = 120
 
 FAILURE_FORMAT = "replog-failure/1"
-DOCUMENT = "failure.json"
 
 
 def save_failure(folder: Path, failure: RunFailure) -> Path:
@@ -222,9 +222,10 @@ def save_failure(folder: Path, failure: RunFailure) -> Path:
 
 def _place(folder: Path, failure: RunFailure) -> Path:
     """The path of the folder with this failure, or the next free one."""
+    name, own = failure.name, _identity(_document(failure))
     for number in count(1):
-        place = folder / (failure.name if number == 1 else f"{failure.name}-{number}")
-        if not place.exists() or _identity(_read(place)) == _identity(_document(failure)):
+        place = folder / (name if number == 1 else f"{name}-{number}")
+        if not place.exists() or _identity(_read(place)) == own:
             return place
     raise AssertionError("the numbers have no end")
 
@@ -258,7 +259,7 @@ def readme(failure: RunFailure, texts: Mapping[str, str]) -> str:
     table = [f"| {name} | {value} |" for name, value in rows.items() if value]
     lines = [one_line(line, longest=LONGEST) for line in missed(run)]
     more = len(lines) - LINES_MAX
-    left = [f"- and {more:,} lines more: {DOCUMENT}"] if more > 0 else []
+    left = [f"- and {more:,} more, in {DOCUMENT}"] if more > 0 else []
     files = [f"- [{name}]({name}): {what}" for name, what in FILES.items() if name in texts]
     parts = [
         f"# {text(failure.id)}",
@@ -269,7 +270,7 @@ def readme(failure: RunFailure, texts: Mapping[str, str]) -> str:
         "\n".join(["| | |", "|---|---|", *table]),
         "Run it again, in this folder:",
         block([f"$ {failure.command}"], language="console"),
-        f"The logs of all replicas{' ([to step through](picture.html))' * (PAGE in texts)}:",
+        f"The logs of all replicas{f' ([to step through]({PAGE}))' * (PAGE in texts)}:",
         f"![the logs of all replicas, and the messages that led there]({PICTURE})",
         block(strip(failure.case, STRIP_WIDTH).split("\n"), language="text"),
         "Explanation:",

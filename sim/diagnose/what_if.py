@@ -41,6 +41,7 @@ from sim.protocol.events.sentences import describe
 from sim.protocol.rules import RULES, Rules
 from sim.protocol.rules.spec import RuleValue, shown
 from sim.simulate.cluster.simulation import Fork
+from sim.simulate.faults import ROLES
 from sim.simulate.run import conclusive
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import judge_scenario, judging
@@ -178,7 +179,7 @@ def _changes(
 ) -> Iterator[tuple[str, str, Callable[[], Story | Scenario]]]:
     """Yields kind and words of each change, and the function that makes it."""
     for name, setting in rule_changes(value):
-        yield "rule", f"{name}: {setting}", partial(with_rule, value, name, setting)
+        yield "rule", f"{name}: {shown(setting)}", partial(with_rule, value, name, setting)
     if isinstance(value, Scenario):
         for index, fault in enumerate(value.faults):
             words = f"without fault {index + 1}, {fault.kind} {fault.target} at {fault.at_ms:,} ms"
@@ -229,11 +230,12 @@ def near_miss_of(
         origin: The failure that it was shrunk from; None if it was not shrunk.
     """
     tried: list[tuple[tuple[bool, bool], NearMiss]] = []
+    busy = _busy_steps(small)
     holding = (each for each in rule_changes(small) if not _violated(small, each, invariant))
     for change in islice(holding, MOST_TRIED):
         healed = origin is None or invariant not in _violated(origin, change, invariant)
         found = NearMiss(with_rule(small, *change), *change, heals_origin=healed)
-        rank = (not healed, _is_idle(small, found.value))
+        rank = (not healed, not busy <= _busy_steps(found.value))
         tried.append((rank, found))
         if not any(rank):
             break
@@ -250,12 +252,9 @@ def _violated(
         return (invariant,)
 
 
-def _is_idle(story: Story | Scenario, changed: Story | Scenario) -> bool:
-    """Checks that a step of a story has an effect, and none under the other rules."""
-    if not isinstance(story, Story) or not isinstance(changed, Story):
-        return False
-    before, after = ({step for step, _ in run_story(one).events} for one in (story, changed))
-    return not before <= after
+def _busy_steps(value: Story | Scenario) -> set[int]:
+    """The numbers of the steps of a story that have an effect; empty for a scenario."""
+    return {step for step, _ in run_story(value).events} if isinstance(value, Story) else set()
 
 
 LEVEL = 0.05
@@ -289,9 +288,6 @@ def _low_end(events: int, tries: int) -> float:
     return (low + high) / 2
 
 
-_BY_ROLE = ("leader", "follower")
-
-
 def seed_of(scenario: Scenario, at_ms: int, number: int) -> int:
     """The seed of one future, by scenario, moment and number; the same on every machine."""
     text = f"{scenario.seed}/future/{at_ms}/{number}".encode()
@@ -315,7 +311,7 @@ def future_of(scenario: Scenario, at_ms: int, seed: int) -> Scenario:
             draws = Draws(seed, f"faults/{index}")
             moment = at_ms + draws.below(scenario.duration_ms - at_ms)
             target = draws.choice(names)
-            keeps = fault.target in _BY_ROLE or fault.joins or bool(fault.peers)
+            keeps = fault.target in ROLES or fault.joins or bool(fault.peers)
             target = fault.target if keeps else target
             later.append(replace(fault, at_ms=moment, target=target))
     faults = (*past, *sorted(later, key=lambda fault: fault.at_ms))
@@ -398,6 +394,9 @@ def point_of_no_return(
         violation: One of its violations.
         tries: Number of futures from each moment. The same number gives the same answer.
         within_s: Limit in seconds; None without one.
+
+    Raises:
+        Inconclusive: A future was cut off before it violated the invariant.
     """
     until = time.monotonic() + (inf if within_s is None else within_s)
     futures = _Futures(scenario, violation.invariant, tries, until)
@@ -467,6 +466,9 @@ class _Futures:
         """The outcomes of the futures after a moment, True for a violation.
 
         With `until_one_holds`, the first future without the violation is the last one tried.
+
+        Raises:
+            Inconclusive: A future was cut off before it violated the invariant.
         """
         known = self.outcomes.setdefault(at_ms, [])
         while len(known) < self.tries and (all(known) or not until_one_holds):
@@ -475,5 +477,5 @@ class _Futures:
             seed = seed_of(self.scenario, at_ms + 1, len(known))
             future = future_of(self.scenario, at_ms + 1, seed)
             run = judge_scenario(future, (self.invariant,), fork=Fork(at_ms + 1, seed))
-            known.append(bool(run.violations))
+            known.append(bool(run.violations or conclusive(run).violations))
         return known

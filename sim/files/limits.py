@@ -75,7 +75,8 @@ def whole_number(text: str) -> int | None:
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdecimal():
         return None
-    return int(text[: LONGEST_DIGITS + 1])
+    number = int(digits.lstrip("0")[: LONGEST_DIGITS + 1] or 0)
+    return number if text == digits else -number
 
 
 LONG: Final = 2**63 - 1
@@ -85,7 +86,7 @@ SHORT: Final = 2**15 - 1
 
 # Widths of fields in Kafka.
 
-NUMBER: Final = Limit("number", LONG, "of anything", "a number has 64 bits", -LONG - 1)
+NUMBER: Final = Limit("number", LONG, "any unit", "a number has 64 bits", -LONG - 1)
 OFFSET: Final = Limit("offset", LONG, "offsets", "DefaultRecordBatch: 64 bits, signed")
 TIMESTAMP: Final = Limit("timestamp", LONG, "ms", "DefaultRecordBatch: 64 bits", -LONG - 1)
 VERSION: Final = Limit("version", LONG, "versions", "KIP-280: 64 bits in a header", -LONG - 1)
@@ -147,7 +148,7 @@ CELLS: Final = Limit(
     "cells", 100_000, "cells", "rule sets in each environment are counted one by one"
 )
 RUN: Final = Limit("run", LONG, "runs", "the column run_id of a sweep's tables has 64 bits")
-PARTITIONS: Final = Limit("partitions of a sweep", 100_000, "blocks", "a task costs 50 ms")
+PARTITIONS: Final = Limit("partitions of a sweep", 100_000, "partitions", "50 ms for a task")
 COMBINATIONS: Final = Limit(
     "combinations", 10_000, "combinations", "of rules, each run with every scenario of a matrix"
 )
@@ -172,7 +173,7 @@ COMPLAINTS: Final = Limit("complaints", 100, "lines", "about one file; the other
 JOBS: Final = Limit("jobs", 1_000, "processes", "each is a Python of its own")
 SECONDS: Final = Limit("seconds", 31_536_000, "s", "a year of real time")
 MEGABYTES: Final = Limit("memory", 10_000_000, "MB", "10 TB")
-TRIES: Final = Limit("tries", 1_000, "futures", "each is a run, from each moment of another one")
+TRIES: Final = Limit("tries", 1_000, "futures", "each is a run, at each moment of another one")
 
 # Texts.
 

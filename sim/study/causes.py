@@ -125,10 +125,11 @@ class TrackRecord:
 def _read(folder: Path | None, named: Path, file_format: str) -> list[_Entry]:
     """Runs all files of a format in a folder; reported paths begin with `named`."""
     found: list[_Entry] = []
-    for path in () if folder is None else scenario_files(folder):
-        if folder is not None and format_of(path) == file_format:
-            with suppress(BadInput, Inconclusive):  # the suite reports what cannot be read
-                found += _entries(content_at(path), named / path.relative_to(folder))
+    if folder is not None:
+        for path in scenario_files(folder):
+            if format_of(path) == file_format:
+                with suppress(BadInput, Inconclusive):  # the suite reports what cannot be read
+                    found += _entries(content_at(path), named / path.relative_to(folder))
     return found
 
 

@@ -9,8 +9,8 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
-from functools import cache
-from itertools import chain, compress, product
+from functools import cache, cached_property
+from itertools import chain, compress, count, product
 from math import prod
 from pathlib import Path
 from string import ascii_uppercase
@@ -91,7 +91,7 @@ class Line:
         return len({frozenset(outcome.violated) for outcome in self.outcomes[0]}) > 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Matrix:
     """The outcome of every scenario under every rule set.
 
@@ -113,9 +113,10 @@ class Matrix:
 
     def blamed(self, invariant: str, condition: int, value: int) -> bool:
         """True if a scenario violates an invariant under this value and not under another."""
-        rows = [line.outcomes[condition] for line in self.lines]
-        violated = [[invariant in outcome.violated for outcome in row] for row in rows]
-        return any(row[value] and not all(row) for row in violated)
+        return any(
+            invariant in row[value].violated and not all(invariant in one.violated for one in row)
+            for row in (line.outcomes[condition] for line in self.lines)
+        )
 
     @property
     def violated(self) -> tuple[str, ...]:
@@ -123,7 +124,7 @@ class Matrix:
         cells = chain.from_iterable(row for line in self.lines for row in line.outcomes)
         return tuple(sorted({name for cell in cells for name in cell.violated}))
 
-    @property
+    @cached_property
     def decided(self) -> tuple[str, ...]:
         """The invariants that some values of the varied rule violate, and others do not."""
         places = [*product(range(len(self.conditions)), range(len(self.varied.values)))]
@@ -188,10 +189,10 @@ def make_matrix(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise BadInput(f"{twice}: named twice; a rule is varied, combined, or fixed")
-    count = (1 + sum(prod(len(one.values) for one in group) for group in under)) * len(
+    combined = (1 + sum(prod(len(one.values) for one in group) for group in under)) * len(
         varied.values
     )
-    problem = COMBINATIONS.too_many(count, "combinations of rules")
+    problem = COMBINATIONS.too_many(combined, "combinations of rules")
     if problem is not None:
         raise BadInput(problem)
     changes: list[dict[str, RuleValue]] = [{}]
@@ -341,9 +342,9 @@ def conditions_table(matrix: Matrix) -> list[Row]:
 
 
 def letters(matrix: Matrix) -> dict[str, str]:
-    """The conditions by their letters: A is the first one; AA follows Z."""
-    many = [*ascii_uppercase, *map("".join, product(ascii_uppercase, repeat=2))]
-    return dict(zip(many, matrix.conditions, strict=False))
+    """The conditions by their letters: A is the first one; AA follows Z, AAA follows ZZ."""
+    many = (map("".join, product(ascii_uppercase, repeat=size)) for size in count(1))
+    return dict(zip(chain.from_iterable(many), matrix.conditions, strict=False))
 
 
 def scenarios_table(matrix: Matrix, *, start: Path | None = None) -> list[Row]:
@@ -387,7 +388,7 @@ def prices_table(matrix: Matrix) -> list[Row]:
 
 def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
     """A page of Markdown; links to scenarios are relative to `folder`."""
-    rule, count = markdown.code(matrix.varied.rule), len(matrix.lines)
+    rule, total = markdown.code(matrix.varied.rule), len(matrix.lines)
     table = scenarios_table(matrix, start=folder)
     untouched = [name for name in matrix.violated if name not in matrix.decided]
     about = (
@@ -396,20 +397,20 @@ def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
         f"{rule} alone count once."
     )
     conditions = (
-        f"A letter is a condition under which all {count} scenarios were run. It is in a cell "
+        f"A letter is a condition under which all {total} scenarios were run. It is in a cell "
         "where a scenario violates the invariant under this value and not under another; "
         f"“{NEVER_WORSE}” where no scenario does."
     )
     costs = (
-        f"Added up over the {count} scenarios, in the model's bytes, with the other rules as "
+        f"Added up over the {total} scenarios, in the model's bytes, with the other rules as "
         "written; in brackets against the first value."
     )
     ends = (
-        f"The value changes what {len(table)} of {count} scenarios violate, with the other rules "
+        f"The value changes what {len(table)} of {total} scenarios violate, with the other rules "
         "as written. Named is the invariant that is violated first, and how many follow."
     )
     parts = [
-        f"# What {rule} decides, in {count} scenarios",
+        f"# What {rule} decides, in {total} scenarios",
         f"Made by\n\n{markdown.block([f'$ {command}'], language='console')}",
         about,
         "## Which values are worse than others, under which other rules",

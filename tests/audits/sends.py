@@ -11,7 +11,7 @@
   no value tells apart, and values that are sent twice.
 * `producer-sequences`: no number is left out between two batches that came too soon one after the
   other for a producer to have given anything up: within half of the time P that it takes at least
-  (`Workload.patience_ms`). Excused: a fault that lasts, and whatever else happened to the cluster,
+  (`patience_of`). Excused: a fault that lasts, and whatever else happened to the cluster,
   or was refused, since 2 P before the first of the two. Of two producer epochs the second begins
   at 0 (TransactionManager.resetSequenceNumbers).
 """
@@ -114,6 +114,10 @@ def places_of(scenario: Scenario) -> dict[str, int]:
 
 
 def patience_of(scenario: Scenario) -> int:
-    """When producers give up at the earliest, in ms; 0 where no event tells of refusals."""
-    refuses = scenario.topic.timestamp_difference_max_ms is not None
-    return 0 if refuses else scenario.workload.patience_ms
+    """When producers give up at the earliest, in ms; 0 where no event tells of refusals.
+
+    Every second try may follow at once, if another replica leads by then; a leader that loads its
+    state makes the producer wait 100 ms at least (KIP-580).
+    """
+    refuses, workload = scenario.topic.timestamp_difference_max_ms is not None, scenario.workload
+    return 0 if refuses else min(workload.retry_ms, 100) * ((workload.retries + 1) // 2)

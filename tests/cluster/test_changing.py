@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 
+import pytest
+
 from sim.protocol.events import Appended, Cleaned
 from sim.protocol.log import Record
 from sim.protocol.rules import Rules
+from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.faults import FaultKind
 from sim.simulate.faults.kinds import Roll
-from sim.simulate.scenario.model import Change, Scenario, Send, Workload
-from tests.cluster.worlds import fault, tell
+from sim.simulate.scenario.model import Change, ReplicaSpec, Scenario, Send, Topic, Workload
+from tests.cluster.worlds import fault, scenario, tell
 
 TO_HEADER = (("strategy", "header"),)
 LATE = Workload(
@@ -67,3 +70,23 @@ def test_a_producer_sends_versions_only_while_it_is_rolled_out() -> None:
         True,
         False,
     ]
+
+
+def test_a_replica_that_joins_has_the_settings_of_the_first_one_that_is_left() -> None:
+    specs = (ReplicaSpec("r1", cleaner_backoff_ms=1), ReplicaSpec("r2", cleaner_backoff_ms=7))
+    cluster = Cluster(scenario(replicas=specs), lambda _at, _events: None)
+    cluster.start()
+    cluster.remove(cluster.nodes["r1"])
+    cluster.add("r3")
+
+    assert cluster.nodes["r3"].spec == replace(specs[1], name="r3")
+
+
+@pytest.mark.parametrize(("compacts", "rolls_after_ms"), [(True, 100), (False, 500)])
+def test_the_compaction_lag_rolls_the_segments_of_compacted_topics_alone(
+    *, compacts: bool, rolls_after_ms: int
+) -> None:
+    topic = Topic(segment_ms=500, max_compaction_lag_ms=100, compacts=compacts)
+    cluster = Cluster(scenario(topic=topic), lambda _at, _events: None)
+
+    assert cluster.context.log_config.segment_ms == rolls_after_ms

@@ -275,6 +275,21 @@ def test_a_broker_follows_the_newest_state_that_the_controller_has_told_it(
     assert (broker.fetcher.leader, membership.state == state) == (leader, newer > 0)
 
 
+@pytest.mark.parametrize("name", ["r1", "r2"])
+def test_a_broker_that_hears_of_no_leader_neither_leads_nor_follows(name: str) -> None:
+    """ReplicaManager.applyLocalFollowersDelta: a replica with no leader steps down."""
+    broker = started().nodes[name]
+    membership = broker.membership
+    assert isinstance(membership, IsrMembership)
+    known = membership.state
+    later = known.partition_epoch + 1, known.leader_epoch + 1
+    state = replace(known, partition_epoch=later[0], leader_epoch=later[1], leader=None)
+    broker.receive(LeaderAndIsrRequest(broker.incarnation, state))
+
+    assert (broker.leader, broker.replica.leadership, broker.fetcher.leader) == (None, None, None)
+    assert broker.replica.epoch == later[1]
+
+
 @pytest.mark.parametrize(("life", "joins"), [(1, False), (2, True), (3, False)])
 def test_a_follower_joins_by_a_fetch_of_the_life_that_the_controller_knows(
     life: int, joins: bool

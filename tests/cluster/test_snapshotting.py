@@ -58,8 +58,12 @@ def test_a_snapshot_is_taken_once_so_many_bytes_are_committed_since_the_last() -
             assert sum(sizes[start : end - 1]) < 500
 
 
-def test_a_snapshot_is_taken_when_something_newer_is_committed_for_so_long() -> None:
-    story = run(interval_ms=300, retention_bytes=10**6)
+@pytest.mark.parametrize("record_bytes", [None, 700])
+def test_a_snapshot_is_taken_when_something_newer_is_committed_for_so_long(
+    record_bytes: int | None,
+) -> None:
+    """One by time begins the count of bytes anew (SnapshotGenerator.resetSnapshotCounters)."""
+    story = run(interval_ms=300, record_bytes=record_bytes, retention_bytes=10**6)
     first = next(at for at, e in story.of(HighWatermarkMoved) if e.replica == "r1")
     taken = [at for at, event in story.of(SnapshotTaken) if event.replica == "r1"]
 

@@ -17,11 +17,24 @@ NULL = TOMBSTONE_MARKS["null_value"]
 DELTAS = Rules.of(commit="isr", state_machine="deltas")
 
 
+LONG = "1" + "0" * 4_300
+"""More digits than Python reads or writes."""
 KEYS = ("b1/x", "b1/y", "b2/x", "b1/*", "b*", "*")
 WRITES = st.lists(
     st.tuples(st.sampled_from(KEYS), st.sampled_from(["+1", "-3", "-10", "5", "x", "", None])),
     max_size=25,
 )
+
+
+def test_a_change_of_too_many_digits_is_a_value_and_a_sum_of_too_many_counts_from_0() -> None:
+    state: dict[str, Record] = {}
+    values = ["+" + LONG, "-1", LONG, "+2", "9" * 4_000, "+1", "+7"]
+    found = []
+    for offset, value in enumerate(values):
+        apply_delta(state, Record(offset, "k", value), deleted=False)
+        found.append(state["k"].value)
+
+    assert found == ["+" + LONG, "-1", LONG, "2", "9" * 4_000, "1" + "0" * 4_000, "7"]
 
 
 @given(WRITES)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from sim.check import Violation
@@ -13,25 +12,8 @@ from sim.diagnose.explain import ExplanationText, explanation
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.questions import QUESTIONS
-from sim.protocol.events import (
-    Acknowledged,
-    Appended,
-    AppendRefused,
-    Cleaned,
-    ConsumerReset,
-    Converted,
-    Copied,
-    EpochCacheChanged,
-    Event,
-    IsrChanged,
-    Removal,
-    RemovalBoundMoved,
-    SnapshotChunkFetched,
-    TombstoneProbed,
-)
+from sim.protocol.events import Truncated
 from sim.protocol.events.sentences import describe
-from sim.protocol.log import Record, data_batch
-from sim.protocol.log.epochs import EpochEntry
 from sim.simulate.faults.kinds import Wipe
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario
@@ -40,42 +22,21 @@ from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story import load_story
+from tests.check.text import Case, cases_of
 
 ROOT = Path(__file__).resolve().parents[2]
 REUSE = "no-offset-reuse"
-COMPLETE = "leader-completeness"
-EMPTY = msgspec.structs.replace(
-    data_batch((Record(3, "k", "v", 0, (), uid=1),), epoch=1), records=()
-)
-DELETE = data_batch((Record(4, "k", None, 0, (), uid=5),), epoch=1)
+SENTENCES = cases_of("sentences.txt", Path(__file__).parent)
+"""Events, each headed by what its sentence has."""
+DECIDED = Path(__file__).with_name("decided.txt").read_text(encoding="utf-8").splitlines()
+"""Story, invariant, and kind of the deciding fact: a part of its text."""
 
 
-REMOVALS = (Removal(1, 2, "k", "superseded", 0), Removal(3, 4, "t", "marker", None))
-BOTH = Cleaned("r1", 0, 4, REMOVALS, (3,), (), (), None, 4, 4, (0, 0))
-
-
-@pytest.mark.parametrize(
-    ("event", "values"),
-    [
-        (Appended("r1", DELETE), "r1 k=null@4 epoch 1"),
-        (Copied("r2", "r1", 0, (EMPTY,), 4), "r2 empty @3 r1 end 4"),
-        (BOTH, "r1 [0, 4) 1 (superseded by 0) 3 (marker) 3 empty log end 4"),
-        (ConsumerReset("r1", "c1", 4, "below_log_start"), "c1 4 r1 log starts there"),
-        (Acknowledged("r1", 7, 3, 12, 14, 2, "all"), "r1 7 12 to 14 sequence 3 committed"),
-        (Acknowledged("r1", -1, -1, 12, 14, 2, "1"), "a producer 12 to 14 written"),
-        (IsrChanged("r1", ("r1", "r3"), "r3"), "r1, r3 (r3 joined)"),
-        (SnapshotChunkFetched("r3", "r1", 7, 1, 0, 2, 64), "r3 keys 0 to 2 (7, 1) r1"),
-        (SnapshotChunkFetched("r3", "r1", 7, 1, 40, 2, 64, True), "bytes 40 to 104"),
-        (AppendRefused("r1", None, "not_enough_replicas"), "a batch min.insync.replicas"),
-        (Converted("r1", "r2", 80, (3,)), "r1 r2 values at 3"),
-        (EpochCacheChanged("r2", (EpochEntry(1, 0), EpochEntry(3, 2))), "1 from 0 3 from 2"),
-        (RemovalBoundMoved("r1", 7, 2), "tombstones below 7 markers below 2"),
-        (TombstoneProbed("r1", "k"), "TombstoneProbed r1 k"),
-    ],
-)
-def test_the_sentence_of_an_event_has_its_values_in_order(event: Event, values: str) -> None:
+@pytest.mark.parametrize("case", SENTENCES, ids=[case.head for case in SENTENCES])
+def test_the_sentence_of_an_event_has_its_values_in_order(case: Case) -> None:
+    [(_, event)] = case.happened()
     said, place = describe(event), 0
-    for value in values.split():
+    for value in case.head.split():
         place = said.index(value, place)
 
 
@@ -108,37 +69,10 @@ def timed(scenario: Scenario, invariant: str) -> ExplanationText:
     return explanation(Past(run.events, scenario.rules), found, skews=scenario.clock_skews)
 
 
-@pytest.mark.parametrize(
-    ("story", "invariant", "kind", "decided"),
-    [
-        ("kip280_16", REUSE, "version", "A=d@3 (version 1) at step 11, beaten by A=a@0"),
-        ("kip280_38", COMPLETE, "timestamp", "beaten by A=a@0 (timestamp 1,000 ms)"),
-        ("kip280_84", "key-ends-as-meant", "order", "K=k2@0 at step 5, beaten by K=k1@1"),
-        ("kip280_77", "winner-retained", "version", "(version 5), which does not beat it"),
-        ("kip280_20", "clean-prefix", "version", "beats it: its map began at 2 (map_range:"),
-        ("kip630_01", "no-resurrection", "horizon", "at 150 ms had passed its delete horizon"),
-        (
-            "raft_21",
-            "epoch-monotonic",
-            "loss",
-            "at step 9 (log end offset 1, high watermark 1, epoch from 5 to 4)",
-        ),
-        ("kip279_04", "slot-agreement", "epoch", "a (epochs 1 from 0) kept what it has at 1 and"),
-        ("kip101_01", REUSE, "position", "(log end offset 2, high watermark 1, epoch 1)"),
-        ("isr_03", COMPLETE, "position", "end offset was 1, while r1 commits below 2, at step 6"),
-        (
-            "durability_01",
-            COMPLETE,
-            "loss",
-            "(log end offset from 1 to 0, high watermark from 1 to 0",
-        ),
-        ("txn_22", "hole-justified", "marker", "next to it: ABORT at 1, which r1 does not hold"),
-        ("snap_20", "snapshot-fetch-progress", "snapshot", "; r1 had deleted it at step 32"),
-    ],
-)
-def test_it_begins_with_what_decided_and_its_values(
-    story: str, invariant: str, kind: str, decided: str
-) -> None:
+@pytest.mark.parametrize("line", DECIDED)
+def test_it_begins_with_what_decided_and_its_values(line: str) -> None:
+    head, _, decided = line.partition(": ")
+    story, invariant, kind = head.split()
     found = told(story, invariant)
 
     assert found.facts[0].kind == kind
@@ -225,6 +159,19 @@ def test_an_invariant_of_a_plugin_is_explained_by_what_took_the_record() -> None
     found = explanation(Past(run.events, story.rules), foreign)
 
     assert found.decided_by.startswith("r1 removed the tombstone K=null@1 at step 13")
+
+
+def test_a_cut_is_explained_where_an_invariant_of_a_plugin_names_no_replica() -> None:
+    (path,) = (ROOT / "scenarios").rglob("kip101_01_*.yaml")
+    run = run_story(load_story(path))
+    told = enumerate(event for _, event in run.events)
+    at, cut = next((at, event) for at, event in told if isinstance(event, Truncated))
+    foreign = Violation("no-such-invariant", 0, None, cut.target, None, "Cut.", position=at)
+
+    found = explanation(Past(run.events, run.rules), foreign)
+
+    assert found.facts[-1].text.startswith(f"{cut.replica} (epochs ")
+    assert f" to {cut.target} " in found.facts[-1].text
 
 
 def test_since_when_it_was_so_is_told_only_where_it_was_judged_later() -> None:

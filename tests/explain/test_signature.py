@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +26,8 @@ from sim.protocol.events import (
     ReplicaWiped,
     SnapshotInstalled,
 )
-from sim.simulate.run import Run, conclusive, run_of
+from sim.files.yaml_text import parse_yaml
+from sim.simulate.run import conclusive, run_of
 from sim.study.suite.scenario_files import content_at, format_of
 from tests.check.events import RULES, appended, batch, cleaned, cluster
 from tests.explain.test_track_record import SCENARIOS, told
@@ -110,12 +113,15 @@ def of_made(mechanism: str) -> Signature:
     return made("follower-position-sound" if believed else NEVER_LOST, replica, offset, *events)
 
 
-def cut_holder() -> Run:
-    return run_steps(
-        "elect r1 1\nappend r1 v1 k1\nsync r2 r1\nappend r1 v2 k1\nelect_from_isr r2 2\nisr r2\n"
-        "append r2 v3 k1 tombstone=true\ncompact r2\nfetch r1 r2\nadvance 100\ncompact r2",
-        replicas=["r1", "r2"],
-    )
+STORIES = parse_yaml(Path(__file__).with_name("signatures.yaml").read_text("utf-8"), "").data
+
+
+@cache
+def of_steps(number: int) -> list[Signature]:
+    """Of every violation of one of the stories of a few steps."""
+    told = STORIES[number]
+    run = run_steps(told["steps"], replicas=told["replicas"], isr=told.get("isr"))
+    return [signature_of(Past(run.events, run.rules), each) for each in run.violations]
 
 
 def test_every_mechanism_has_an_example_and_a_near_one() -> None:
@@ -128,8 +134,7 @@ def test_every_mechanism_has_an_example_and_a_near_one() -> None:
     found = [
         each for path in timed if path.stem.endswith(shown_in_time) for each in in_file(path.stem)
     ]
-    cut = cut_holder()
-    found += [signature_of(Past(cut.events, cut.rules), each) for each in cut.violations]
+    found += of_steps(-1)
     found += [why for _, why, _ in told()]
     for mechanism in MADE:
         found.append(of_made(mechanism))
@@ -146,40 +151,9 @@ def test_every_mechanism_has_an_example_and_a_near_one() -> None:
         assert any(name not in way for ways in near for way in ways), name
 
 
-A_LATE_ABORT = (
-    "elect r1 1\nappend r1 v1 k1 pid=1 tombstone=true\nfetch r2 r1\nappend r1 pid=1 marker=abort\n"
-    "advance 1\nexpire_producers r1 1\ncompact r1\ncompact r1\nadvance 100\ncompact r1"
-)
-"""A delete is data, too."""
-A_DEPOSED_ABORT = (
-    "elect r1 1\nappend r1 v1 k1 pid=1\nsync r2 r1\nappend r1 pid=1 marker=abort\n"
-    "elect_from_isr r2 2\nisr r2\nappend r2 v2 k1\nappend r2 pid=1 marker=abort\n"
-    "advance 1\nexpire_producers r2 1\ncompact r2\ncompact r2\nadvance 100\ncompact r2"
-)
-"""The marker of a deposed leader ended nothing."""
-A_HIDDEN_TAIL = (
-    "elect r1 1\nappend r1 v1 k1\nelect_from_isr r2 2\nisr r2\nappend r2 v2 k1\nappend r2 v3 k1\n"
-    "compact r2\nsync r3 r2\nexpand_isr r3\nelect_from_isr r3 3\nsync r1 r3\nexpand_isr r1"
-)
-"""Cleaning hides from the leader where the epoch of a tail began."""
-
-
-@pytest.mark.parametrize(
-    ("steps", "isr", "text"),
-    [
-        (A_LATE_ABORT, ["r1"], "txn-marker-safety: horizon passed; holder behind"),
-        (A_DEPOSED_ABORT, None, "txn-marker-safety: horizon passed; holder behind"),
-        (A_HIDDEN_TAIL, None, "committed-replicated: leader cannot detect the divergence"),
-    ],
-)
-def test_what_stories_of_a_few_steps_come_from(
-    steps: str, isr: list[str] | None, text: str
-) -> None:
-    replicas = [f"r{each + 1}" for each in range(3 if "r3" in steps else 2)]
-    run = run_steps(steps, replicas=replicas, isr=isr)
-    found = {str(signature_of(Past(run.events, run.rules), each)) for each in run.violations}
-
-    assert text in found
+@pytest.mark.parametrize("number", range(len(STORIES)), ids=[each["name"] for each in STORIES])
+def test_what_stories_of_a_few_steps_come_from(number: int) -> None:
+    assert STORIES[number]["shows"] in map(str, of_steps(number))
 
 
 @pytest.mark.parametrize("before", ["", "consume c r2\n"])

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.protocol.log import Batch, Log, LogConfig, Record, Segment, data_batch
+from sim.protocol.log.formats import old_batch
 from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 
 
@@ -244,3 +245,12 @@ def test_a_segment_knows_its_first_and_its_largest_timestamp() -> None:
     same = Segment.of(0, list(segment.batches), last_modified_ms=102)
     names = [name for name in Segment.__slots__ if name != "created_ms"]
     assert [getattr(same, name) for name in names] == [getattr(segment, name) for name in names]
+
+
+def test_a_batch_before_magic_2_clears_the_epochs() -> None:
+    """Truncation then goes by the high watermark, as before KIP-101 (UnifiedLog.append)."""
+    log = Log()
+    log.append(data_batch((Record(0, "k", "v"),), epoch=1), now_ms=0)
+    log.append(old_batch(1, (Record(1, "k", "v", 0),)), now_ms=0)
+
+    assert log.epochs.entries == []

@@ -139,6 +139,20 @@ def test_an_append_rolls_a_segment_that_would_grow_beyond_segment_bytes() -> Non
     assert [one["segment"] for one in answer["steps"][1]["batches"]][-3:] == [3, 3, 5]
 
 
+@pytest.mark.parametrize(("policy", "rolls"), [("compact", True), ("delete", False)])
+def test_the_maximum_lag_rolls_a_compacted_log_alone(policy: str, rolls: bool) -> None:
+    """LogConfig.maxSegmentMs."""
+    given = file(**{"max.compaction.lag.ms": 9000, "cleanup.policy": policy})
+    usual, _ = answered(file(**{"cleanup.policy": policy}))
+    del given["steps"][2]
+    answer, _ = answered(given)
+
+    here, there = (
+        [batch["segment"] for batch in one["steps"][1]["batches"]] for one in (answer, usual)
+    )
+    assert (here != there) == rolls
+
+
 def test_a_batch_larger_than_a_segment_is_not_appended() -> None:
     with pytest.raises(BadInput, match=r"batches\[0\]: \d+ bytes are more than segment.bytes, 60"):
         answered(file(**{"segment.bytes": 60}))

@@ -244,6 +244,17 @@ def test_stale_entries_of_an_index_that_was_not_closed_are_no_damage(small: Path
     assert content(small) == whole
 
 
+def test_a_codec_that_is_not_installed_is_no_damage(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sim.files.shipped.find_spec", lambda name: None if name == "lz4" else name)
+
+    answer = replog("log", small)
+
+    assert answer.status == 2
+    assert "partitions of brokers need lz4: pip install" in answer.complaint
+
+
 def test_magic_3_is_unknown(small: Path) -> None:
     data = bytearray(log_of(small).read_bytes())
     data[16] = 3

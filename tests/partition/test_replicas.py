@@ -8,6 +8,8 @@ import pytest
 
 import sim
 from sim.api.partitions import open_replicas
+from sim.errors import BadInput
+from sim.simulate.logfile.rules import LAST_MODIFIED
 from sim.simulate.partition.replicas import Finding
 from sim.simulate.run.stories import run_story
 from tests.commands import replog
@@ -43,8 +45,10 @@ def test_the_story_begins_with_the_logs_as_they_are(
 ) -> None:
     opened = open_replicas(places(recorded, cluster, moment))
 
-    begun = run_story(opened.story().story).moments["start"]
+    ran = run_story(opened.story().story)
+    begun = ran.moments["start"]
 
+    assert [note for note in ran.notes if "did nothing" in note] == []
     for log, replica in zip(opened.compared.logs, opened.replicas, strict=True):
         held = [int(label.rpartition("@")[2]) for label in begun[log.name].log]
         assert held == list(replica.records.offset)
@@ -160,7 +164,8 @@ def test_a_follower_of_a_log_that_lost_its_end(tmp_path: Path, emptied: bool) ->
 
 
 def test_a_long_log_has_in_a_story_what_violations_are_about(tmp_path: Path) -> None:
-    rows = [("gone", "x"), *((f"k{number}", "v") for number in range(1_500))]
+    keys = ("k", None)
+    rows = [("gone", "x"), *((keys[number % 2], "v") for number in range(1_500))]
     first = write_partition(tmp_path / "a" / "t-0", [(0, rows)])
     second = write_partition(tmp_path / "b" / "t-0", [(1, rows[1:])])
     (tmp_path / "b" / "t-0" / "00000000000000000000.log").touch()
@@ -172,6 +177,43 @@ def test_a_long_log_has_in_a_story_what_violations_are_about(tmp_path: Path) -> 
     assert opened.compared.findings[0].key == "gone"
     assert len(begun.story.steps) < 40
     assert "of 1,501 offsets the story has 1: markers, and the records" in begun.notes[-1]
+
+
+def test_the_story_has_the_settings_and_the_rules_of_the_question(tmp_path: Path) -> None:
+    places = [write_partition(tmp_path / name / "t-0", [(0, [("k", "x")])]) for name in "ab"]
+    settings = tmp_path / "settings"
+    settings.write_text("delete.retention.ms=7\n")
+    rules = {"fix": "empty_batch", "strategy": "header", "header_key": "h"}
+
+    found = (
+        open_replicas(places, settings=settings, rules=rules | {LAST_MODIFIED: 5})
+        .story()
+        .story.rules
+    )
+
+    assert (found.topic.delete_retention_ms, found.topic.strategy_header) == (7, "h")
+    assert (found.cleaner.fix, found.cleaner.strategy) == ("empty_batch", "header")
+
+
+def test_a_setting_without_such_a_value_has_no_story(tmp_path: Path) -> None:
+    places = [write_partition(tmp_path / name / "t-0", [(0, [("k", "x")])]) for name in "ab"]
+    settings = tmp_path / "settings"
+    settings.write_text("delete.retention.ms=abc\n")
+
+    with pytest.raises(BadInput, match=r"settings: delete\.retention\.ms: "):
+        open_replicas(places, settings=settings).story()
+
+
+def test_a_tail_that_is_not_committed_is_not_copied(tmp_path: Path) -> None:
+    first = write_partition(tmp_path / "a" / "t-0", [(0, [("k", "x")]), (1, [("k", "y")])])
+    second = write_partition(tmp_path / "b" / "t-0", [(0, [("k", "x")])])
+    for name in "ab":
+        (tmp_path / name / "replication-offset-checkpoint").write_text("0\n1\nt 0 1\n")
+
+    begun = run_story(open_replicas([first, second]).story().story).moments["start"]
+
+    assert (begun["a"].offsets, begun["b"].offsets) == ([0, 1], [0])
+    assert begun["a"].high_watermark == begun["b"].high_watermark == 1
 
 
 def test_log_end_retention_is_no_difference(tmp_path: Path) -> None:

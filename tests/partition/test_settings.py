@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sim.api.partitions import open_partition
 from sim.errors import BadInput
 from sim.simulate.partition.settings import DEFAULTS, GivenSettings, settings_of
 from tests.commands import replog
@@ -95,8 +96,11 @@ def test_a_list_may_have_spaces(tmp_path: Path) -> None:
     )
 
 
-def test_log_roll_hours_are_those_of_segment_ms(tmp_path: Path) -> None:
-    assert given(tmp_path, "log.roll.hours=2\n").topic["segment.ms"] == 7_200_000
+def test_log_roll_hours_are_those_of_segment_ms(partition: Path) -> None:
+    path = partition.parent / "server.properties"
+    path.write_text("log.roll.hours=2\n")
+
+    assert open_partition(partition, settings=path).log_file().topic.roll_ms == 7_200_000
 
 
 @pytest.mark.parametrize(

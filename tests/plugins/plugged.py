@@ -36,6 +36,20 @@ def even(circumstances):
 
 register_tombstone_removal(TombstoneRemoval("even", "a test", "at even offsets", even))
 """
+SHORT_LOGS = """
+from sim.plugins import Invariant, register_invariant
+
+@register_invariant
+class ShortLogs(Invariant):
+    '''No log has a second offset.'''
+
+    name, source = "short-logs", "an example"
+
+    def on_quiesced(self, event):
+        for replica in self.history.replicas.values():
+            if replica.log_end_offset > 1:
+                self.violated(f"{replica.name} has two offsets.", replica=replica.name)
+"""
 PLAN = """\
 format: replog-sweep/1
 title: two strategies
@@ -75,7 +89,7 @@ def forgetting_plugins() -> Iterator[None]:
             forget(registered)
             forget_invariants(laws)
             plugins._NAMED[:] = named
-            for module in ("longest", "others", "mine", "raises", "laws"):
+            for module in ("longest", "others", "mine", "raises", "laws", "short_logs"):
                 sys.modules.pop(module, None)
             importlib.invalidate_caches()
 

@@ -26,7 +26,7 @@ IMPORTS = [
     (EXAMPLE.replace(", record.offset", ","), "the later does not win"),
     (EXAMPLE.replace("record.value or", "record.key and 1 /"), "raises TypeError: "),
     (OTHERS.replace(" % 2 == 0", ""), "may_remove answers True or False, not 4"),
-    (OTHERS.replace("Kept()", "Kept(99)"), "keeps offset 99, but the log ends at -1"),
+    (OTHERS.replace("Kept()", "Kept(99)"), "keeps offset 99, but the last offset is -1"),
 ]
 
 

@@ -1,6 +1,7 @@
 """An observer of a user sees messages and events, and what it reports is a violation."""
 
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,11 @@ import pytest
 
 import sim
 from sim.check.registry import INVARIANTS
-from sim.plugins import Report, forget_observers, register_observer
+from sim.plugins import Report, forget_observers, load_plugins, register_observer
 from sim.protocol.events import Event, LeaderElected
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
-from tests.plugins.plugged import folder, replog
+from tests.plugins.plugged import folder, forgetting_plugins, replog
 
 __all__ = ["folder"]
 
@@ -97,3 +98,13 @@ def test_a_plugin_of_an_observer_alone_is_one(folder: Path) -> None:
 
     assert told.status == 1
     assert "one-leader-is-enough" in told.out
+
+
+def test_a_plugin_of_an_observer_may_have_been_imported_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "seen.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    with forgetting_plugins():
+        import_module("seen")
+        load_plugins(["seen"])

@@ -7,7 +7,7 @@ import pytest
 
 from sim import plugins
 from sim.errors import BadInput
-from sim.plugins import register_fix
+from sim.plugins import register_fix, register_tombstone_removal
 from sim.protocol.compaction import (
     FIXES,
     STRATEGIES,
@@ -122,3 +122,34 @@ def test_a_record_that_a_fix_keeps_inside_the_log_is_no_second_record_of_its_key
 
     assert run.replicas["1"].offsets == [0, 1, 2]
     assert run.violated == []
+
+
+@pytest.mark.parametrize("coordinates", [False, True])
+def test_the_limit_of_a_removal_rule_is_the_lowest_log_end_or_the_coordinated_bound(
+    *, coordinates: bool
+) -> None:
+    steps = """
+        elect 1 1
+        append 1 k=null K tombstone=true
+        sync 2 1
+        compact 1
+        compact 2
+    """
+    with forgetting_plugins():
+        register_tombstone_removal(
+            TombstoneRemoval(
+                "below_limit",
+                "a test",
+                "below the limit",
+                lambda c: c.offset < c.removal_limit,
+                gates_markers=coordinates,
+            )
+        )
+        left = [
+            run_steps(ran, replicas=["1", "2"], rules={"tombstone_removal": "below_limit"})
+            .replicas["1"]
+            .offsets
+            for ran in (steps, steps + "coordinate\ncompact 1")
+        ]
+
+    assert left == [[0] if coordinates else [], []]

@@ -10,7 +10,7 @@ from sim.protocol.log import Record
 from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 from sim.protocol.replication import Replica
 from sim.protocol.replication.messages import Answer, ErrorCode, FetchSnapshotRequest, SnapshotId
-from sim.protocol.replication.replica import Snapshot
+from sim.protocol.replication.replica import Snapshot, SnapshotDownload
 from sim.protocol.replication.snapshots import (
     FOOTER_BYTES,
     HEADER_BYTES,
@@ -192,3 +192,17 @@ def test_a_snapshot_without_records_is_served_by_one_empty_chunk() -> None:
 
     assert error(replica, max_bytes=None) is ErrorCode.NONE
     assert error(replica, max_bytes=None, position=1) is ErrorCode.POSITION_OUT_OF_RANGE
+
+
+def test_a_follower_that_empties_its_log_for_a_snapshot_remembers_its_vote() -> None:
+    """The vote is in a file of its own (QuorumState)."""
+    fetcher = Replica("r2", epoch=2)
+    fetcher.download = SnapshotDownload(ID, "r1", 2)
+    fetcher.vote = 2, "r3"
+    request = snapshot_request(fetcher, max_bytes=10)
+    assert request is not None
+    rules = RULES.with_values({"snapshot_install": "at_first_chunk"})
+    answer = answer_fetch_snapshot(source(), request, rules=rules)
+    receive_snapshot_chunk(fetcher, answer, rules=rules)
+
+    assert (fetcher.log.log_end_offset, fetcher.vote) == (0, (2, "r3"))

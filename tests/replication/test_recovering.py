@@ -22,6 +22,7 @@ from sim.protocol.replication.replica import (
     crash,
     restart,
 )
+from sim.protocol.replication.snapshots import install
 from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, batch, leading
 
@@ -60,6 +61,31 @@ def test_a_snapshot_is_installed_that_is_in_a_later_epoch_or_above_the_log_end(
     assert [event.__class__ for event in events] == expected
     assert made.log.log_end_offset == (5 if installed else log_end)
     assert made.log.log_start_offset == (5 if installed else 0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "left"), [("from_batches", [(1, 0)]), ("as_stored", [(1, 0), (2, 2)])]
+)
+def test_an_epoch_without_a_batch_is_gone_after_a_restart(
+    rule: str, left: list[tuple[int, int]]
+) -> None:
+    """A leader that has written nothing; LogLoader.load cuts the epochs at the log end."""
+    made, rules = follower(2), Rules.of(epoch_recovery=rule)
+    made.log.epochs.assign(2, 2)
+    crash_with_files(made, rules=rules)
+    recover(made, rules=rules)
+
+    assert entries(made) == left
+
+
+def test_a_log_that_is_empty_after_an_install_has_the_epoch_of_its_snapshot() -> None:
+    made, id_ = follower(2), SnapshotId(5, 1)
+    install(made, Snapshot(id_, ()), rules=FINISHED)
+    crash_with_files(made, rules=FINISHED, power_loss=True)
+    events = recover(made, rules=FINISHED)
+
+    assert [event.__class__ for event in events] == [ReplicaRestarted]
+    assert (entries(made), made.last_fetched_epoch) == ([], 1)
 
 
 def two_epochs() -> Replica:

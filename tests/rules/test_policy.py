@@ -8,7 +8,7 @@ from sim.protocol.compaction import STRATEGIES
 from sim.protocol.compaction.strategies import ENCODERS
 from sim.protocol.log import Record
 from sim.protocol.rules import RULES, Rules
-from sim.protocol.rules.policy import cleaner_policy, cleaner_strategy, judging_strategy
+from sim.protocol.rules.policy import cleaner_policy, cleaner_strategy, state_strategy
 
 BASES: dict[str, dict[str, str]] = {
     "header_form": {"strategy": "header"},
@@ -55,7 +55,7 @@ def test_cleaner_and_judge_read_the_header_that_the_topic_names_and_no_other(
     plain = Rules.of(strategy="header", header_form=form)
     headers = tuple((name, ENCODERS[form](version)) for name, version in given)
     renamed = tuple(("version", value) for name, value in headers if name == named)
-    for strategy_of in (cleaner_strategy, judging_strategy):
+    for strategy_of in (cleaner_strategy, state_strategy):
         version = strategy_of(rules).version(Record(0, "k", "v", headers=headers))
         assert version == strategy_of(plain).version(Record(0, "k", "v", headers=renamed))
 

@@ -10,6 +10,7 @@ from sim.files.yaml_text import parse_yaml
 from sim.simulate.run.stories import run_story
 from sim.simulate.story import load_story
 from sim.simulate.story.format import STORY_DEFAULTS, story_from
+from sim.simulate.story.steps import line_of
 from tests.story.refusing import BASE
 
 
@@ -82,6 +83,8 @@ def test_one_line_is_op_then_fields_in_order_then_names(line: str, fields: dict[
 
     assert json.loads(json.dumps(step.fields)) == fields
     assert step.does_nothing == line.endswith("does=nothing")
+    made = story_from(document | {"steps": [line_of(step.op, step.fields)]}, where="test")
+    assert made.steps[0].fields == step.fields, "a step that was a mapping has such a line"
 
 
 def test_a_replica_is_known_from_the_step_that_adds_it() -> None:

@@ -112,6 +112,7 @@ expect:
   violated: [no-luck]
   leadr: '1'
   replicas: {'1': {leo: many, hv: 3}}
+  moments: {m: {}, n: {'1': {lag: 3}}}
 """
 
 
@@ -140,6 +141,8 @@ def test_everything_that_is_wrong_is_told_in_one_go(tmp_path: Path) -> None:
         "16 expect.leadr unknown field (did you mean 'leader'?); allowed",
         "17 expect.replicas.1.hv unknown field; allowed",
         '17 expect.replicas.1.leo expected an integer, not "many"',
+        "18 expect.moments.m claims nothing; name replicas",
+        "18 expect.moments.n.1.lag unknown field (did you mean 'log'?); allowed",
     ]
 
 
@@ -161,7 +164,8 @@ def test_behind_a_step_that_cannot_be_read_nothing_is_said_of_names(
     tmp_path: Path, unreadable: Any
 ) -> None:
     steps = [unreadable, "fetch 3 1", "isr 1,3", "crash n=3", "moment x"]
-    claims = {"leader": "3", "replicas": {"3": {"leo": 0}}, "moments": {"then": {"3": {"leo": 0}}}}
+    of_3 = {"3": {"leo": 0}}
+    claims = {"leader": "3", "replicas": of_3, "moments": {"then": of_3, "x": of_3}}
     refused(tmp_path, BASE | {"steps": steps, "expect": claims})  # with one complaint
 
 

@@ -67,7 +67,7 @@ def certify(text: bytes) -> Certificate:
 
 
 def _look(judge: Judge, row: Row, found: dict[str, tuple[int, Where]], *, before: bool) -> None:
-    replica = judge.replicas.get(row["replica"])
+    replica = judge.replicas.get(row["replica"])  # before an election nothing can be broken at rest
     for name, law in LAWS.get((row["event"], before), ()):
         if replica is not None and name not in found:
             found.update(

@@ -30,6 +30,8 @@ OF_A_HEADER = {
     "within_contract": bool,
 }
 OF_AN_EVENT = {"at": int, "event": str, "replica": str}
+OF_REST = OF_AN_EVENT | {"replica": type(None)}
+"""Types of the fields of `Quiesced` before the first election."""
 OF_A_VERDICT = {"event": str, "events": int, "digest": str, "violations": list}
 _CALLED = {
     dict: "fields",
@@ -65,7 +67,8 @@ def lines_of(text: bytes) -> list[Row]:
         raise Refused("the last line is no verdict: the trace is cut")
     _check(1, rows[0], OF_A_HEADER)
     for number, row in enumerate(rows[1:-1], start=2):
-        _check(number, row, OF_AN_EVENT)
+        leaderless = row.get("event") == "Quiesced" and row.get("replica", "") is None
+        _check(number, row, OF_REST if leaderless else OF_AN_EVENT)
     _check(len(rows), rows[-1], OF_A_VERDICT)
     return rows
 
@@ -167,9 +170,7 @@ def is_tombstone(record: Row, mark: str) -> bool:
 def in_force(trace: Trace) -> tuple[list[Row], list[str]]:
     """Strategies and tombstone marks that were in force, the promised ones first."""
     strategies, marks = [trace.header["strategy"]], [trace.header["tombstone_mark"]]
-    changes = [
-        one for one in trace.events if one["event"] == "ConfigChanged" and not one["initial"]
-    ]
+    changes = [one for one in trace.events if one["event"] == "ConfigChanged"]
     rules = trace.header["rules"]
     for change in [{}, *(dict(row["settings"]) for row in changes if not row["initial"])]:
         rules = {**rules, **change}
@@ -289,7 +290,7 @@ class RebuiltCluster:
         header: Header of the trace.
         rules: Rules of the run by name, as it began.
         replicas: Replicas by name, in order of creation.
-        isr: The in-sync set that an event reported last.
+        isr: The in-sync set, as the leader sees it.
         voters: Names of the replicas of which a majority commits.
         committed: H.
         fate: COMMIT or ABORT by the uid of each decided record of H.
@@ -354,7 +355,7 @@ class RebuiltCluster:
                 self.leader, self.epoch = row["replica"], row["epoch"]
                 self.isr, self.voters = row["isr"], row["voters"]
                 self._commit(self.replicas[self.leader], self.end)
-            case "IsrChanged":
+            case "IsrChanged" if row["replica"] == self.leader:
                 self.isr = row["isr"]
             case "Appended" | "Pushed":
                 base, last = row["batch"]["base_offset"], row["batch"]["last_offset"]

@@ -245,17 +245,12 @@ class StateKept(Invariant):
     explained_by = "event"
     in_stories = False
 
-    def begin(self) -> None:
-        """Starts with every log start at 0."""
-        self._starts: dict[str, int] = {}
-
     def on_log_start_moved(self, event: events.LogStartMoved) -> None:
         """Looks for keys whose state was below the new start, and nowhere else."""
         if self.history.rules.snapshots.log_holds != "state":
             return
         start, view = event.log_start_offset, self.replicas[event.replica]
-        lost = lost_keys(self.history, view, self._starts.get(event.replica, 0))
-        self._starts[event.replica] = start
+        lost = lost_keys(self.history, view, self.history.previous_log_start)
         for key in lost[:1]:
             winner, more = self.history.winners.get(key, 0), len(lost) - 1
             says = self.says + (": {winner}" if winner else "")
@@ -263,11 +258,3 @@ class StateKept(Invariant):
             at = self.written[winner].offset if winner else start
             evidence = {"log_start": start, "winner": winner, "more_keys": more}
             self.broken(event.replica, at, key, says, cause=event.cause, **evidence)
-
-    def on_replica_wiped(self, event: events.ReplicaWiped) -> None:
-        """Forgets the log start: a new disk begins at 0."""
-        self._starts.pop(event.replica, None)
-
-    def on_log_started_afresh(self, event: events.LogStartedAfresh) -> None:
-        """Takes the new log start; the leader is judged for what is below it."""
-        self._starts[event.replica] = event.log_start_offset

@@ -243,9 +243,9 @@ class TombstoneEventuallyRemoved(Invariant):
     def on_rounds_ended(self, event: events.RoundsEnded) -> None:
         """Looks for a tombstone in every log that was cleaned."""
         history, written = self.history, self.written
-        removal = history.rules.cleaner.tombstone_removal
+        removal = history.rules.cleaner.removal
         everybody = all(view.up and name in event.cleaners for name, view in self.replicas.items())
-        if removal == "never" or (removal == "coordinated" and not everybody):
+        if removal.name == "never" or (removal.gates_markers and not everybody):
             return
         undecided = [written[uid].offset for uids in history.undecided.values() for uid in uids]
         stable = min(undecided, default=len(self.committed))

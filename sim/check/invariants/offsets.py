@@ -112,7 +112,7 @@ class StateMachineSafety(LogInvariant):
     def on_high_watermark_moved(self, event: events.HighWatermarkMoved) -> None:
         """Looks at the offsets that this advance committed again."""
         mark = event.high_watermark
-        for offset, uid in self.history.recommitted if event.leading else ():
+        for offset, uid in self.history.recommitted:
             first = self.committed[offset]
             self.broken(event.replica, offset, first=first, record=uid, high_watermark=mark)
 

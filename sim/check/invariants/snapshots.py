@@ -297,7 +297,7 @@ class PrefixDeletionSafety(Invariant):
     def on_snapshot_offered(self, event: events.SnapshotOffered) -> None:
         """Reports an offer of no snapshot, or of one that ends below the leader's log start."""
         end = event.end_offset
-        if end < max(self.replicas[event.replica].log_start_offset, 0):
+        if end < self.replicas[event.replica].log_start_offset:
             has = "no snapshot" if end < 0 else "only one up to {snapshot_end}"
             says = self.says + has + " to offer."
             follower, at = event.follower, event.fetch_offset

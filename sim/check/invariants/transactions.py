@@ -47,7 +47,7 @@ class TransactionAsAsked(TransactionInvariant):
         for uid in self.history.undecided.get(batch.producer_id, ()) if own else ():
             record = self.written[uid].record
             earlier = asked.get(record.value or "")
-            if earlier in {None, *own} or uid not in lineage[record.offset :][:1]:
+            if earlier in {None, *own} or lineage[record.offset : record.offset + 1] != [uid]:
                 continue
             if not self._ended_before(lineage[record.offset :], batch):
                 evidence = {"producer": batch.producer_id, "record": uid}

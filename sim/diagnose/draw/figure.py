@@ -48,7 +48,7 @@ class Options(TypedDict, total=False):
         note: Text below the violation, such as the deciding fact.
         unit: Unit of times: `ms` or `step`.
         captions: Moment (ms, or a step) -> caption, may be empty: draws the logs after all events
-            of these moments side by side, and nothing else. The last one selects the columns.
+            of these moments side by side, and nothing else. The latest one selects the columns.
     """
 
     title: str
@@ -123,12 +123,13 @@ def figure(case: DrawnCase, **options: Unpack[Options]) -> Picture:
 def _moments(case: DrawnCase, captions: Mapping[int, str], unit: str) -> list[Picture]:
     """Draws the logs at the end of chosen moments side by side, without a violation."""
     events = case.events
-    first, last = (max(events[0][0], 1), events[-1][0]) if events else (1, 0)
-    wrong = [moment for moment in sorted(captions) if not min(first, 1) <= moment <= last]
+    last = events[-1][0] if events else 0
+    wrong = [moment for moment in sorted(captions) if not 1 <= moment <= last]
     if wrong:
-        raise BadInput(f"step {wrong[0]}: the story has steps {first} to {last}")
+        has = "run goes from" if unit == "ms" else "story has steps"
+        raise BadInput(f"{unit or 'step'} {wrong[0]}: the {has} 1 to {last}")
     positions = [bisect_right(events, moment, key=itemgetter(0)) - 1 for moment in captions]
-    scene = Scene(replace(case, violation=None), case.violation, position=positions[-1])
+    scene = Scene(replace(case, violation=None), case.violation, position=max(positions))
     frames = [scene.case.logs.frame(position) for position in positions]
     grid = OffsetGrid(scene, frames, room=_PANEL)
     numbered = [

@@ -268,11 +268,12 @@ class Logs(Past):
 _ENDS_LEADERSHIP = (
     on.LeaderResigned,
     on.ReplicaCrashed,
-    on.ReplicaRemoved,
     on.ReplicaWiped,
     on.Copied,
     on.GapLearned,
     on.Truncated,
+    on.LogEmptied,
+    on.LogStartedAfresh,
     on.SnapshotInstalled,
 )
 """Classes of events after which a replica does not lead any more."""

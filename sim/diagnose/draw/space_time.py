@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -151,19 +150,14 @@ class SpaceTime:
 
         The states are `leads` (an epoch), `lane` (`lane` or `down`) and `fault`; None ends one.
         """
-        events, last = self.scene.case.events, max(self.positions, default=-1)
-        for position, name, leads, up in self.scene.case.logs.roles(last):
+        logs, last = self.scene.case.logs, max(self.positions, default=-1)
+        for position, name, leads, up in logs.roles(last):
             yield position, name, "leads", leads
             yield position, name, "lane", "lane" if up else "down"
-        faults = Counter[str]()
-        for position, (_, event) in enumerate(events[: last + 1]):
-            if isinstance(event, on.FaultInjected) and event.fault not in INSTANT_FAULTS:
-                faults[event.replica] += 1
-            elif isinstance(event, on.FaultEnded):
-                faults[event.replica] = max(faults[event.replica] - 1, 0)
-            else:
-                continue
-            yield position, event.replica, "fault", "fault" if faults[event.replica] else None
+        for position in logs.all(on.FaultInjected, on.FaultEnded, before=last + 1):
+            name = logs.event(position).replica
+            lasts = logs.lasting_fault(name, position + 1) is not None
+            yield position, name, "fault", "fault" if lasts else None
 
     def _lasting(self) -> Iterable[tuple[str, str, Any, float, float]]:
         """The lasting states: replica, state, value, and where it begins and ends in pixels."""

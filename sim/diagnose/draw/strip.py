@@ -150,8 +150,8 @@ class _Strip:
         meanings = [text for sign, text in _LEGEND.items() if sign in rows]
         lanes = self._scene.frame.lanes
         old = [lane.leads for lane in lanes if lane.leads is not None and not lane.newest]
-        uncommitted = len(self._scene.frame.committed)
-        if "·" not in rows and uncommitted and any(at >= uncommitted for at in self._columns):
+        committed = len(self._scene.frame.committed)
+        if "·" not in rows and committed and any(at >= committed for at in self._columns):
             meanings.append("· not committed")
         meanings += [f"led {epoch}? does not know of the newer epoch" for epoch in old[:1]]
         spots = [spot for offset in self._columns for spot in self._scene.frame.at(offset)]

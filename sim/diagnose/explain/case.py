@@ -17,7 +17,6 @@ from sim.protocol.events.sentences import describe
 from sim.protocol.log.record import Control, Record
 from sim.protocol.rules.policy import cleaner_strategy
 from sim.protocol.rules.rules import GROUP_OF
-from sim.simulate.faults import INSTANT_FAULTS
 
 FactKind = str
 """The kind of value that decided: `order` (of offsets), `position` (a log end, a fetch position, a
@@ -351,13 +350,10 @@ class Case(Past):
 
     def fault(self, replica: str, before: int) -> str:
         """The fault that lasts at a replica, in brackets; empty without one."""
-        for at in self.latest(on.FaultInjected, on.FaultEnded, before=before, replica=replica):
-            event = self.event(at)
-            if isinstance(event, on.FaultEnded):
-                break
-            if event.fault not in INSTANT_FAULTS:
-                return f" ({event.fault} {self.when(at)}: {event.detail})"
-        return ""
+        at = self.lasting_fault(replica, before)
+        if at is None:
+            return ""
+        return f" ({self.event(at).fault} {self.when(at)}: {self.event(at).detail})"
 
     def knowing(self, replica: str, before: int) -> str:
         """A replica's name with the epochs that it knew in brackets."""

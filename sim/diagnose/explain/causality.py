@@ -305,10 +305,7 @@ def _behind_removal(past: Past, position: int, removal: Removal) -> Iterator[Cau
 
 
 def _kept_away(past: Past, offset: int, before: int) -> Iterator[CausalNode]:
-    """Yields the latest fault of each replica that never had an offset, if no end followed it."""
+    """Yields the latest fault that lasts at each replica that never had an offset."""
     for replica in past.replicas:
         if past.slot(replica, offset, before) is None:
-            kinds = (on.FaultInjected, on.FaultEnded)
-            last = past.last(*kinds, before=before, replica=replica)
-            if last is not None and isinstance(past.event(last), on.FaultInjected):
-                yield CausalNode(last)
+            yield from _events(past.lasting_fault(replica, before))

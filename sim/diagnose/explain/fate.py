@@ -33,7 +33,6 @@ FOLLOWED: Final = "the leader's log start"
 
 _LOST_BY: Final = {
     Became.CRASHED: of.TAIL_LOST,
-    Became.END_LOWERED: of.END_FROM_LAST,
     Became.SEGMENTS_LOST: of.SWAP_LOST,
     Became.WIPED: of.DISK_LOST,
     Became.REPLACED: of.REPLACED,
@@ -60,8 +59,9 @@ def _fate(case: Case) -> Facts:
     if offset is None:
         return []
     if isinstance(case.shown_by, on.Truncated):
-        uid = case.last_written(case.replica, case.shown_by.target, case.judged)
-        return _cut(case, case.steps_before(case.replica, case.end)[0], offset, uid)
+        name = case.shown_by.replica
+        uid = case.last_written(name, case.shown_by.target, case.judged)
+        return _cut(case, case.steps_before(name, case.end)[0], offset, uid)
     facts = given_twice(case, offset)
     for name in [named] if named else case.replicas:
         uid = case.committed_at(offset) or case.uid_at(name, offset, case.judged)

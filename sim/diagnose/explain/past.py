@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from enum import Enum
 from heapq import merge
-from itertools import takewhile
+from itertools import chain, takewhile
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, Self
 
@@ -24,6 +24,7 @@ from sim.protocol import events as on
 from sim.protocol.events import Event
 from sim.protocol.log.record import Batch
 from sim.protocol.rules import Rules
+from sim.simulate.faults import INSTANT_FAULTS
 
 Recorded = Sequence[tuple[int, Event]]
 """(time, event) as a run or a story records them; time: ms, or the number of a step."""
@@ -252,8 +253,8 @@ class Past:
         return self._known(self._uids_at.get(offset, []))
 
     def uids_of(self, key: str | None) -> list[int]:
-        """The uids of the records of a key, in order of appends."""
-        return self._known(self.folded.uids_of_key.get(key or "", []))
+        """The uids of the records of a key, in order of appends; none without a key."""
+        return [] if key is None else self._known(self.folded.uids_of_key.get(key, []))
 
     def controls(self) -> list[Written]:
         """The control records, in order of appends."""
@@ -380,11 +381,22 @@ class Past:
                 return position
         return None
 
+    def lasting_fault(self, replica: str, before: int = END) -> int | None:
+        """Position of the latest fault that lasts at a replica before a position; else None."""
+        lasting: dict[str, list[int]] = defaultdict(list)
+        for at in self.all(on.FaultInjected, on.FaultEnded, before=before, replica=replica):
+            event = self.event(at)
+            if isinstance(event, on.FaultEnded):
+                del lasting[event.fault][:1]
+            elif event.fault not in INSTANT_FAULTS:
+                lasting[event.fault].append(at)
+        return max(chain.from_iterable(lasting.values()), default=None)
+
     def newest_snapshot(self, replica: str, before: int = END) -> tuple[int, int] | None:
         """(end offset, epoch) of a replica's newest snapshot before a position; else None."""
         kept: set[tuple[int, int]] = set()
-        kinds = (on.SnapshotTaken, on.SnapshotInstalled, on.SnapshotDeleted)
-        for position in self.all(*kinds, before=before, replica=replica):
+        begun = self.last(*_ANEW, on.SnapshotInstalled, before=before, replica=replica) or 0
+        for position in self.all(*_KEPT, after=begun - 1, before=before, replica=replica):
             event = self.event(position)
             change = kept.discard if isinstance(event, on.SnapshotDeleted) else kept.add
             change((event.end_offset, event.epoch))
@@ -421,6 +433,7 @@ def _expired(step: LogStep) -> range:
 
 _ANEW: Final = (on.ReplicaAdded, on.ReplicaWiped, on.LogEmptied, on.LogStartedAfresh)
 _COPIES: Final = (on.Copied, on.GapLearned)
+_KEPT: Final = (on.SnapshotTaken, on.SnapshotFetched, on.SnapshotInstalled, on.SnapshotDeleted)
 _WRITES: Final = (on.Appended, on.Pushed, *_COPIES)
 _LEFT_HOLES: Final = (Became.CLEANED, Became.EMPTIED, Became.SEGMENTS_LOST, Became.EXPIRED)
 _TOOK: Final[dict[type, tuple[Became, Callable[[LogStep], Collection[int]]]]] = {

@@ -43,7 +43,7 @@ def deciding(case: Case) -> Facts:
     discover()
     invariant = INVARIANTS.get(case.violation.invariant)
     asked = QUESTIONS.get(invariant.explained_by if invariant else "", fate.answer)
-    return list(dict.fromkeys(asked(case) or fate.answer(case)))
+    return asked(case) or fate.answer(case)
 
 
 def _event(case: Case) -> Facts:

@@ -74,7 +74,7 @@ def _outlives(case: Case, held: int, winner: int, before: int) -> Facts:
     if case.violation.family == TRANSACTIONS:
         facts = undecided(case, replica, held) or undecided(case, replica, winner)
     if not facts and case.uid_at(replica, known.offset, before) != winner:
-        facts = _passed_over(case, held, winner)
+        facts = _passed_over(case, held, winner, before)
         if not facts and known.tombstone:
             return undeleted(case, replica, held, winner, before)
     return facts or _lacks_winner(case, winner, before)
@@ -85,28 +85,28 @@ def _lacks_winner(case: Case, winner: int, before: int) -> Facts:
     offset, replica = case.written[winner].offset, case.replica
     if case.uid_at(replica, offset, before) != winner:
         return lacks(case, replica, offset, winner, before)
-    mark = case.high_watermark(replica)
+    mark = case.high_watermark(replica, before)
     if offset < mark:
         return undecided(case, replica, winner)
     text = f"{replica} holds {case.name(winner)} above its high watermark {mark}, so that it does "
-    moved = case.last(on.HighWatermarkMoved, replica=replica)
+    moved = case.last(on.HighWatermarkMoved, replica=replica, before=before)
     return [Fact("position", f"{text}not count there", moved)]
 
 
-def _passed_over(case: Case, held: int, winner: int) -> Facts:
-    """The first pass of the replica that saw a record and its winner, and kept the record.
+def _passed_over(case: Case, held: int, winner: int, before: int) -> Facts:
+    """The first pass of the replica before a position that kept a record and saw its winner.
 
     A pass that removed the winner as superseded is explained by its comparison instead.
     """
     replica, both = case.replica, [held, winner]
     low, high = (case.written[uid].offset for uid in both)
-    for at in case.all(on.Cleaned, replica=replica):
+    for at in case.all(on.Cleaned, replica=replica, before=before):
         event, removal = case.event(at), removal_at(case.event(at), high)
         beaten = removal is not None and removal.reason == "superseded"
         saw = event.upper_bound > max(low, high) and case.holding(replica, both, at) == both
         if saw and case.uid_at(replica, low, at + 1) == held and not beaten:
             tombstone = case.written[winner].tombstone
-            gone = undeleted(case, replica, held, winner) if tombstone else []
+            gone = undeleted(case, replica, held, winner, before) if tombstone else []
             end = of.KEPT_AS_END if event.protected_offset == low else of.NOT_MAPPED
             why = mechanisms_of(gone) or (end,)
             return [kept_loser(case, at, held, winner, *why), *as_context(gone)]
@@ -127,7 +127,7 @@ def kept_loser(case: Case, at: int, loser: int, winner: int, *mechanisms: str) -
         text += f": its map began at {began} (map_range: dirty) and knew only what is above"
     elif event.partial:
         text += f": its map was full at {event.upper_bound}"
-    after = case.event(at + 1) if at + 1 < len(case.events) else None
+    after = case.event(at + 1) if at + 1 < case.end else None
     if isinstance(after, on.ReplicaCrashed) and after.replica == event.replica:
         text += f": {event.replica} crashed with its checkpoint moved on "
         text += case.by_rules("cleaner_checkpoint")
@@ -220,8 +220,8 @@ def _late(case: Case, replica: str, value: int, delete: int, step: LogStep, went
         return [*went, _came_late(case, replica, value, delete, *disk)]
     bound, by = step.event.upper_bound, case.order_kind()
     if late >= bound:
-        text = f"{case.name(value)} lies above what that pass looked at, {bound}: only its {by} "
-        return [*went, Fact(by, f"{text}says that it loses", position, (of.NOT_MAPPED,))]
+        text = f"{case.name(value)} lies at or above the bound of that pass, {bound}: only its "
+        return [*went, Fact(by, f"{text}{by} says that it loses", position, (of.NOT_MAPPED,))]
     mechanism = of.KEPT_AS_END if step.event.protected_offset == late else of.NOT_MAPPED
     return [kept_loser(case, step.position, value, delete, mechanism), *went]
 

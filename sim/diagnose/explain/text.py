@@ -137,7 +137,7 @@ def _truth(case: Case) -> list[str]:
     if key is not None:
         winner = case.history.winners.get(key)
         deleted = ", a tombstone: the key is deleted" if case.tombstone(winner or 0) else ""
-        found.append(f"{key} ends on {case.name(winner)}{deleted}")
+        found.append(f"the winner of {key} is {case.name(winner)}{deleted}")
     return found
 
 
@@ -358,8 +358,9 @@ def _cleaned(case: Case, about: About, event: on.Cleaned) -> str:
     text = f"{event.replica} cleaned {span(event)}, {case.clock(event.replica, event.now_ms)}, "
     text += f"high watermark {event.high_watermark}: removed "
     text += " and ".join(["; ".join(gone)] * bool(gone) + others) or "nothing"
-    text += f", kept {listed([*map(str, event.emptied)])} empty" if event.emptied else ""
-    text += f", dropped the empty {listed([*map(str, event.dropped)])}" if event.dropped else ""
+    kept, dropped = (listed([*map(str, offsets)]) for offsets in (event.emptied, event.dropped))
+    text += f", kept the batches at {kept} without records" if kept else ""
+    text += f", dropped the empty batches at {dropped}" if dropped else ""
     horizons = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons)
     text += f"; gave delete horizons {horizons}" if horizons else ""
     return f"{text}; log end {event.log_end_offset}"

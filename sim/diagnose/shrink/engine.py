@@ -108,7 +108,7 @@ class Reducer(Generic[V]):
             shows: Function that runs a value and returns as much of it as shows the target, or
                 None.
         """
-        self.best = best
+        self.best, self._size = best, [*kind.size(best)]
         self._kind, self._shows = kind, shows
         self._seen = {kind.key(best.value)}
         self._untried = self._rounds()
@@ -165,10 +165,10 @@ class Reducer(Generic[V]):
 
     def _keep(self, value: V) -> bool:
         """Makes a value the best if it is smaller and shows the target."""
-        shown, size = self._shows(value), self._kind.size
-        if shown is None or [*size(shown)] >= [*size(self.best)]:
+        shown = self._shows(value)
+        if shown is None or (size := [*self._kind.size(shown)]) >= self._size:
             return False
-        self.best = shown
+        self.best, self._size = shown, size
         self._is_new(shown.value)
         return True
 

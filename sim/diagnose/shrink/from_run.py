@@ -21,7 +21,6 @@ from typing import Any, Final, TypeAlias
 from sim.diagnose.explain import mechanisms as of
 from sim.diagnose.explain.questions import Signature
 from sim.diagnose.shrink.engine import ShownTarget
-from sim.diagnose.shrink.scenarios import ROLES
 from sim.diagnose.shrink.stories import OFFSETS, with_steps
 from sim.diagnose.shrink.target import ELECTIONS, Target, illegal_steps, rules_of, watched
 from sim.protocol import events as on
@@ -34,6 +33,7 @@ from sim.protocol.replication.elections import wins
 from sim.protocol.replication.interrupting import SWAP
 from sim.protocol.replication.joining import waits_for_joining
 from sim.protocol.rules import Rules
+from sim.simulate.faults import ROLES
 from sim.simulate.faults.kinds import Crash
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.driver import StoryDriver

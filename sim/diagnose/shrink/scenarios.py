@@ -22,7 +22,7 @@ from sim.diagnose.shrink.engine import (
     without,
 )
 from sim.protocol.rules import Rules
-from sim.simulate.faults import Fault
+from sim.simulate.faults import ROLES, Fault
 from sim.simulate.faults.kinds import Partition
 from sim.simulate.scenario.model import (
     EVERY_REPLICA,
@@ -39,8 +39,6 @@ from sim.simulate.scenario.model import (
     Topic,
     Workload,
 )
-
-ROLES = ("leader", "follower")
 
 Value: TypeAlias = Send | EndTransaction | Fault | Change | Consumer
 
@@ -144,13 +142,14 @@ def without_replica(scenario: Scenario, name: str) -> Scenario:
 def by_default(scenario: Scenario) -> Scenario:
     """The scenario with the same parts, and defaults for all other values."""
     workload = scenario.workload
-    if workload.trace is None:  # sends of the first producer at their own times, without versions
+    if workload.trace is None:  # sends of the first producer at their own times, plain
         sends = tuple(
             send._replace(
                 producer=send.producer if send.transaction else 1,
                 timestamp_ms=send.at_ms,
                 version=None,
                 flag=None,
+                headers=(),
             )
             for send in workload.sends
         )

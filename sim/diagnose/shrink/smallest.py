@@ -44,8 +44,8 @@ class SmallestExample(NamedTuple):
         events: Number of events of the example up to its violation.
         events_before: Number of events of the failure.
         tries: Number of stories and scenarios that were run.
-        complete: True if no pass finds a smaller one; False if the budget was over, the work was
-            interrupted, or the story was made of a run that was not completely shrunk.
+        complete: True if no pass finds a smaller one; False if the budget was over, or the work was
+            interrupted.
         interrupted: True if the work was interrupted.
         made_of: `the run` for a story made of one, or why there is none; empty for a shrunk story.
     """
@@ -171,7 +171,7 @@ class ShrinkCase:
             complete = self._reducer.run(budget, share=share, report=report)
             may_convert = self.unit == "events" and self.left <= SMALL
             if may_convert and self._becomes_story(self.best):
-                return self._reducer.run(budget, report=report) and complete
+                return self._reducer.run(budget, report=report)
             if complete:
                 break
         return complete

@@ -24,7 +24,7 @@ from sim.diagnose.shrink.engine import (
 )
 from sim.protocol.events import Appended, Event, Pushed
 from sim.protocol.replication.joining import REPLICA_LAG_MAX_MS
-from sim.simulate.story.fields import EPOCH, PRODUCER, REPLICA, REPLICAS, SEGMENTS
+from sim.simulate.story import fields as types
 from sim.simulate.story.format import STORY_DEFAULTS, Story, StoryExpect
 from sim.simulate.story.op import Step
 from sim.simulate.story.ops import OPS
@@ -40,18 +40,20 @@ AT_THE_START = ("replicas", "isr", "voters")
 
 _BY_NAME = {name: name for name in PLAIN} | dict.fromkeys(OFFSETS, "offset")
 _BY_TYPE = {
-    REPLICA: "replica",
-    REPLICAS: "replicas",
-    EPOCH: "epoch",
-    PRODUCER: "pid",
-    SEGMENTS: "segments",
+    types.REPLICA: "replica",
+    types.REPLICAS: "replicas",
+    types.EPOCH: "epoch",
+    types.PRODUCER: "pid",
+    types.SEGMENTS: "spans",
+    types.OFFSETS: "offsets",
+    types.HORIZONS: "spans",
 }
 KINDS = {
     op: {name: _BY_TYPE.get(kind, _BY_NAME.get(name)) for name, kind in spec.types.items()}
     for op, spec in OPS.items()
 }
-"""Op -> field -> kind of its value: replica(s), key, label, consumer, pid, epoch, offset, segments,
-or None for any other."""
+"""Op -> field -> kind of its value: replica(s), key, label, consumer, pid, epoch, offset(s), spans
+(of a time behind offsets), or None for any other."""
 
 GONE: Final = object()
 """Result of a change that makes the step invalid."""
@@ -188,15 +190,17 @@ def without_steps(shown: ShownTarget[Story], left_out: Collection[int]) -> Itera
 
 def speaks_of_offsets(step: Step) -> bool:
     """Checks that a step names an offset."""
-    return any(KINDS[step.op][field] in ("offset", "segments") for field in step.fields)
+    return any(KINDS[step.op][field] in ("offset", "offsets", "spans") for field in step.fields)
 
 
 def with_offsets(step: Step, moved: Callable[[int], int]) -> Step | None:
-    """Moves the offsets that a step names."""
+    """Moves the offsets that a step names; of several, those that are gone are left out."""
 
     def change(kind: str | None, value: Any) -> Any:
-        if kind == "segments":
-            return tuple((moved(base), moved(end), at) for base, end, at in value)
+        if kind == "offsets":
+            return tuple(moved(one) for one in value if moved(one) < moved(one + 1))
+        if kind == "spans":
+            return tuple((*map(moved, offsets), at) for *offsets, at in value)
         return moved(value) if kind == "offset" else value
 
     return mapped(step, change)
@@ -330,7 +334,7 @@ def plain_start(shown: ShownTarget[Story]) -> Iterator[Story]:
 
 
 def plain_fields(shown: ShownTarget[Story]) -> Iterator[Story]:
-    """Yields stories with one optional field or listed name less, or one number lower."""
+    """Yields stories with one optional field or listed item less, or one number lower."""
     for index, step in enumerate(shown.value.steps):
         for field, value in step.fields.items():
             for lower in _plainer(step, field, value):
@@ -345,9 +349,9 @@ def _plainer(step: Step, field: str, value: Any) -> Iterator[Any]:
     """Yields plainer values of a field; None to leave it out."""
     if _may_go(step, field):
         yield None
-    if KINDS[step.op][field] == "replicas":
-        for name in value[::-1] if len(value) > 1 else ():
-            yield tuple(other for other in value if other != name)
+    if isinstance(value, tuple):
+        for item in value[::-1] if len(value) > 1 else ():
+            yield tuple(other for other in value if other != item)
     elif isinstance(value, int) and not isinstance(value, bool) and field not in NUMBERED:
         size = abs(value)
         lower = {number for number in (*ROUND, size // 2, size - 1) if 0 <= number < size}

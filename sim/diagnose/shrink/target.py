@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+from sim.bounds import Inconclusive
 from sim.check import Checker, Violation
 from sim.check.checker import known_invariants, story_invariants
 from sim.check.facts import ReplicaView
@@ -57,7 +58,7 @@ def illegal_steps(events: Recorded, rules: Rules) -> set[str]:
     watch = _Watch(rules)
     found = set[str]()
     for at, event in events:
-        found.update(watch.illegal(event, watch.view(getattr(event, "replica", ""))))
+        found.update(watch.illegal(event, watch.view(event.replica or "")))
         watch.checker.on(at, event)
     return found | {violation.invariant for violation in watch.checker.violations}
 
@@ -219,7 +220,8 @@ class Target(Generic[V]):
     def shown_by(self, value: V) -> ShownTarget[V] | None:
         """Runs a story up to the step that shows the target, or a scenario; None without it.
 
-        A value that the simulator refuses, or that no file can express, does not count.
+        A value that the simulator refuses, that is cut off, or that no file can express, does not
+        count.
         """
         try:
             found = self.found_in(value)
@@ -228,7 +230,7 @@ class Target(Generic[V]):
             if isinstance(value, Story):
                 return found._replace(value=_up_to(value, found.violation))
             scenario_text(value)
-        except (ValueError, AssertionError, BadInput):
+        except (ValueError, AssertionError, BadInput, Inconclusive):
             return None
         return found
 
@@ -240,7 +242,7 @@ class Target(Generic[V]):
         """
         shown = self.shown_by(value)
         if shown is None:
-            raise BadInput(f"{value.id}: does not show what is shrunk: {self.invariant}")
+            raise BadInput(f"{value.id}: does not violate {self.invariant} for the same cause")
         kind: ShrinkKind[Any] = STORIES if isinstance(value, Story) else SCENARIOS
         return Reducer(shown, kind, self.shown_by)
 

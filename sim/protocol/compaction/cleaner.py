@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from sim.protocol.compaction.copying import Copier
-from sim.protocol.compaction.eligibility import from_offset
 from sim.protocol.compaction.plan import Cleaning, CleaningPass, OffsetMap
 from sim.protocol.compaction.strategies import PassFailed, Strategy
 from sim.protocol.compaction.transactions import TransactionWatch, aborted_in
 from sim.protocol.log import Batch, Segment
+from sim.protocol.log.log import MAX_RELATIVE_OFFSET, from_offset
 
 ENTRY_BYTES: Final = 24
 """A key's hash and an offset (SkimpyOffsetMap.bytesPerEntry)."""
@@ -203,10 +203,6 @@ def _put(built: OffsetMap, batch: Batch, plan: CleaningPass, keys: set[str]) -> 
     return True
 
 
-MAX_OFFSET_RANGE: Final = 2**31 - 1
-"""Largest distance of the last offset of a merged segment from its base offset."""
-
-
 def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
     """Cleans what lies below the upper bound, as far as the map reaches.
 
@@ -227,7 +223,7 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
     end = min(reach.latest_offset + 1, plan.upper_bound)
     covered = [segment for segment in segments if segment.base_offset < end]
     copier = Copier(segments, len(covered), plan, reach)
-    result, finished = copier.result, 0
+    finished = 0
     for group in groups_of(
         covered,
         max_bytes=plan.segment_bytes,
@@ -235,17 +231,17 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
         exempt_empty=plan.policy.group_empty_segments,
     ):
         try:
-            result.segments.append(copier.copy_group(group))
+            copier.result.segments.append(copier.copy_group(group))
         except PassFailed as failure:
-            return result.stopped(
+            stopped = copier.result.stopped(
                 failure,
                 below=group[0].base_offset,
                 replaced=finished,
                 next_dirty_offset=plan.first_dirty_offset,
             )
+            return copier.explained(stopped)
         finished += len(group)
-    copier.note_unended()
-    return result
+    return copier.explained(copier.result)
 
 
 def groups_of(
@@ -271,7 +267,7 @@ def groups_of(
             and (max_bytes is None or size + segment.size_bytes <= max_bytes)
             and (
                 (exempt_empty and segment.size_bytes == 0)
-                or end - 1 - groups[-1][0].base_offset <= MAX_OFFSET_RANGE
+                or end - 1 - groups[-1][0].base_offset <= MAX_RELATIVE_OFFSET
             )
         ):
             groups[-1].append(segment)

@@ -35,9 +35,6 @@ MARKER_KEYS: Final = {
 """A control record's key as in 2.8, where markers were looked up: version 0 and its type, two bytes
 each (ControlRecordType); from 3.0 on a change of the leader has type 2."""
 
-MAX_HORIZON_MS: Final = 2**63 - 1
-"""A horizon above it, or below 0, is not written; the batch is rewritten all the same."""
-
 _NOTHING: Final = Batch(-1, -1, -1, (), -1, 0)
 """Result for a batch of which no record stays; `Copier._copy` decides about its header."""
 
@@ -137,16 +134,16 @@ class Copier:
                 if entry.last_offset >= upper_bound
             ]
             merged.aborted, self.watch.kept = [*self.watch.kept, *beyond], []
-        if self.explains:
-            for gone in self.result.removals:
-                reason = Reason(gone.reason, gone.winner_offset, self.asked.get(gone.offset))
-                self.result.reasons[gone.offset] = reason
+            self.result.unended |= self.watch.unended
         return merged
 
-    def note_unended(self) -> None:
-        """Adds the batches that count as aborted since an ABORT marker before them is missing."""
-        if self.watch is not None:
-            self.result.unended |= self.watch.unended
+    def explained(self, result: Cleaning) -> Cleaning:
+        """The result with the reason of each removal, if the plan asks for reasons."""
+        if self.explains:
+            for gone in result.removals:
+                reason = Reason(gone.reason, gone.winner_offset, self.asked.get(gone.offset))
+                result.reasons[gone.offset] = reason
+        return result
 
     def _collect_aborted(self, watch: TransactionWatch) -> None:
         """Adds the aborted transactions that overlap a source segment (KAFKA-13727)."""
@@ -170,7 +167,7 @@ class Copier:
             left = kept.records
             if left:
                 if self.policy.converts_old and isinstance(kept, OldBatch):
-                    kept = self._noted(converted(kept, left), batch)
+                    kept = self._rebuilt(kept, left)
                 result.messages_written += len(left)
                 out.append(kept)
             elif last_offset == self.kept_end or (
@@ -381,6 +378,7 @@ class Copier:
 
     def _stamped_if_due(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
         """The batch with the records that stay, a tombstone among them, and a horizon if due."""
+        source = batch
         if isinstance(batch, OldBatch):
             if not self.policy.converts_old:
                 return batch if records is batch.records else self._rebuilt(batch, records)
@@ -392,12 +390,11 @@ class Copier:
             return self._stamped(batch, records)
         if stamps is _STAMPS_RECORD:
             records = self._with_record_horizons(batch, records)
-        return batch if records is batch.records else self._rebuilt(batch, records)
+        return batch if records is source.records else self._rebuilt(batch, records)
 
     def _stamped(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
         """The batch with the records that stay and this pass's delete horizon."""
-        horizon = self.plan.now_ms + self.plan.delete_retention_ms
-        if not 0 <= horizon <= MAX_HORIZON_MS:
+        if (horizon := self.plan.horizon_ms) is None:
             return self._rebuilt(batch, records)
         self.result.horizons.append((batch.base_offset, horizon))
         rebuilt = with_horizon(batch, records, horizon, keeps_deltas=self.policy.keeps_deltas)
@@ -407,8 +404,9 @@ class Copier:
         self, batch: Batch, records: tuple[Record, ...]
     ) -> tuple[Record, ...]:
         """Gives each kept tombstone without a horizon one of its own (KIP-534, rejected)."""
-        is_tombstone, horizon = self.policy.is_tombstone, self.plan.now_ms
-        horizon += self.plan.delete_retention_ms
+        is_tombstone = self.policy.is_tombstone
+        if (horizon := self.plan.horizon_ms) is None:
+            return records
         stamped = tuple(
             [
                 with_record_horizon(record, horizon)
@@ -423,7 +421,9 @@ class Copier:
         return stamped
 
     def _rebuilt(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
-        """The batch with other records, at least one; its horizon stays."""
+        """The batch with other records, at least one, in the format to write; its horizon stays."""
+        if self.policy.converts_old and isinstance(batch, OldBatch):
+            return self._noted(converted(batch, records), batch)
         return self._noted(batch.rebuilt(records, batch.delete_horizon_ms), batch)
 
     def _noted(self, rebuilt: Batch, source: Batch) -> Batch:

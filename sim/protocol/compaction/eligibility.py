@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from sim.protocol.log import Segment
+from sim.protocol.log.log import from_offset
 
 LagEstimate = Literal["first_timestamp", "previous_segment", "largest_less_roll"]
 """When the oldest record of a segment is taken to have been written (KIP-354).
@@ -102,15 +103,6 @@ class Bound(Struct, frozen=True, gc=False):
     effective: int
     limit: CleanLimit
     limited_to: int
-
-
-def from_offset(segments: Sequence[Segment], offset: int) -> int:
-    """Index of the segment that holds `offset`, else of the first one; the active one at most."""
-    # From the end: what a cleaner asks for is near it.
-    for index in range(len(segments) - 1, 0, -1):
-        if segments[index].base_offset <= offset:
-            return index
-    return 0
 
 
 def held_back_by(

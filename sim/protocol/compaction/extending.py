@@ -227,7 +227,7 @@ def _kept_problem(tail: Tail, kept: object) -> str | None:
         if type(offset) is not int:
             return f"keeps offset {shortly(offset)}; allowed: a whole number, None"
         if offset > max(end, tail.high_watermark - 1):
-            return f"keeps offset {offset}, but the log ends at {end}"
+            return f"keeps offset {offset}, but the last offset is {end}"
     return None
 
 

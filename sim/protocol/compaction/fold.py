@@ -2,9 +2,10 @@
 
 By default the state is a winning record per key. With `state_machine: deltas` a record changes what
 was there before, which no cleaner by key can keep: a value `+n` or `-n` changes the number of its
-key by n, any other value replaces it, and a tombstone removes its key. The tombstone of a key that
-ends with `*` removes every key that begins like it: one event "broker 7 is gone" for all that the
-broker had (KIP-630, Amount of Data Replicated).
+key by n, any other value replaces it, and a tombstone removes its key. Numbers have at most 4,000
+digits, which Python reads and writes. The tombstone of a key that ends with `*` removes every key
+that begins like it: one event "broker 7 is gone" for all that the broker had (KIP-630, Amount of
+Data Replicated).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sim.protocol.log import Batch, Control, Record
 EVERY: Final = "*"
 """At the end of a key: all keys that begin with what is before it."""
 
-_CHANGE: Final = re.compile(r"[+-][0-9]+")
+_CHANGE: Final = re.compile(r"[+-][0-9]{1,4000}")
 
 
 def data_below(batches: Iterable[Batch], below: int) -> Iterator[Record]:
@@ -105,7 +106,7 @@ def apply_delta(state: dict[str, Record], record: Record, *, deleted: bool) -> N
     elif _CHANGE.fullmatch(value):
         before = state.get(key)
         held = "0" if before is None or before.value is None else before.value
-        number = int(held) if re.fullmatch(r"-?[0-9]+", held) else 0
+        number = int(held) if re.fullmatch(r"-?[0-9]{1,4000}", held) else 0
         state[key] = replace(record, value=str(number + int(value)))
     else:
         state[key] = record

@@ -36,6 +36,9 @@ class Reason(NamedTuple):
     asked: Circumstances | None = None
 
 
+MAX_HORIZON_MS: Final = 2**63 - 1
+"""A horizon above it, or below 0, is not written; the batch is rewritten all the same."""
+
 NO_STUBS: Final[Mapping[str, Record]] = {}
 """Default of `CleaningPass.stubs`."""
 
@@ -165,6 +168,12 @@ class CleaningPass(Struct, frozen=True, gc=False):
     last_cleaning: tuple[int, int] | None = None
     explains: bool = False
     stubs: Mapping[str, Record] = NO_STUBS
+
+    @property
+    def horizon_ms(self) -> int | None:
+        """The delete horizon of what the pass stamps; None below 0 and above `MAX_HORIZON_MS`."""
+        horizon_ms = self.now_ms + self.delete_retention_ms
+        return horizon_ms if 0 <= horizon_ms <= MAX_HORIZON_MS else None
 
 
 def _nothing_removed() -> dict[str, list[Record]]:

@@ -294,13 +294,13 @@ def strategy_for(
     return found._replace(version=partial(_earlier_of_equals, found.version))
 
 
-def promised_strategy(
+def meant_strategy(
     name: str, *, header: str | None = None, header_form: str = "last_long"
 ) -> Strategy:
-    """The strategy by which invariants judge cleaning.
+    """The strategy that producers mean, by which a state machine folds a log.
 
-    Versions that `header_form` cannot read count, too, and ties go to the later offset. A cleaner
-    that compares bytes is judged by KIP-280's numbers.
+    Versions that `header_form` cannot read count, too, and ties go to the later offset. Where a
+    cleaner compares bytes, KIP-280's numbers count.
     """
     if name == "header" and header_form not in ("last_long", "last_bytes"):
         version = partial(by_meaning, header or "version")

@@ -65,7 +65,9 @@ class Circumstances(NamedTuple):
         horizon_ms: Delete horizon of its batch in ms, with `record_horizon` its own; None when no
             earlier pass set one.
         now_ms: The cleaning replica's clock in ms, taken once at the start of the pass.
-        removal_limit: With gated rules: only tombstones below this offset may go (exclusive).
+        removal_limit: Under gated rules only tombstones below this offset may go (exclusive): the
+            smallest log end offset of all replicas, or with `gates_markers` the offset up to which
+            all have cleanly compacted.
         segment_last_modified_ms: Modification time of its segment in ms; None = unknown.
         legacy_horizon_ms: One horizon for the pass in ms (before KIP-534); None = none.
         last_cleaning: (end offset exclusive, time in ms) of the last finished pass; None = none.
@@ -150,7 +152,8 @@ class TombstoneRemoval(NamedTuple):
         means: What it asks for, for people.
         may_remove: The condition.
         stamps: Where a retained tombstone's delete horizon is written down.
-        gates_markers: True when transaction markers have a limit, too.
+        gates_markers: True when the replicas coordinate how far tombstones and transaction markers
+            may go, see `sim.protocol.replication.coordination`.
         example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
     """
 

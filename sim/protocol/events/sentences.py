@@ -32,7 +32,7 @@ _REFUSED = {
 _RESET = {
     "below_log_start": "that log starts there",
     "above_log_end": "that log ends there",
-    "log_truncated": "there that log parts from what it has read",
+    "log_truncated": "that log diverges there from what it has read",
 }
 
 NAMED = 4
@@ -190,5 +190,5 @@ def _and_others(named: list[str], count: int) -> str:
     shown = named if len(named) <= 2 * NAMED else named[-2 * NAMED :]
     others = count - len(shown)
     if not shown:
-        return f"{others} others" if others else "nothing"
+        return "1 other" if others == 1 else f"{others} others" if others else "nothing"
     return ", ".join(shown) + (f" and {others} more" if others else "")

@@ -7,7 +7,7 @@ not (LocalLog.nextOffsetMetadata). That is what KIP-280's hazard is about.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
@@ -23,6 +23,11 @@ MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 
 _last_offset = attrgetter("last_offset")
 _base_offset = attrgetter("base_offset")
+
+
+def from_offset(segments: Sequence[Segment], offset: int) -> int:
+    """Index of the segment that holds `offset`, else of the first one; the active one at most."""
+    return max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,9 @@ class Log:
     def append(self, batch: Batch, now_ms: int) -> None:
         """Adds a batch at or above the log end offset; a gap is accepted, going back is not.
 
+        One before magic 2 has no epoch, and clears the leader epoch cache: truncation then goes by
+        the high watermark, as before KIP-101 (UnifiedLog.append).
+
         Raises:
             ValueError: The batch starts below the log end offset
                 (UnexpectedAppendOffsetException in UnifiedLog.append).
@@ -140,7 +148,10 @@ class Log:
                 active.aborted.append(aborted)
                 self.aborted_ever.append(aborted)
         if not epochs or epochs[-1].epoch != batch.epoch or epochs[-1].start_offset > base:
-            self.epochs.assign(batch.epoch, base)
+            if isinstance(batch, OldBatch):
+                epochs.clear()
+            else:
+                self.epochs.assign(batch.epoch, base)
         self.log_end_offset = end = last + 1
         limit = self.config.flush_messages
         if limit is not None and end - self.flushed_end >= limit:
@@ -173,7 +184,7 @@ class Log:
             for segment in self.segments:
                 segment.close()
         if recovered_from is not None:
-            for segment in self.segments[self._index_of(recovered_from) :]:
+            for segment in self.segments[from_offset(self.segments, recovered_from) :]:
                 segment.index.rebuild()
                 if self.config.time_index_bytes is not None:
                     segment.recover_time_index()
@@ -222,7 +233,7 @@ class Log:
         """Batches from the first one that ends at or above `offset`, at most `max_batches`."""
         if offset >= self.log_end_offset:
             return []
-        index = self._index_of(offset)
+        index = from_offset(self.segments, offset)
         batches = self.segments[index].batches
         found = batches[bisect_left(batches, offset, key=_last_offset) :]
         for segment in self.segments[index + 1 :]:
@@ -230,10 +241,6 @@ class Log:
                 break
             found += segment.batches
         return found if max_batches is None else found[:max_batches]
-
-    def _index_of(self, offset: int) -> int:
-        """Index of the segment that holds an offset, else of the first one."""
-        return max(bisect_right(self.segments, offset, key=_base_offset) - 1, 0)
 
     def read_below(self, offset: int, end: int, *, max_batches: int | None = None) -> list[Batch]:
         """The batches of `read` that end below `end` (exclusive), without one that straddles it."""
@@ -336,7 +343,7 @@ class Log:
         Snapshots are taken where the last two segments begin.
         """
         snapshot_bases = [segment.base_offset for segment in self.segments[-2:]]
-        for segment in self.segments[self._index_of(start) :]:
+        for segment in self.segments[from_offset(self.segments, start) :]:
             if segment.base_offset >= self.log_end_offset:
                 break
             start = max(segment.base_offset, start)

@@ -106,11 +106,12 @@ def stable_offset(replica: Replica, *, rules: Rules) -> int:
     """The last stable offset: where the cleaner has to stop (exclusive).
 
     The high watermark, or the log end with `cleaner_bound: leo`, but never past the first offset
-    of an open transaction (UnifiedLog.fetchLastStableOffsetMetadata).
+    of a transaction without a marker below the high watermark
+    (UnifiedLog.fetchLastStableOffsetMetadata).
     """
     log = replica.log
     bound = log.log_end_offset if rules.cleaner.cleaner_bound == "leo" else log.high_watermark
-    unstable = log.producers.first_unstable_offset(bound)
+    unstable = log.producers.first_unstable_offset(log.high_watermark)
     return bound if unstable is None else min(bound, unstable)
 
 
@@ -153,7 +154,7 @@ class Cleaner:
         """Looks the rules up; one cleaner has no other state and may serve several replicas."""
         self.rules = rules
         self.policy = cleaner_policy(rules)
-        self._coordinated = rules.cleaner.tombstone_removal == "coordinated"
+        self._coordinated = rules.cleaner.removal.gates_markers
         self._ends_with_last_record = rules.storage.leo_source == "last_record"
 
     def run(
@@ -183,8 +184,8 @@ class Cleaner:
             map_capacity: Most distinct keys the pass can map; the checkpoint moves as far as it
                 got. None = no limit.
             max_message_bytes: `max.message.bytes`; larger rewritten batches are reported.
-            removal_limit: For `leo_gated`: the smallest log end offset over all replicas. For
-                `coordinated` the replica's own bounds count.
+            removal_limit: The smallest log end offset over all replicas, for rules such as
+                `leo_gated`. With coordinated removal the replica's own bounds count.
             legacy_horizon_ms: The horizon of `last_modified`, in ms.
             legacy_last_modified: See CleaningPass.
             crash_during: The moment in which it crashes, see

@@ -61,7 +61,7 @@ def interrupt(
     after_them = log.segments[result.replaced :]
     end = after_them[0].base_offset if after_them else log.log_end_offset
     groups = groups_of(sources, result.segments, end=end)
-    state = _state(list(states(groups, swap=storage.segment_swap)), during, len(groups))
+    state = _state(list(states(groups, swap=storage.segment_swap)), during)
     found = recovered(state.directory, groups)
     effect, lost = _effect(sources, found, result)
     changed = any(effect[part] for part in ("removals", "emptied", "dropped", "horizons"))
@@ -94,7 +94,7 @@ def interrupt(
     return changed or bool(lost), events
 
 
-def _state(found: list[State], during: str | int, groups: int) -> State:
+def _state(found: list[State], during: str | int) -> State:
     if isinstance(during, int):
         later = found[1:] or found
         return later[during % len(later)]
@@ -103,7 +103,7 @@ def _state(found: list[State], during: str | int, groups: int) -> State:
     if during == CHECKPOINT:
         return found[-1]
     half_done = [state for state in found if state.group == 0 and state.replacing]
-    return half_done[-1] if half_done and groups else found[-1]
+    return half_done[-1] if half_done else found[-1]
 
 
 def _effect(

@@ -298,7 +298,7 @@ def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> boo
     is the first one while the log starts at 0; it is never sent (KafkaRaftClient, KIP-853).
     """
     offset, start = request.offset, leader.log.log_start_offset
-    if start > 0 and (offset < start or offset == 0):
+    if offset < start:
         return True
     if rules.snapshots.snapshot_offer == "below_start" or not leader.snapshots:
         return False

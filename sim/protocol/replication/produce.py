@@ -194,9 +194,8 @@ def write_marker(
         return refused
     offset = log.log_end_offset
     producer_id, producers = request.producer_id, log.producers
-    if producers.fences(producer_id, request.producer_epoch):
-        return _refuse(leader, *_FENCED)
-    if _comes_again(producers, request, rules):
+    fenced = producers.fences(producer_id, request.producer_epoch)
+    if fenced or _comes_again(producers, request, rules):
         return _refuse(leader, *_FENCED)
     fences = request.fences and producers.epoch_of(producer_id) != request.producer_epoch
     if not (fences or producers.has_open(producer_id)):
@@ -230,17 +229,6 @@ def _refuse(leader: Replica, reason: str, error: ErrorCode) -> ProduceResult:
     return ProduceResult([AppendRefused(leader.name, None, reason)], error)
 
 
-def has_enough_replicas(leadership: Leadership, rules: Rules) -> bool:
-    """Decides whether enough replicas are in sync for clients with `acks=all`.
-
-    Else they get NOT_ENOUGH_REPLICAS before anything is written
-    (Partition.appendRecordsToLeader). NOT_ENOUGH_REPLICAS_AFTER_APPEND does not occur: the answer
-    is due when the high watermark is past the batch, and it only moves with enough replicas in
-    sync (KAFKA-15583). A set that shrinks after the append leaves the client waiting.
-    """
-    return rules.replication.commit != "isr" or leadership.in_sync >= rules.topic.min_isr
-
-
 def _refused(
     leader: Replica,
     leadership: Leadership,
@@ -249,9 +237,16 @@ def _refused(
     rules: Rules,
     versions: Versions | None,
 ) -> ProduceResult | None:
-    """The refusal of a request for its version, or for too few replicas in sync; None = neither."""
+    """The refusal of a request for its version, or for too few replicas in sync; None = neither.
+
+    With too few, clients with `acks=all` get NOT_ENOUGH_REPLICAS before anything is written
+    (Partition.appendRecordsToLeader). NOT_ENOUGH_REPLICAS_AFTER_APPEND does not occur: the answer
+    is due when the high watermark is past the batch, and it only moves with enough replicas in
+    sync (KAFKA-15583). A set that shrinks after the append leaves the client waiting.
+    """
     if not speaks(versions, version):
         return _refuse(leader, "client_version", ErrorCode.UNSUPPORTED_VERSION)
-    if acks == ACKS_ALL and not has_enough_replicas(leadership, rules):
+    waits_for_all = acks == ACKS_ALL and rules.replication.commit == "isr"
+    if waits_for_all and leadership.in_sync < rules.topic.min_isr:
         return _refuse(leader, "not_enough_replicas", ErrorCode.NOT_ENOUGH_REPLICAS)
     return None

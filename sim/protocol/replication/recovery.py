@@ -118,13 +118,17 @@ def recover(replica: Replica, *, rules: Rules) -> list[Event]:
 
 
 def _recover_epochs(replica: Replica) -> None:
-    """Notes the epochs of batches that are newer than all in the cache."""
+    """Notes the epochs of batches that are newer than all in the cache; drops those without one.
+
+    An epoch without a batch starts at the log end (LogLoader.load).
+    """
     log = replica.log
     last = log.last_batch()
     if last is not None and last.epoch > log.epochs.latest:
         for batch in log.batches():
             if batch.epoch > log.epochs.latest:
                 log.epochs.assign(batch.epoch, batch.base_offset)
+    log.epochs.truncate_from(log.log_end_offset)
 
 
 def _finish_install(replica: Replica, *, rules: Rules) -> list[Event]:
@@ -135,7 +139,7 @@ def _finish_install(replica: Replica, *, rules: Rules) -> list[Event]:
     newest = replica.latest_snapshot()
     if newest is None or rules.snapshots.install_recovery != "finished":
         return []
-    end, epoch = replica.log.log_end_offset, replica.log.epochs.latest
+    end, epoch = replica.log.log_end_offset, replica.last_fetched_epoch
     if newest.id.epoch > epoch or (newest.id.epoch == epoch and newest.id.end_offset > end):
         return install(replica, newest, rules=rules)
     return []

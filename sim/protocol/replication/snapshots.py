@@ -44,7 +44,7 @@ from sim.protocol.replication.messages import (
     SnapshotId,
 )
 from sim.protocol.replication.replica import Replica, Snapshot, begin_anew
-from sim.protocol.rules.policy import judging_strategy
+from sim.protocol.rules.policy import state_strategy
 from sim.protocol.rules.rules import Rules
 
 HEADER_BYTES = BATCH_HEADER_BYTES + 22
@@ -69,14 +69,11 @@ def record_ends(records: Sequence[Record]) -> list[int]:
 
 def file_bytes(records: Sequence[Record]) -> int:
     """Size of the whole file in bytes; one without records has no batch for them."""
-    ends = record_ends(records)
+    return _file_end(record_ends(records))
+
+
+def _file_end(ends: Sequence[int]) -> int:
     return (ends[-1] if ends else HEADER_BYTES) + FOOTER_BYTES
-
-
-def records_within(records: Sequence[Record], start: int, end: int) -> tuple[Record, ...]:
-    """The records whose last byte lies at a position in [start, end): a chunk completes them."""
-    ends = record_ends(records)
-    return tuple(record for record, last in zip(records, ends, strict=True) if start < last <= end)
 
 
 def state_below(replica: Replica, below: int, *, rules: Rules) -> dict[str, Record]:
@@ -86,7 +83,7 @@ def state_below(replica: Replica, below: int, *, rules: Rules) -> dict[str, Reco
     is_tombstone, batches = rules.cleaner.is_tombstone, replica.log.batches()
     if rules.snapshots.state_machine == "deltas":
         return fold_deltas(batches, below=below, is_tombstone=is_tombstone, base=records)
-    strategy = judging_strategy(rules)
+    strategy = state_strategy(rules)
     return fold(batches, below=below, strategy=strategy, is_tombstone=is_tombstone, base=records)
 
 
@@ -303,16 +300,20 @@ def answer_fetch_snapshot(
 def _chunk(
     leader: str, epoch: int, snapshot: Snapshot, request: FetchSnapshotRequest
 ) -> FetchSnapshotResponse | None:
-    """The chunk at the position of the request; None when nothing lies there."""
+    """The chunk at the position of the request, with the records that end in it.
+
+    None when nothing lies there.
+    """
     records = snapshot.records
     position = request.position
     in_bytes = request.max_bytes is not None
-    size = file_bytes(records) if in_bytes else len(records)
+    ends = record_ends(records) if in_bytes else range(1, len(records) + 1)
+    size = _file_end(ends) if in_bytes else len(records)
     if position < 0 or position > size or (position == size and size > 0):
         return None
     limit = request.max_bytes if in_bytes else request.max_entries
     end = size if limit is None else min(size, position + limit)
-    held = records_within(records, position, end) if in_bytes else records[position:end]
+    held = tuple(r for r, last in zip(records, ends, strict=True) if position < last <= end)
     return FetchSnapshotResponse(
         leader,
         epoch,
@@ -415,12 +416,11 @@ def drop_download(follower: Replica, *, reason: str) -> list[Event]:
 
 def _empty_log(follower: Replica) -> LogEmptied:
     """Empties the log before the snapshot has arrived."""
-    download = follower.download
+    download, vote, log = follower.download, follower.vote, follower.log
     assert download is not None
-    log = follower.log
     emptied = LogEmptied(follower.name, *download.id, log.log_end_offset, log.high_watermark)
     begin_anew(follower, epoch=follower.epoch)
-    follower.download = download
+    follower.download, follower.vote = download, vote  # which is in a file of its own
     return emptied
 
 

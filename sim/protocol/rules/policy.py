@@ -8,7 +8,7 @@ from sim.protocol.compaction import (
     strategy_for,
     unmapped_version,
 )
-from sim.protocol.compaction.strategies import promised_strategy
+from sim.protocol.compaction.strategies import meant_strategy
 from sim.protocol.rules.rules import Rules
 
 
@@ -48,9 +48,9 @@ def cleaner_strategy(rules: Rules) -> Strategy:
     )
 
 
-def judging_strategy(rules: Rules) -> Strategy:
-    """The version order that cleaning under these rules is judged by, see `promised_strategy`."""
-    return promised_strategy(
+def state_strategy(rules: Rules) -> Strategy:
+    """The version order by which a state machine folds a log, see `meant_strategy`."""
+    return meant_strategy(
         rules.cleaner.strategy,
         header=rules.topic.strategy_header,
         header_form=rules.cleaner.header_form,

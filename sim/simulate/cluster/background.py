@@ -169,9 +169,6 @@ class BackgroundTasks:
         broker, rules = self._broker, self._broker.rules
         if self._cleaner.rules is not rules:
             self._cleaner = Cleaner(rules)
-        limit = 0
-        if rules.cleaner.tombstone_removal == "leo_gated":
-            limit = min(r.log.log_end_offset for r in broker.context.replicas.values())
         return self._cleaner.run(
             broker.replica,
             upper_bound=upper_bound,
@@ -179,7 +176,7 @@ class BackgroundTasks:
             rescan=rescan,
             map_capacity=None if rescan else self._map_capacity(),
             max_message_bytes=self._topic.max_message_bytes,
-            removal_limit=limit,
+            removal_limit=min(r.log.log_end_offset for r in broker.context.replicas.values()),
             legacy_horizon_ms=legacy_horizon_ms(broker.replica, rules=rules),
             crash_during=crash_during,
         )
@@ -329,7 +326,7 @@ class SnapshotTasks:
         )
         if not taken:
             return
-        self._since_ms = None
+        self._bytes, self._since_ms = 0, None  # SnapshotGenerator.resetSnapshotCounters
         broker.publish(taken)
         if self._retention is None and previous is not None:
             to = previous.id.end_offset

@@ -11,7 +11,7 @@ from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.elections import ControllerElections, Elections, QuorumElections
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.removal import RemovalCoordination
-from sim.simulate.scenario.model import ReplicaSpec, Scenario
+from sim.simulate.scenario.model import Scenario
 
 
 class Cluster:
@@ -70,14 +70,13 @@ class Cluster:
     def _begin(self, node: Node, index: int, of: int) -> None:
         node.background.start(index, of)
         node.snapshots.start(index, of)
-        if self.context.rules.cleaner.tombstone_removal == "coordinated":
+        if self.context.rules.cleaner.removal.gates_markers:
             RemovalCoordination(node)
 
     def add(self, name: str) -> None:
         """Adds a new replica without clock skew, with the present settings of the first one."""
         first = next(iter(self.nodes.values()))
-        spec: ReplicaSpec = replace(self.context.scenario.replicas[0], name=name, clock_skew_ms=0)
-        node = Node(self.context, spec)
+        node = Node(self.context, replace(first.spec, name=name, clock_skew_ms=0))
         node.configure(first.settings)
         self._connect(node)
         self._begin(node, 0, 1)

@@ -92,7 +92,8 @@ class Context:
         timers, topic = scenario.timers, scenario.topic
         longest_ms = timers.fetch_wait_ms + 2 * self.network.slowest_ms
         self.fetch_timeout_ms = longest_ms + timers.fetch_retry_ms
-        bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
+        lag_ms = topic.max_compaction_lag_ms if topic.compacts else None  # LogConfig.maxSegmentMs
+        bounds = [ms for ms in (topic.segment_ms, lag_ms) if ms is not None]
         flushes = self.rules.storage.flush == "interval"
         by_time = topic.min_compaction_lag_ms or topic.retention_ms is not None
         config = LogConfig(

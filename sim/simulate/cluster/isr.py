@@ -58,7 +58,8 @@ class IsrMembership(Membership):
     def _receive(self, message: of.LeaderAndIsrRequest) -> None:
         """Acts on the controller's state, unless it is old or for another incarnation.
 
-        A state without a leader is kept, and changes nothing else.
+        Without a leader the replica stops leading or following
+        (ReplicaManager.applyLocalFollowersDelta).
         """
         node, state = self._node, message.state
         if message.incarnation != node.incarnation:
@@ -67,14 +68,17 @@ class IsrMembership(Membership):
         if state.partition_epoch <= self.state.partition_epoch:
             return
         self.state = state
+        fetcher = node.fetcher
         if state.leader == node.name:
             self._lead(state)
-        elif state.leader is not None:
-            fetcher = node.fetcher
-            node.sees(state.leader_epoch)
-            if fetcher.leader != state.leader or fetcher.epoch != state.leader_epoch:
-                node.resign()
-                fetcher.follow(state.leader, state.leader_epoch)
+            return
+        node.sees(state.leader_epoch)
+        if state.leader is None:
+            node.resign()
+            fetcher.stop()
+        elif fetcher.leader != state.leader or fetcher.epoch != state.leader_epoch:
+            node.resign()
+            fetcher.follow(state.leader, state.leader_epoch)
 
     def _lead(self, state: of.PartitionState) -> None:
         node = self._node

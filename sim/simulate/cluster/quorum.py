@@ -144,13 +144,17 @@ class QuorumMembership(Membership):
             self.campaign()
 
     def _stand(self) -> None:
-        """Campaigns; with `pre_vote` first asks which voters would vote for it (KIP-996)."""
+        """Campaigns; with `pre_vote` first asks which voters would vote for it (KIP-996).
+
+        A candidate is none any more while it asks: late votes for it do not count.
+        """
         node = self._node
         if not node.rules.election.pre_vote:
             self.campaign()
             return
         self.asked_ms = node.context.now_ms
         self.timeout_ms = self._draw()
+        self.candidacy = None
         self.prospect = epoch = node.replica.epoch
         self._ask_for_votes(epoch, pre_vote=True)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, Final
 
+from sim.simulate.faults.fault import ROLES as ROLES
 from sim.simulate.faults.fault import Fault
 from sim.simulate.faults.kinds import KINDS
 

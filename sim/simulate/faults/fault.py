@@ -7,9 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import getdoc
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from sim.files.bounds import Count, Milliseconds, Name
+
+ROLES: Final = ("leader", "follower")
+"""Targets of a fault other than names of replicas."""
 
 Life = Iterator[None]
 """A fault in progress: an iterator whose first step begins the fault, and whose second ends it."""
@@ -51,7 +54,7 @@ class Fault(ABC):
     """True when nothing happens without a target that is up."""
     joins: ClassVar[bool] = False
     """True when it adds its target as a new replica."""
-    roles: ClassVar[tuple[str, ...]] = ("leader", "follower")
+    roles: ClassVar[tuple[str, ...]] = ROLES
     """Roles that it can strike; a target is one of them, or the name of a replica."""
     draws_role: ClassVar[bool] = True
     """True when random faults of this kind may have a role as target."""

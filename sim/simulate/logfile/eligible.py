@@ -21,11 +21,11 @@ from sim.protocol.compaction.eligibility import (
     earliest_dirty_ms,
     eligibility,
     first_dirty,
-    from_offset,
     held_back_by,
     select,
 )
 from sim.protocol.log import Segment
+from sim.protocol.log.log import from_offset
 
 _CLOSED = "the active segment closed, as an append does by segment.ms or segment.bytes"
 

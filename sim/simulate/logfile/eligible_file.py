@@ -37,7 +37,7 @@ class DescribedSegmentLine(Part):
 
 
 class LogLine(Part):
-    """A log as a file describes it; offsets are exclusive ends but for the start."""
+    """A log as a file describes it; offsets are exclusive, but for start, checkpoint and bases."""
 
     segments: Annotated[tuple[DescribedSegmentLine, ...], Field(min_length=1)]
     log_start_offset: Natural | None = None

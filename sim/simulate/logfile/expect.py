@@ -19,6 +19,14 @@ from sim.simulate.logfile.run import run_steps
 
 _ASKED = ("surviving_keys", "first_batch_last_offset")
 """Fields that an expectation may claim, and that no answer shows."""
+_BY_OUTCOME = (
+    *("uncleanable", "failed_at", "failure", "swapped_segments", "counted_as_aborted"),
+    *("first_offset", "last_offset", "magic"),
+)
+"""Fields that an answer has or lacks by what the step found: a claim of one that is not there is a
+difference."""
+_BY_NAME = ("removed", "last_sequences", "counted_as_aborted")
+"""Fields whose own fields are offsets or producers."""
 MUST_NOT_INCLUDE = "surviving_keys_must_not_include"
 NOTE = "note"
 
@@ -155,12 +163,12 @@ def _differ(
     """Differences of `have` from `want`; an object may have more fields, a list no more items.
 
     `path` leads to the value in the answer, `place` to the claim in the file. A field that the
-    answer does not have raises BadInput, but in `removed` and `last_sequences`; the message names
+    answer does not have raises BadInput, but of `_BY_OUTCOME` and in `_BY_NAME`; the message names
     those in `also` as allowed, too.
     """
     if isinstance(want, dict) and isinstance(have, dict):
         for name, claim in want.items():
-            if name not in have and not path.endswith(("removed", "last_sequences")):
+            if not (name in have or name in _BY_OUTCOME or path.endswith(_BY_NAME)):
                 known = [*have, *also]
                 text = f"no answer has this{did_you_mean(name, known)}; allowed: {listed(known)}"
                 place.at(name).fail(text)

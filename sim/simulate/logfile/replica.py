@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sim.protocol.compaction import PassFailed
 from sim.protocol.log import Batch, Log, Segment
-from sim.protocol.log.formats import OldBatch
 from sim.simulate.logfile.eligible import DescribedLog, LogEligibility, look_at
 from sim.simulate.logfile.rules import TopicOfLog
 
@@ -117,13 +116,8 @@ class LogReplica:
         return self.log.log_end_offset if unstable is None else unstable
 
     def append(self, batch: Batch) -> None:
-        """Appends a batch; one before magic 2 has no epoch, and clears the leader epoch cache.
-
-        Truncation then goes by the high watermark, as before KIP-101. Source: UnifiedLog.append.
-        """
+        """Appends a batch at no particular time."""
         self.log.append(batch, now_ms=0)
-        if isinstance(batch, OldBatch):
-            self.log.epochs.entries.clear()
 
     def roll(self) -> None:
         """Begins a new active segment, unless one begins at the log end already (LocalLog.roll)."""

@@ -203,7 +203,7 @@ class _Cleaner:
         values = rules.rules
         bases = [segment.base_offset for segment in log.segments]
         # The rules that wait for other replicas have this one alone to ask.
-        coordinated = values.cleaner.tombstone_removal == "coordinated"
+        coordinated = values.cleaner.removal.gates_markers
         return CleaningPass(
             policy=replace(cleaner_policy(values), checks_producers=True),
             first_dirty_offset=first_dirty_offset,

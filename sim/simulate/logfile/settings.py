@@ -140,7 +140,8 @@ class LogSettings(NamedTuple):
         """Reads the settings at `place`, with the `rules` of the file.
 
         Only settings that are given make an append roll the log (LogConfig.maxSegmentMs,
-        LogSegment.shouldRoll): Kafka's defaults do not.
+        LogSegment.shouldRoll): Kafka's defaults do not. The maximum lag does so for a compacted
+        topic alone.
 
         Raises:
             BadInput: Kafka has no such setting or value; a setting contradicts a rule or another
@@ -148,10 +149,11 @@ class LogSettings(NamedTuple):
         """
         level = topic_at(value, place)
         values = {"preset": rules.preset, **_rules_by(level, rules.given), **rules.given}
-        limits = (getattr(level.settings, "segment_ms", None), level.given.get(MAX_LAG))
+        compacted, given = compacts([level]), level.given
+        limits = (given.get("segment_ms"), given.get(MAX_LAG) if compacted else None)
         topic = TopicOfLog(
             config_of([level], "first_timestamp"),
-            compacts([level]),
+            compacted,
             min([ms for ms in limits if ms is not None], default=None),
             getattr(level.settings, "segment_bytes", None),
         )
@@ -164,7 +166,7 @@ class LogSettings(NamedTuple):
         asked = any(isinstance(one, Clean) and one.upper_bound is None for one in steps)
         idle = set() if asked else {*WHEN}
         if any(isinstance(one, Append) for one in steps):  # which may roll the log
-            idle -= {MAX_LAG, "segment_ms"}
+            idle -= {"segment_ms", *([MAX_LAG] if self.topic.compacts else [])}
         said = [alias_of(settings, name) for name in WHEN if name in {*self.level.given} & idle]
         if said:
             several = "change" if len(said) > 1 else "changes"

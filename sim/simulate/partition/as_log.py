@@ -58,6 +58,17 @@ class AskedPartition:
         """The settings that were given, and the defaults, in a sentence."""
         return self.given.sentence(self.preset)
 
+    def checked(self) -> LogSettings:
+        """Settings and rules, checked.
+
+        Raises:
+            BadInput: A setting or a rule has no such value.
+        """
+        place = self.partition.place
+        where = Document(str(self.given.source or place), {}).top.at("topic")
+        rules = rules_at(self.rules, Document(str(place), {}).top.at("rules"))
+        return LogSettings.read(dict(self.given.topic), where, rules)
+
     def record_count(self) -> int:
         """Number of the records, markers among them. Raises Damaged."""
         return sum(stored.record_count for _, stored in self.partition.batches(Detail.HEADERS))
@@ -82,10 +93,7 @@ class AskedPartition:
                     "memory: ask for one key or offset, or for the contents (replog log)"
                 )
             read = partition.batches(Detail.WHOLE)
-        top = Document(str(partition.place), {}).top
-        where = Document(str(given.source or partition.place), {}).top.at("topic")
-        rules = rules_at(self.rules, top.at("rules"))
-        settings = LogSettings.read(dict(given.topic), where, rules)
+        top, settings = Document(str(partition.place), {}).top, self.checked()
         batches: dict[int, list[Batch]] = {one.base_offset: [] for one in partition.segments}
         end, start, committed = max(batches), partition.log_start, partition.committed
         for segment, stored in read:

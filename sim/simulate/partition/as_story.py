@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from sim.files import limits
 from sim.files.formats import STORY_FORMAT
 from sim.protocol.log import Batch, Control, Record
+from sim.protocol.rules import RULES
 from sim.simulate.logfile.batches import readable
 from sim.simulate.partition.as_log import Alias, AskedPartition, aliases
 from sim.simulate.partition.replicas import Comparison, Finding, ReplicaLog
@@ -64,6 +65,7 @@ def story_of(compared: Comparison, asked: AskedPartition, *, anonymous: bool) ->
         anonymous: Keys become hashes of the same size, and the topic is not named.
 
     Raises:
+        BadInput: A setting has no such value.
         Damaged: A batch is not as it was written.
     """
     writer = _Writer(compared, asked, aliases() if anonymous else lambda key: key)
@@ -75,12 +77,13 @@ def story_of(compared: Comparison, asked: AskedPartition, *, anonymous: bool) ->
         if log.unlisted
     ]
     name = "a partition" if anonymous else compared.logs[0].partition.name
-    retention_ms = asked.given.topic["delete.retention.ms"]
+    given = asked.checked().rules.given.items()
+    rules = {"strategy_header" if name == "header_key" else name: value for name, value in given}
     document = {
         "format": STORY_FORMAT,
         "id": "replicas",
         "title": f"The replicas of {name}",
-        "rules": {"preset": asked.preset, "delete_retention_ms": int(retention_ms)},
+        "rules": {"preset": asked.preset, **{n: rules[n] for n in rules if n in RULES}},
         "replicas": [log.name for log in compared.logs],
         "steps": steps,
     }
@@ -114,16 +117,21 @@ class _Writer:
     def _choose(self) -> list[int]:
         """Offsets that the story has, in order.
 
-        Of a long log these are the records of keys that violations are about, all markers, and all
-        records without a key.
+        Of a long log these are the records, and those of the keys, that violations are about, and
+        all markers.
         """
         start, end = max(log.start for log in self._logs), self._leader.end
         if start > min(log.start for log in self._logs):
             self.notes.append(f"the story begins at offset {start}, the highest log start")
         if end - start <= SPAN_MAX:
             return list(range(start, end))
-        keys = {None, *(one.key for one in self._findings)}
-        about = {at for at, one in self._records.items() if one.record.key in keys}
+        keys = {one.key for one in self._findings} - {None}
+        asked = {one.offset for one in self._findings}
+        about = {
+            at
+            for at, (batch, record) in self._records.items()
+            if batch.control is not None or record.key in keys or at in asked
+        }
         chosen = [at for at in sorted(about | self._deduced.keys()) if at >= start]
         self.notes.append(
             f"of {end - start:,} offsets the story has {len(chosen):,}: markers, and the records "
@@ -171,16 +179,16 @@ class _Writer:
     def written(self) -> Iterator[dict[str, Any]]:
         """Steps that append every record, and copy the log to each replica up to its own end.
 
-        One that has all that is committed is in sync, and copies the rest of the log at the end.
+        One that has all that is committed is in sync, and learns the high watermark at the end.
         """
         leader = self._leader.name
         yield {"op": "elect", "leader": leader, "epoch": self._epoch}
         behind = [log for log in self._logs if log is not self._leader]
         in_sync = [log.name for log in self._logs]
-        committed = max(log.committed for log in self._logs)
+        committed, copied = max(log.committed for log in self._logs), self._leader
         for offset in [*self._chosen, self._leader.end]:
             for log in [one for one in behind if one.end <= offset]:
-                behind.remove(log)
+                behind.remove(copied := log)
                 yield {"op": "sync", "follower": log.name, "leader": leader}
                 if log.end < committed:
                     self._away.append(log.name)
@@ -189,9 +197,9 @@ class _Writer:
                     yield {"op": "isr", "isr": list(in_sync)}
             if offset in self._place:
                 yield from self._append(offset)
-        for name in in_sync:
-            if name != leader:
-                yield {"op": "sync", "follower": name, "leader": leader}
+        for log in self._logs:
+            if log.name in in_sync and log not in (self._leader, copied):
+                yield {"op": "fetch", "follower": log.name, "leader": leader, "max": 0}
         yield from ({"op": "restart", "replica": name} for name in self._away)
 
     def _append(self, offset: int) -> Iterator[dict[str, Any]]:
@@ -246,7 +254,8 @@ class _Writer:
             if finding.replica in self._away:
                 leader = self._leader.name
                 yield {"op": "sync", "follower": finding.replica, "leader": leader}
-            yield {"op": "isr", "isr": [log.name for log in self._logs]}
+            if self._away:
+                yield {"op": "isr", "isr": [log.name for log in self._logs]}
             yield {"op": "elect", "leader": finding.replica, "epoch": self._epoch + 1}
             yield {"op": "quiesce"}
 

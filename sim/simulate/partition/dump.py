@@ -109,7 +109,7 @@ class Dump:
         if fields.get("isvalid") != "true":
             self._fail("the dump calls a batch not valid")
         if fields["magic"] == "2" and "baseOffset" not in fields:
-            self._fail("a record without its batch, as old releases print it; dump it with a newer")
+            self._fail("a record without its batch, as of old releases; dump it with a newer one")
         magic, is_control = int(fields["magic"]), fields.get("isControl") == "true"
         records: list[Record] = []
         control = Control.COMMIT if is_control else None

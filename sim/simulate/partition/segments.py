@@ -42,6 +42,8 @@ _HORIZON_BIT: Final = 0x40
 """Attribute of a batch whose base timestamp is its delete horizon (KIP-534)."""
 _RECORDS_AT: Final = {0: 26, 1: 34, MAGIC: 61}
 """Where the records of a batch begin, in bytes, by magic; below 2 its value, if compressed."""
+_LIBRARIES: Final = ("kafka", "crc32c", "cramjam", "snappy", "lz4", "zstandard")
+"""Modules that read batches, and unpack their records."""
 _CODECS: Final = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 _CONTROLS: Final = {0: Control.ABORT, 1: Control.COMMIT}
 """What a control record's type says of a transaction (ControlRecordType); others say nothing."""
@@ -251,7 +253,7 @@ class PartitionSegment:
         return self._read(detail) if self.dumped is None else iter(self.dumped)
 
     def _read(self, detail: Detail) -> Iterator[Stored]:
-        check_extra("partitions of brokers need", "kafka", "kafka", "crc32c")
+        check_extra("partitions of brokers need", "kafka", *_LIBRARIES)
         position, known = 0, dict(self.index)
         aborts = frozenset(one.last_offset for one in self.aborted or ())
         with opened(self.path) as content:

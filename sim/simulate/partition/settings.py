@@ -99,7 +99,7 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
     values = {name: value for name, value in found.items() if value is not None}
     if _ROLL_HOURS in values:
         hours = _number(path, _ROLL_HOURS, values.pop(_ROLL_HOURS))
-        values.setdefault("log.roll.ms", hours * 3_600_000)
+        values.setdefault("log.roll.ms", int(hours * 3_600_000))
     buffer_bytes, load, threads, expiration_ms = (
         _number(path, name, values.pop(name, default)) for name, default in _CLEANER.items()
     )

@@ -160,11 +160,12 @@ def _simulated(
 def differences(scenario: Scenario, run: Run) -> tuple[str, ...]:
     """Differences of a run from the expectation of its scenario; empty when it is met.
 
-    A run that a bound cut off could have shown the rest later, so that is no difference. A run that
-    left the durability contract is compared as any other, by its events before that.
+    A run that a bound cut off, after a violation or before any, could have shown the rest later, so
+    that is no difference. A run that left the durability contract is compared as any other, by its
+    events before that.
     """
     expect = scenario.expect
-    ended = run.verdict != "inconclusive" or run.outside is not None
+    ended = run.reason is None or run.outside is not None
     out = not_as_expected(run.violated, expect.violated, ended=ended)
     out += [f"{name} was reached, not expected" for name in run.reached if name in expect.unreached]
     if ended:

@@ -231,10 +231,14 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """0: as the scenario expects; 1: not as it expects; 3: inconclusive."""
+        """0: as the scenario expects; 1: not as it expects; 3: what is missing might have come."""
         if self.differences:
             return 1
-        return 3 if self.verdict == "inconclusive" and not self.settled else 0
+        expect: Any = self.content.expect
+        missing = {*expect.violated, *getattr(expect, "reached", ())}
+        missing -= {*self.violated, *self.reached}
+        unknown = self.verdict == "inconclusive" and not self.settled
+        return 3 if unknown or self.cut_off or missing else 0
 
     def as_json(self) -> dict[str, Any]:
         """The document that commands print with --json."""

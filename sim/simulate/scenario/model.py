@@ -147,7 +147,7 @@ class Topic:
     segment_bytes: Annotated[Size, InKafka("log.segment.bytes")] = 2048
     """Size in bytes beyond which a segment does not grow before it is closed."""
     segment_ms: Annotated[SettingFromOne | None, InKafka("log.roll.ms")] = 1000
-    """Age of its first record, in ms, from which on the next append closes a segment."""
+    """Age of its first record, in ms, beyond which the next append closes a segment."""
     min_cleanable_dirty_ratio: Annotated[Share, InKafka("log.cleaner.min.cleanable.ratio")] = 0.3
     """Share of dirty bytes above which a log is cleaned."""
     min_compaction_lag_ms: Annotated[Setting, InKafka("log.cleaner.min.compaction.lag.ms")] = 0
@@ -178,9 +178,9 @@ class Topic:
     deletes: Annotated[bool, InKafka(topic="")] = False
     compacts: Annotated[bool, InKafka(topic="")] = True
     retention_ms: Annotated[Setting | None, InKafka("log.retention.ms", takes=NoBound)] = None
-    """With `delete`: age in ms of its newest record at which a closed segment goes; -1: never."""
+    """With `delete`: age in ms of its newest record beyond which a segment goes; -1: never."""
     retention_bytes: Annotated[Setting | None, InKafka("log.retention.bytes", takes=NoBound)] = None
-    """With `delete`: the oldest segments go while the log, without them, is larger; -1: never."""
+    """With `delete`: the oldest segments go while at least so much stays; -1: never."""
     replica_fetch_max_bytes: Annotated[Size | None, InKafka("replica.fetch.max.bytes", "")] = None
     """Most bytes a follower copies at once, but always one batch at least."""
     flush_messages: Annotated[SettingFromOne | None, InKafka("log.flush.interval.messages")] = None
@@ -221,7 +221,7 @@ class SnapshotSettings:
     retention_ms: Annotated[Setting | None, InKafka("metadata.max.retention.ms", "", NoBound)] = (
         None
     )
-    """Age in ms at which snapshots are deleted, with the log before the next one."""
+    """Age in ms beyond which snapshots are deleted, with the log before the next one."""
 
 
 KAFKA_SNAPSHOTS = SnapshotSettings(
@@ -386,15 +386,6 @@ class Workload:
         while producer in before:
             producer, epoch = before[producer], epoch + 1
         return producer, epoch
-
-    @property
-    def patience_ms(self) -> int:
-        """Time in ms before which no producer gives up a batch without an answer.
-
-        Every second try may follow at once, if another replica leads by then; a leader that loads
-        its state makes the producer wait 100 ms at least (KIP-580).
-        """
-        return min(self.retry_ms, 100) * ((self.retries + 1) // 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,11 +68,11 @@ class StoryClaims(TypedDict, total=False):
     """The claims that may be made about a replica, each with the name of its type in errors."""
 
     log: Annotated[list[str], "a list of label@offset texts"]
-    """The records of its log, `label@offset` each."""
+    """The records of its log, `label@offset` each; an empty batch is `-@offset`."""
     batches: Annotated[list[str], "a list of texts, label@offset epoch N each"]
     """Its batches, `label@offset epoch N` each."""
     epochs: Annotated[list[tuple[int, int]], "a list of [epoch, start offset]"]
-    """[epoch, start offset] each."""
+    """Leader epoch cache: [epoch, start offset] of each entry."""
     offsets: Annotated[list[int], "a list of integers"]
     """Offsets of its records."""
     leo: Annotated[int, "an integer"]
@@ -86,7 +86,7 @@ class StoryClaims(TypedDict, total=False):
     committed: Annotated[list[str], "a list of label@offset texts"]
     """The records that a consumer of committed records is given, `label@offset` each."""
     state: Annotated[dict[str, str | int], "a mapping of keys to labels"]
-    """The label each key has."""
+    """The label each key has below the high watermark."""
     up: Annotated[bool, "true or false"]
     """Whether it is up."""
 
@@ -131,8 +131,9 @@ def expect_at(raw: object, scope: Scope, place: Place, wrong: Complaints) -> Sto
             if scope.sure and name not in scope.moments:
                 wrong.add(at.problem(unknown_value(name, scope.moments, what="moment")))
             elif claims == {}:
-                at.fail("claims nothing; name replicas")
-            moments[name] = _of_replicas(claims, scope.moments.get(name), at, wrong)
+                wrong.add(at.problem("claims nothing; name replicas"))
+            then = scope.moments.get(name) if scope.sure else None
+            moments[name] = _of_replicas(claims, then, at, wrong)
     leader = fields.values.get("leader")
     with wrong:
         if leader is not None and scope.sure:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sim.errors import BadInput, did_you_mean
@@ -21,7 +20,6 @@ from sim.simulate.story.fields import (
     OPTIONAL_TEXT,
     REPLICA,
     REPLICAS,
-    SEGMENTS,
     TEXT,
     FieldType,
     check_names,
@@ -52,14 +50,14 @@ def step_at(raw: object, number: int, scope: Scope, place: Place) -> Step:
             return _step(dict(raw), number, scope, place)
         if not isinstance(raw, str):
             place.fail(f"expected a line or fields, not {shown(raw)}")
-        step = _step(_parse_line(raw, scope, place), number, scope, place)
+        given = _parse_line(raw, scope, place)
+        return _step(given, number, scope, place, line=" ".join(raw.split()))
     except BadInput as error:
         scope.sure = scope.sure and not _may_note(raw)
         hint = _quotes_hint(raw) if isinstance(raw, str) else ""
         if not hint:
             raise
         raise BadInput(f"{error.args[0]}{hint}") from None  # the quotes cause the others, too
-    return replace(step, line=" ".join(raw.split()))
 
 
 def _may_note(raw: object) -> bool:
@@ -74,7 +72,10 @@ def _named(place: Place, op: str) -> Place:
     return place.labelled(f"{place.label} ({op})")
 
 
-def _step(given: dict[str, Any], number: int, scope: Scope, place: Place) -> Step:
+def _step(
+    given: dict[str, Any], number: int, scope: Scope, place: Place, *, line: str = ""
+) -> Step:
+    """The step with the given fields, checked; without its `line` one is made of the fields."""
     given.pop("note", None)
     if "op" not in given:
         place.at("op").fail(f"missing; {_instead(given)}; allowed: {', '.join(OPS)}")
@@ -106,7 +107,7 @@ def _step(given: dict[str, Any], number: int, scope: Scope, place: Place) -> Ste
         spec.check(fields, place)
     if spec.note is not None:
         spec.note(fields, scope, place)
-    return Step(number, op, fields, line_of(op, fields), does_nothing)
+    return Step(number, op, fields, line or line_of(op, fields), does_nothing)
 
 
 def labels_of(steps: Sequence[Step]) -> list[str]:
@@ -226,6 +227,6 @@ def line_of(op: str, fields: Mapping[str, Any]) -> str:
 def _written(kind: FieldType, value: Any) -> str:
     if kind is REPLICAS:
         return ",".join(value)
-    if isinstance(value, bool) or value is None or kind is SEGMENTS:
+    if isinstance(value, bool | tuple) or value is None:
         return json.dumps(value, separators=(",", ":"))
     return value.hex() if isinstance(value, bytes) else str(value)

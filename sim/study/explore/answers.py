@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sim.bounds import Bounds, bounded
+from sim.plugins import Plugins, in_use, load_in_worker
 from sim.study.explore.levels import Engine, Reached, in_this_process
 from sim.study.explore.plan import SearchPlan
 from sim.study.explore.search import Level, Searched
@@ -121,9 +122,15 @@ def explore(
                 raise KeyboardInterrupt
         return
     with pool_of(processes) as pool:
-        futures = [pool.submit(answers_of, plan, task, bounds, on_level, keep) for task in tasks]
+        work = partial(_in_worker, in_use(), plan)
+        futures = [pool.submit(work, task, bounds, on_level, keep) for task in tasks]
         for future in as_completed(futures):
             yield future.result()
+
+
+def _in_worker(plugins: Plugins, *search: Any) -> tuple[SearchAnswer, ...]:
+    load_in_worker(plugins)
+    return answers_of(*search)
 
 
 def tasks_of(plan: SearchPlan) -> list[Task]:
@@ -167,14 +174,13 @@ def answers_of(
                 note(one)
     except KeyboardInterrupt:
         interrupted = True
-    answers = []
+    answers, of_all, exhausted = [], tuple(levels), not frontier
     for place, label in enumerate(labels):
         against = next((one for one in labels if one != label), "")
         own = {name: one for (world, name), one in breaks.items() if world == place}
         found = witnesses_of(searched.world, own, rules[label], against, rules.get(against))
         witnesses = tuple(sorted(found, key=attrgetter("steps")))
         seconds = time.monotonic() - began
-        exhausted, of_all = not frontier, tuple(levels)
         answers.append(
             SearchAnswer(label, against, of_all, exhausted, witnesses, seconds, interrupted)
         )

@@ -16,12 +16,7 @@ from sim.check.facts import ReplicaView
 from sim.check.folding import undone_deletes
 from sim.check.history import ClusterHistory
 from sim.check.listening import handlers_of, methods_of
-from sim.check.registry import (
-    INVARIANTS,
-    discover,
-    guarded_handlers_of,
-    registered_invariants,
-)
+from sim.check.registry import INVARIANTS, discover, guarded_handlers_of, registered_invariants
 from sim.protocol.events import (
     Appended,
     Copied,

@@ -171,7 +171,7 @@ def unread(rules: Rules) -> dict[str, Any]:
 
     Otherwise they would distinguish states with the same futures.
     """
-    removal, empty = rules.cleaner.tombstone_removal, Log()
+    removal, empty = rules.cleaner.removal, Log()
     found: dict[str, Any] = {
         "leadership.awaited": (),  # determined anew before it is read
         "log.acknowledged_end": 0,  # read when power is lost
@@ -179,9 +179,9 @@ def unread(rules: Rules) -> dict[str, Any]:
         "log.snapshots": freeze(empty.snapshots),  # read for producers
         "log.producers": freeze(empty.producers),
     }
-    if removal != "cleaning_checkpoint":
+    if removal.name != "cleaning_checkpoint":
         found["last_cleaning"] = None
-    if removal != "coordinated":
+    if not removal.gates_markers:
         found["cleanly_compacted_offset"] = 0
     if rules.replication.lag_guard == "none":
         found["removed_tombstone_end"] = 0

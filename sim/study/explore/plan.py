@@ -17,7 +17,7 @@ from sim.protocol.rules import Rules, rules_from
 from sim.protocol.rules.rules import shown
 from sim.simulate.story.format import STORY_DEFAULTS
 from sim.study.explore.judging import JUDGED, searchable
-from sim.study.explore.world import Budgets, World
+from sim.study.explore.world import Budgets, World, replica_names
 from sim.study.sweep.plan import Text
 from sim.study.sweep.plan_matrix import RuleMap, read_plan
 
@@ -50,7 +50,7 @@ class WorldModel(BaseModel):
     @field_validator("isr")
     @classmethod
     def _exist(cls, isr: list[str] | None, info: ValidationInfo) -> list[str] | None:
-        names = [f"r{one + 1}" for one in range(info.data.get("replicas", 0))]
+        names = replica_names(info.data.get("replicas", 0))
         refused(
             ((index,), unknown_value(name, names, what="replica"))
             for index, name in enumerate(isr or ())
@@ -63,7 +63,7 @@ class WorldModel(BaseModel):
     @field_validator("keys", "versions")
     @classmethod
     def _once(cls, values: list[Any], info: ValidationInfo) -> list[Any]:
-        names = [f"r{one + 1}" for one in range(info.data.get("replicas", 0))]
+        names = replica_names(info.data.get("replicas", 0))
         if any(value in names for value in values):
             raise ValueError(f"{', '.join(names)} are replicas; name keys otherwise")
         if len({*values}) < len(values):
@@ -164,7 +164,7 @@ class SearchPlan(BaseModel):
     def world_of(self) -> World:
         """The world of the plan."""
         world = self.world
-        names = [f"r{one + 1}" for one in range(world.replicas)]
+        names = replica_names(world.replicas)
         return World(
             world.replicas,
             tuple(names.index(name) for name in (world.isr or names)),

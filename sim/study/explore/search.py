@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sim.protocol.rules import Rules
 from sim.study.explore import judging
 from sim.study.explore.expander import Expander, Rows, StateFacts
-from sim.study.explore.judging import BIT
+from sim.study.explore.judging import BIT, searchable
 from sim.study.explore.space import Space
 from sim.study.explore.tables import ODD, Hashes, Known, Mask, Numbers
 from sim.study.explore.world import Move, World
@@ -94,6 +94,7 @@ class Search:
 
     def __init__(self, *spaces: Space) -> None:
         """Starts at the first state of the worlds."""
+        searchable()  # so that invariants of plugins have a bit
         self.expanders = [Expander(space) for space in spaces]
         self.n = spaces[0].world.replicas
         self.orders = spaces[0].orders

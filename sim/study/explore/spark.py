@@ -18,7 +18,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import lru_cache, partial
 from shutil import rmtree
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from sim.plugins import in_use, load_in_worker
 from sim.study.explore.levels import Engine, Reached, name_of
 from sim.study.explore.search import NO_MOVE, Level, Search, Searched, as_bytes
 from sim.study.explore.witness import Break, named_moves
@@ -54,11 +55,18 @@ Schedules = dict[tuple[int, str], tuple[int, tuple[int, ...], str]]
 """World and invariant -> the depth, the schedule, and the step that judges it; empty for none."""
 
 
-@cache
-def _search(searched: bytes) -> Search:
-    """The search that this process keeps."""
-    what: Searched = pickle.loads(searched)  # noqa: S301 - from the process that started this one
-    return what.search()
+def packed(searched: Searched) -> bytes:
+    """A search for workers, with the plugins that they load first."""
+    return pickle.dumps((in_use(), searched))
+
+
+@lru_cache(maxsize=1)
+def _search(work: bytes) -> Search:
+    """The search that this process keeps, from what `packed` returned."""
+    plugins, searched = pickle.loads(work)  # noqa: S301 - from the process that started this one
+    load_in_worker(plugins)
+    found: Search = searched.search()
+    return found
 
 
 def beginning(searched: Searched) -> pa.RecordBatch:
@@ -67,9 +75,9 @@ def beginning(searched: Searched) -> pa.RecordBatch:
     return _states(search.hashes(search.rows), [[]])
 
 
-def expanded(searched: bytes, block: pa.RecordBatch) -> pa.RecordBatch:
+def expanded(work: bytes, block: pa.RecordBatch) -> pa.RecordBatch:
     """Expands states: the states after a move, each once, with what breaks and the transitions."""
-    search = _search(searched)
+    search = _search(work)
     schedules = sorted(block["schedule"].to_pylist())
     transitions, found, (_, hashes, how) = search.expand(search.follow(np.array(schedules)))
     longer = [
@@ -109,10 +117,10 @@ def breaks_of(rows: list[dict[str, Any]], depth: int) -> Schedules:
     return found
 
 
-def expand_blocks(searched: bytes, blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def expand_blocks(work: bytes, blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Expands blocks of states, one after the other."""
     for block in blocks:
-        yield expanded(searched, block)
+        yield expanded(work, block)
 
 
 @contextmanager
@@ -172,7 +180,7 @@ class SparkSearch:
     def _make(self, depth: int) -> None:
         """Writes the answers of a level and the level after it, unless they exist."""
         if not self._is_there("answers", depth):
-            expanding = partial(expand_blocks, pickle.dumps(self._searched))
+            expanding = partial(expand_blocks, packed(self._searched))
             longer = self._read("level", depth).mapInArrow(expanding, self._schema)
             self._write(longer, "answers", depth)
         if not self._is_there("level", depth + 1):

@@ -85,7 +85,12 @@ class World:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the replicas in stories."""
-        return tuple(f"r{number + 1}" for number in range(self.replicas))
+        return replica_names(self.replicas)
+
+
+def replica_names(count: int) -> tuple[str, ...]:
+    """The names of so many replicas: r1, r2, …."""
+    return tuple(f"r{number + 1}" for number in range(count))
 
 
 class History(NamedTuple):
@@ -162,7 +167,7 @@ def moves_of(world: World, rules: Rules) -> list[Move]:
     found += [Move("crash", (one,)) for one in everyone]
     if world.budgets.crashes != 0:
         found += [Move("restart", (one,)) for one in everyone]
-    if rules.cleaner.tombstone_removal == "coordinated":
+    if rules.cleaner.removal.gates_markers:
         found.append(Move("coordinate", ()))
     retention_ms = rules.topic.delete_retention_ms
     found.append(Move("advance", (), (("ms", retention_ms + 1),)))

@@ -249,7 +249,7 @@ class Grid:
         findings: One per hazard, alternative and unit; none where an alternative lacks the unit.
         apart: (unit, hazard, one alternative, another) -> number of cases, judged under both, that
             met the hazard under the one alone.
-        plans: The proven plans by their names; empty for a decision without searches.
+        plans: The proven plans of its searches by their names.
     """
 
     decision: ReportDecision
@@ -311,7 +311,7 @@ def grids_of(folder: SweepFolder, name: str | None = None) -> tuple[Grid, ...]:
 def grid_of(folder: SweepFolder, decision: ReportDecision) -> Grid:
     """The grid of one decision: runs, searches and stories. Raises as `grids_of`."""
     apart: dict[tuple[Unit, str, str, str], int] = {}
-    plans = proven_plans(folder.path) if decision.searches else {}
+    plans = plans_of(folder.path, decision)
     findings = [*_searched(plans, decision), *_met(folder, decision, apart), *_shown(decision)]
     return Grid(decision, findings, apart, plans)
 
@@ -326,6 +326,16 @@ def proven_plans(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def plans_of(folder: Path, decision: ReportDecision) -> dict[str, dict[str, Any]]:
+    """The proven plans of a decision's searches. Raises BadInput where one is missing."""
+    known = proven_plans(folder) if decision.searches else {}
+    for name in decision.searches:
+        if name not in known:
+            close = did_you_mean(name, known)
+            raise BadInput(f"decision {decision.name}: {name}: no search in {PROVEN}{close}")
+    return {name: known[name] for name in decision.searches}
+
+
 def rules_searched(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Label -> all rules of each rule set that a search was made under."""
     return {
@@ -335,11 +345,7 @@ def rules_searched(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _searched(plans: Mapping[str, Any], decision: ReportDecision) -> Iterator[Finding]:
-    for name in decision.searches:
-        if name not in plans:
-            close = did_you_mean(name, plans)
-            raise BadInput(f"decision {decision.name}: {name}: no search in {PROVEN}{close}")
-        plan = plans[name]
+    for name, plan in plans.items():
         rules = rules_searched(plan)
         varied = [rule for rule in plan["named"] if len({one[rule] for one in rules.values()}) > 1]
         for answer in plan["answers"]:

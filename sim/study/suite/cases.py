@@ -22,13 +22,7 @@ from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.reading import read_document
 from sim.plugins import Plugins, as_options, in_use, load_in_worker
 from sim.simulate.run import Run, run_of
-from sim.study.suite.scenario_files import (
-    IN_A_SUITE,
-    Collected,
-    content_at,
-    format_of,
-    refusal,
-)
+from sim.study.suite.scenario_files import IN_A_SUITE, Collected, content_at, format_of, refusal
 
 if TYPE_CHECKING:
     from sim.simulate.logfile.expect import Checked

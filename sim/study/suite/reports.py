@@ -19,7 +19,7 @@ from sim.files import markdown
 from sim.files.atomic import replacing
 from sim.files.foreign import LONGEST, one_line
 from sim.files.reading import read_document
-from sim.study.suite.cases import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult
+from sim.study.suite.cases import BAD_INPUT, ERROR, INCONCLUSIVE, NOT_AS_EXPECTED, CaseResult
 from sim.study.suite.scenario_files import from_here
 
 DIFFERENCES = 4
@@ -128,7 +128,7 @@ def write_junit(path: Path, results: Sequence[CaseResult], *, started: datetime)
 
 def _type(result: CaseResult) -> str:
     """The kind of problem: `violated`, `inconclusive`, `bad input`, `error`, `not as expected`."""
-    return "not as expected" if result.verdict == "holds" else result.verdict
+    return NOT_AS_EXPECTED if result.verdict == "holds" else result.verdict
 
 
 def _junit_kind(result: CaseResult) -> str | None:
@@ -147,7 +147,7 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
     """
     failed = [result for result in results if not result.expectation_met]
     lines = [f"### Replog: {summary}", ""]
-    for heading, unknown in (("not as expected", False), (INCONCLUSIVE, True)):
+    for heading, unknown in ((NOT_AS_EXPECTED, False), (INCONCLUSIVE, True)):
         lines += _table(
             heading, [(one, one.complaints[0]) for one in failed if one.open is unknown]
         )

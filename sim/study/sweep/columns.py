@@ -108,7 +108,7 @@ RUN: Final = (
     SweepColumn("hunted", "True for a case with targeted faults.", _TARGETED, "bool"),
     SweepColumn(
         "hunts",
-        "Targeted faults of the case: tail, elections, lost_disks, joined by spaces.",
+        "Targeted faults of the case: tail, elections, lost_disks, marks, joined by spaces.",
         _TARGETED,
     ),
     _verdict("cause", "Cause of the first violation.", _SIGNATURE),

@@ -21,14 +21,7 @@ from sim.errors import BadInput, did_you_mean
 from sim.files.shipped import check_extra, install
 from sim.plugins import in_use
 from sim.simulate.run.timed import LEFT_THE_CONTRACT
-from sim.study.sweep.folder import (
-    RUNS,
-    check_folder,
-    clear_errors,
-    drawn_there,
-    locked,
-    write_plan,
-)
+from sim.study.sweep.folder import RUNS, check_folder, clear_errors, drawn_there, locked, write_plan
 from sim.study.sweep.plan import Plan, Sweep, number_runs
 from sim.study.sweep.statistics import BRIEF, VERDICTS, on_duckdb, statistics_of
 from sim.study.sweep.table import mended, open_table

@@ -50,18 +50,18 @@ VIEWS: Final = {
         SELECT *, case_id % {turns} AS place, run_id % {rule_sets} AS number,
             verdict IN ('holds', 'violated') AS judged
         FROM runs""",
-    "found": f"""
-        SELECT {_RUN}, judged, v.invariant AS invariant, v.family AS family
-        FROM (SELECT {_RUN}, judged, explode(violations) AS v FROM numbered) AS each""",
     # Of judged runs alone, since the others say nothing either way.
+    "found": f"""
+        SELECT {_RUN}, v.invariant AS invariant, v.family AS family
+        FROM (SELECT {_RUN}, explode(violations) AS v FROM numbered WHERE judged) AS each""",
     "violated": f"""
         SELECT DISTINCT {_RUN}, measure, name
         FROM (
-            SELECT {_RUN}, 'invariant' AS measure, invariant AS name FROM found WHERE judged
-            UNION ALL SELECT {_RUN}, 'family', family FROM found WHERE judged
-            UNION ALL SELECT {_RUN}, 'hazard', {hazard_in_sql()} FROM found WHERE judged
+            SELECT {_RUN}, 'invariant' AS measure, invariant AS name FROM found
+            UNION ALL SELECT {_RUN}, 'family', family FROM found
+            UNION ALL SELECT {_RUN}, 'hazard', {hazard_in_sql()} FROM found
             UNION ALL SELECT {_RUN}, 'about', 'any' FROM found
-            WHERE judged AND (invariant IN ({{about}}) OR family IN ({{about}}))
+            WHERE invariant IN ({{about}}) OR family IN ({{about}})
         ) AS each""",
     "named": """
         SELECT place, number, run_id, 'reached' AS measure,

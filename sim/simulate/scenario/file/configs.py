@@ -85,7 +85,7 @@ class BrokerSettings(AsPrinted):
     """Section `broker`: the software of brokers, and defaults for `topic`."""
 
     start_offset_lag_ms: Setting | None = Field(None, alias="metadata.start.offset.lag.time.max.ms")
-    """Wait of deletion for replicas under `prefix_gate: all_live_or_timeout` (KIP-630, drafts)."""
+    """Wait of deletion in ms under `prefix_gate: all_live_or_timeout` (KIP-630, drafts)."""
     strategy_names: Literal["reserved", "header_keys"] = "reserved"
     """Allowed names of strategies: known ones, or also a header's key, as in drafts of KIP-280."""
     software: Release | None = None

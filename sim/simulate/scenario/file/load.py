@@ -23,7 +23,6 @@ from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import shaped
 from sim.files.reading import head_of, read_document
 from sim.protocol.rules import PRESETS, Rules
-from sim.protocol.rules.rules import DEFAULTS
 from sim.simulate.scenario.file.configs import (
     report_conflicts,
     report_lags,
@@ -300,7 +299,7 @@ def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
     values |= {**settings_as_rules(file.broker), **settings_as_rules(file.topic), **named}
     report_conflicts(file.rules, file.topic, report)
     report_nameless_header(file.rules, file.topic, file.broker, report)
-    rules = Rules().with_values({n: values[n] for n in values if n in DEFAULTS})
+    rules = Rules().with_values(values)
     if rules.replication.commit == "isr" and rules.topic.min_isr > replicas:
         place = ("rules", "min_isr")
         if "min_isr" not in file.rules:

@@ -17,7 +17,7 @@ from sim.protocol.log.formats import (
     Versions,
 )
 from sim.protocol.rules.rules import RuleValue, check_value
-from sim.simulate.faults import FAULTS, Fault
+from sim.simulate.faults import FAULTS, ROLES, Fault
 from sim.simulate.scenario.file.configs import BrokerSettings
 from sim.simulate.scenario.file.format import (
     OWN_FIELDS,
@@ -28,9 +28,6 @@ from sim.simulate.scenario.file.format import (
 )
 from sim.simulate.scenario.model import CHANGEABLE, EVERY_REPLICA, Change, Consumer, ReplicaSpec
 from sim.simulate.scenario.runnable import rule_problem
-
-ROLES = ("leader", "follower")
-"""Targets of a fault other than names of replicas."""
 
 _OWN_OF_SOME = {name for own in OWN_FIELDS.values() for name in own}
 """Names of the fields that only some kinds of faults have."""

@@ -26,11 +26,10 @@ from sim.files.models import Part, validate
 from sim.files.yaml_text import parse_yaml
 from sim.protocol.log.formats import Versions
 from sim.protocol.rules import PRESETS, Rules
-from sim.simulate.faults import Fault
+from sim.simulate.faults import ROLES, Fault
 from sim.simulate.scenario.file.configs import settings_of_snapshots, settings_of_topic
 from sim.simulate.scenario.file.format import ChangeLine, HeaderLine, ScenarioFile, SendLine
 from sim.simulate.scenario.file.load import build
-from sim.simulate.scenario.file.replicas import ROLES
 from sim.simulate.scenario.model import (
     Change,
     EndTransaction,

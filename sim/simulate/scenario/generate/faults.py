@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 from operator import attrgetter
 from typing import Any
 
-from sim.simulate.faults import FAULTS, Fault
+from sim.simulate.faults import FAULTS, ROLES, Fault
 from sim.simulate.faults.kinds import (
     Crash,
     Migrate,
@@ -44,8 +44,8 @@ _ENDS = tuple(accumulate(_OUTAGES.values()))
 _IDLE_MS = 1_000
 """Length of an idle phase in ms below which there is no time to clean a tail and then miss it."""
 _BEFORE_MS = (50, 1_200)
-_MIGRATION_MS = (10, 1_500)
-"""Range of the time in ms from the return to the migration."""
+_RETURN_MS = (10, 1_500)
+"""Range of the time in ms from the end of an outage to the migration to the replica."""
 
 
 def tail_faults(
@@ -72,7 +72,7 @@ def tail_faults(
     away_ms = max(0, start - draws.between(_BEFORE_MS))
     roll_ms = start + int(draws.random() * length * 0.3)
     back_ms = start + int((0.2 + draws.random() * 0.6) * length)
-    migrate_ms = back_ms + draws.log_between(_MIGRATION_MS)
+    migrate_ms = back_ms + draws.log_between(_RETURN_MS)
     faults: list[Fault] = [
         kind(away_ms, target, back_ms - away_ms),
         Roll(roll_ms, "leader"),
@@ -116,7 +116,7 @@ _ELECTED_MS = (300, 1_200)
 """Range of the time in ms until the remaining replicas have a leader."""
 _EARLY = 0.4
 """Factor on the start of the longest script, so that it ends within the run."""
-_LEADER, _FOLLOWER = "leader", "follower"
+_LEADER, _FOLLOWER = ROLES
 
 
 def election_faults(
@@ -253,8 +253,6 @@ _AIMED = 0.5
 """Share of faults that are placed at an idle phase: an outage begins shortly before it and ends in
 it, a roll or a migration happens in it."""
 _BEFORE_IDLE_MS = 900
-_RETURN_MS = (10, 1_500)
-"""Range of the time in ms from the end of an outage to the migration to the replica."""
 
 
 def draw_faults(
@@ -334,7 +332,7 @@ def _target(kind: type[Fault], replicas: Sequence[str], draws: Draws) -> tuple[s
     role, pick = draws.random(), draws.below(len(replicas))
     if not kind.draws_role or role >= 0.45:
         return replicas[pick], 0
-    return "leader" if role < 0.3 else "follower", pick
+    return _LEADER if role < 0.3 else _FOLLOWER, pick
 
 
 def _partial(
@@ -357,14 +355,13 @@ def _migrations_back(seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]) 
         return
     share = Draws(seed, "migrations back").random()
     for kind, faults in drawn.items():
-        if kind in FAULTS and FAULTS[kind].keeps_position:
+        if FAULTS[kind].keeps_position:
             continue
         draws = Draws(seed, f"migrations back/{kind}")
         for fault in faults:
             follows, pause_ms = draws.happens(share), draws.log_between(_RETURN_MS)
             at_ms = fault.at_ms + fault.duration_ms + pause_ms
-            by_role = fault.target in ("leader", "follower")
-            if follows and at_ms < mix.duration_ms and not by_role:
+            if follows and at_ms < mix.duration_ms and fault.target not in ROLES:
                 yield Migrate(at_ms, fault.target)
 
 
@@ -434,7 +431,7 @@ def crashes_during_installs(
         for fault in faults:
             waits, down_ms = draws.happens(mix.install_crashes), draws.log_between(_DARK_MS)
             back_ms = fault.at_ms + fault.duration_ms + 1
-            named = fault.target not in ("leader", "follower")
+            named = fault.target not in ROLES
             behind = fault.outage or fault.joins  # so far that it may be sent a snapshot
             if waits and behind and named and fault.during is None and back_ms < mix.duration_ms:
                 yield Crash(back_ms, fault.target, down_ms, during="install")

@@ -38,17 +38,18 @@ class WorkloadShape:
         lateness_ms: Largest distance of such a timestamp from the newest, in ms.
         unversioned_share: Share of sends without version header.
         hot: Whether a few keys get most of the sends.
-        late_tail: Chance that the last send before an idle phase loses to an earlier record.
+        late_tail: Chance that the last send before an idle phase, and of the run, loses to an
+            earlier record.
         deleted_tail: Chance that it is a delete.
         burst_ms: Time in ms between two bursts of sends, so that batches have several records;
             0: no bursts.
         idle: Phases without sends, (from, to) in ms, in order.
         transactional: Number of the producers that are transactional.
-        transaction_sends: Most sends of a transaction.
+        transaction_sends: Most sends of a transaction, but for those of the same ms.
         abort_share: Share of transactions that abort.
         idempotent: Whether the leader recognises a retry.
         acks: Acknowledgements that producers wait for.
-        retry_ms: Pause before a retry.
+        retry_ms: Time in ms after which a producer without an answer sends again.
         retries: Most retries of a send without an answer.
         deltas: Whether sends are increments, and deletes events that remove all keys of one of
             three brokers (`state_machine: deltas`).
@@ -253,8 +254,8 @@ class Mix(BaseModel):
     flush_settings: Share = 0.0
     """Chance of `flush.messages`, and of `flush.ms`, for the rule `flush: interval`."""
     changed_settings: Share = 0.0
-    """Chance that `delete.retention.ms` of one replica or of all becomes longer during the run, or
-    passes look for winners in the whole log from then on (`map_range`)."""
+    """Chance that `delete.retention.ms` of one replica or of all becomes 1 to 5 s during the run,
+    or passes look for winners in the whole log from then on (`map_range`)."""
     timestamp_limits: Share = 0.0
     """Chance that leaders refuse timestamps that are too far from their clocks."""
     deltas: Share = 0.0

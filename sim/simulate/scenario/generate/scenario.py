@@ -215,6 +215,7 @@ def generate(seed: int, mix: Mix) -> Scenario:
 
 
 _TARGETED = ("tail", "elections", "lost_disks", "marks")
+"""Names of the targeted faults, in the order of `targeted_faults`."""
 
 
 def targeted_faults_of(seed: int, mix: Mix) -> tuple[str, ...]:

@@ -44,14 +44,12 @@ def compact(world: StoryDriver, step: Step) -> str | None:
         return "with `cleanup: snapshot` no log is cleaned"
     failed = replica.uncleanable
     bound = min(stable_offset(replica, rules=world.rules), step.get("upto", 1 << 62))
-    gated = world.rules.cleaner.tombstone_removal == "leo_gated"
-    lowest_end = min(one.log.log_end_offset for one in world.replicas.values())
     result = world.cleaner.run(
         replica,
         upper_bound=bound,
         now_ms=world.now_ms,
         rescan=True,
-        removal_limit=lowest_end if gated else 0,
+        removal_limit=min(one.log.log_end_offset for one in world.replicas.values()),
         legacy_horizon_ms=step.get("legacy_horizon"),
         legacy_last_modified=step.get("segments", ()),
         crash_during=step.get("crash"),

@@ -198,7 +198,7 @@ def _answer(
     return answered.response
 
 
-def _receive(world: StoryDriver, fetcher: Replica, response: Response | None) -> None:
+def _receive(world: StoryDriver, fetcher: Replica, response: Response) -> None:
     if isinstance(response, FetchResponse):
         result = follower.receive_fetch(fetcher, response, rules=world.rules, now_ms=world.now_ms)
         world.emit(result.events)

@@ -141,14 +141,13 @@ def quiesce(world: StoryDriver, step: Step) -> None:
 
     Source: this project
     """
-    source = world.acting_leader()
-    synced = source is not None and not step.get("nosync", False)
-    if source is not None and synced:
+    source = None if step.get("nosync", False) else world.acting_leader()
+    if source is not None:
         for _ in range(2):
             for fetcher in world.replicas.values():
                 if fetcher.up and fetcher is not source and source.leadership is not None:
                     until_stable(world, fetcher, source)
-    world.emit([Quiesced(world.leader, synced and source is not None)])
+    world.emit([Quiesced(world.leader, source is not None)])
 
 
 @op(observes=True)
