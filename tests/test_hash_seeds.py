@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sim.protocol.rules import rules_from
-from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.derived import environment_digest
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from tests.cluster.worlds import tell
@@ -31,10 +30,6 @@ def events() -> list[str]:
     return [tell(storm.with_rules(preset)).digest() for preset in rules]
 
 
-def runs() -> list[str]:
-    return [run_scenario(generate(seed, STORM)).digest for seed in range(2)]
-
-
 def printed() -> list[str]:
     return [replog("run", path, "--json").out for path in (STORY, TIMED)]
 
@@ -42,7 +37,6 @@ def printed() -> list[str]:
 MADE: dict[str, Callable[[], list[str]]] = {
     "scenarios": scenarios,
     "events": events,
-    "runs": runs,
     "what a command prints": printed,
 }
 

@@ -38,45 +38,28 @@ def loaded(code: str, *words: object) -> set[str]:
     return set(ended.err.split())
 
 
+ANSWERED = f"import sim; sim.run({str(STORY)!r}).explain()"
+GENERATED = (
+    "import sim.simulate.scenario.file.load, sim.simulate.scenario.generate, sim.files.changes"
+)
+
+
 @pytest.mark.parametrize(
-    ("words", "needed", "others"),
+    ("code", "words", "needed", "others"),
     [
-        (("run", STORY), "sim.simulate.story.driver", HEAVY | TIMES),
-        (("run", TIMED), "sim.simulate.run.timed", HEAVY),
-        (("clean", LOG), "sim.simulate.logfile.answer", HEAVY),
+        (COMMAND, ("run", STORY), "sim.simulate.story.driver", HEAVY | TIMES),
+        (COMMAND, ("run", TIMED), "sim.simulate.run.timed", HEAVY),
+        (COMMAND, ("clean", LOG), "sim.simulate.logfile.answer", HEAVY),
+        (ANSWERED, (), "sim.simulate.story.driver", HEAVY | {"simpy", "pydantic"}),
+        ("import sim.simulate.story", (), "sim.simulate.story", HEAVY | TIMES | {"yaml"}),
+        (GENERATED, (), "sim.simulate.scenario.file.load", TABLES | {"pyarrow", "simpy"}),
+        ("import sim.study.sweep.runner", (), "sim.study.sweep.runner", TABLES),
     ],
 )
-def test_a_command_loads_nothing_that_only_others_need(
-    words: tuple[object, ...], needed: str, others: set[str]
+def test_what_starts_loads_nothing_that_only_others_need(
+    code: str, words: tuple[object, ...], needed: str, others: set[str]
 ) -> None:
-    modules = loaded(COMMAND, *words)
-
-    assert needed in modules
-    assert modules & others == set()
-
-
-@pytest.mark.parametrize(
-    ("code", "needed", "others"),
-    [
-        (
-            f"import sim; sim.run({str(STORY)!r}).explain()",
-            "sim.simulate.story.driver",
-            HEAVY | {"simpy", "pydantic"},
-        ),
-        ("import sim.simulate.story", "sim.simulate.story", HEAVY | TIMES | {"yaml"}),
-        (
-            (
-                "import sim.simulate.scenario.file.load, sim.simulate.scenario.generate, "
-                "sim.files.changes"
-            ),
-            "sim.simulate.scenario.file.load",
-            TABLES | {"pyarrow", "simpy"},
-        ),
-        ("import sim.study.sweep.runner", "sim.study.sweep.runner", TABLES),
-    ],
-)
-def test_a_part_of_the_package_needs_no_other(code: str, needed: str, others: set[str]) -> None:
-    modules = loaded(code)
+    modules = loaded(code, *words)
 
     assert needed in modules
     assert modules & others == set()
@@ -94,9 +77,3 @@ work.write(range(2), Path(sys.argv[1]))
 
 def test_who_sweeps_needs_no_data_frame_but_for_what_arrow_imports(tmp_path: Path) -> None:
     assert TABLES & loaded(f"import sys\n{SWEEP}", tmp_path) <= {"pandas"}
-
-
-def test_to_import_the_package_imports_nothing_but_its_version() -> None:
-    ours = {name for name in loaded("import sim") if name.partition(".")[0] == "sim"}
-
-    assert ours == {"sim", "sim.version"}

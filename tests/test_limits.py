@@ -58,6 +58,7 @@ def test_every_limit_has_a_name_of_its_own_and_a_reason() -> None:
         ("0", 0),
         ("-12", -12),
         ("007", 7),
+        ("-" + "0" * 200 + "5", -5),
         ("9" * 5_000, int("9" * 101)),
         *[
             (text, None)

@@ -1,13 +1,13 @@
 """Running a scenario: the same value anywhere, a verdict, and what it differs in from the wish."""
 
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sim.check import Violation
+from sim.files.yaml_text import parse_yaml
 from sim.protocol.events import Cleaned, Consumed, LeaderElected, ReplicaCrashed
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.run import Run
@@ -29,12 +29,6 @@ RULE_SETS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def lost_tail() -> Run:
-    """A run that violates several invariants."""
-    return run_scenario(LOST_TAIL)
-
-
 def at_rest(run: Run) -> dict[str, int]:
     """Counters of a run, with the increases by settling."""
     more = {} if run.settling is None else run.settling.counters
@@ -48,8 +42,8 @@ def made(**changes: object) -> Run:
     return Run(**fields | changes)  # type: ignore[arg-type]
 
 
-def violation(name: str, sentence: str = "It happened.") -> Violation:
-    return Violation(name, 5, "r1", 3, None, sentence)
+def violation(name: str) -> Violation:
+    return Violation(name, 5, "r1", 3, None, "It happened.")
 
 
 def test_the_same_scenario_twice_is_the_same_value() -> None:
@@ -81,7 +75,8 @@ def test_the_digest_depends_on_every_event() -> None:
     assert here.digest != there.digest
 
 
-def test_violations_are_in_order_of_detection(lost_tail: Run) -> None:
+def test_violations_are_in_order_of_detection() -> None:
+    lost_tail = run_scenario(LOST_TAIL)
     times = [found.at for found in lost_tail.violations]
 
     assert lost_tail.verdict == "violated"
@@ -102,6 +97,9 @@ def test_a_run_that_leaves_the_durability_contract_has_no_verdict_and_says_why()
     assert run.outside is not None
     assert "r3 lost committed offset 0" in run.outside
     assert "outside-durability" in run.reached
+    hoping = replace(POWER_FAILURE, expect=Expect(violated=("no-offset-reuse",)))
+    assert run.differences == ()
+    assert differences(hoping, run) == ("no-offset-reuse was not violated, but expected",)
 
 
 def test_a_violation_from_before_a_run_left_the_contract_counts_and_what_came_after_does_not() -> (
@@ -120,21 +118,19 @@ def test_a_violation_from_before_a_run_left_the_contract_counts_and_what_came_af
     assert all(violation.at <= max(lost) for violation in run.violations)
 
 
-def test_what_is_expected_of_a_run_outside_the_contract_is_compared_all_the_same() -> None:
-    run = run_scenario(POWER_FAILURE)
-    hoping = replace(POWER_FAILURE, expect=Expect(violated=("no-offset-reuse",)))
-
-    assert run.differences == ()
-    assert differences(hoping, run) == ("no-offset-reuse was not violated, but expected",)
-
-
 def test_what_was_violated_before_the_bound_was_hit_counts() -> None:
     whole = run_scenario(LOST_TAIL)
     used = at_rest(whole)["simulator_events"]
-    run = run_scenario(replace(LOST_TAIL, limits=Limits(max_events=used - 5)))
+    expect = replace(LOST_TAIL.expect, violated=(*whole.violated, "election-safety"))
+    bound = Limits(max_events=used - 5)
+    run = run_scenario(replace(LOST_TAIL, limits=bound, expect=expect))
 
     assert (run.verdict, run.violations) == ("violated", whole.violations)
     assert run.reason is not None
+    assert (run.differences, run.exit_code) == ((), 3), "the rest might have come later"
+    assert made(verdict="violated", reason="wall time", cut_off=True).exit_code == 3
+    cut = run_scenario(replace(LOST_TAIL, limits=Limits(max_events=50)))
+    assert (cut.settling, cut.as_json()["settling"]) == (None, None)
 
 
 def test_a_cluster_that_does_not_come_to_rest_makes_a_run_inconclusive() -> None:
@@ -180,53 +176,16 @@ def test_what_is_not_judged_decides_nothing_and_is_kept() -> None:
     assert "no-offset-reuse" in run_scenario(asked, also_check=["no-offset-reuse"]).violated
 
 
-@pytest.mark.parametrize(
-    ("expect", "run", "wanted"),
-    [
-        (
-            Expect(),
-            made(verdict="violated", violations=(violation("no-offset-reuse"),)),
-            ["no-offset-reuse was violated, not expected"],
-        ),
-        (
-            Expect(violated=("no-offset-reuse",)),
-            made(),
-            ["no-offset-reuse was not violated, but expected"],
-        ),
-        (Expect(reached=("tail-removed",)), made(), ["tail-removed was not reached"]),
-        (
-            Expect(unreached=("tail-removed",)),
-            made(reached=("tail-removed",)),
-            ["tail-removed was reached, not expected"],
-        ),
-        (
-            Expect(reached=("tail-removed",), violated=("no-offset-reuse",)),
-            made(verdict="inconclusive"),
-            [],
-        ),
-        (
-            Expect(unreached=("tail-removed",)),
-            made(verdict="inconclusive", reached=("tail-removed",)),
-            ["tail-removed was reached, not expected"],
-        ),
-    ],
-)
-def test_what_differs_from_the_expectation(expect: Expect, run: Run, wanted: Sequence[str]) -> None:
-    assert [*differences(Scenario("x", expect=expect), run)] == wanted
+CASES = parse_yaml((ROOT / "tests/expectations.yaml").read_text("utf-8"), "expectations").data
 
 
-def test_a_run_is_one_line_for_people(lost_tail: Run) -> None:
-    assert repr(made()) == "Run(x, seed 1: holds)"
-    first = lost_tail.violations[0].sentence
-    assert repr(lost_tail) == f"Run(timed_lost_tail, seed 280: violated, first: {first})"
+@pytest.mark.parametrize("case", CASES)
+def test_what_differs_from_the_expectation(case: dict[str, Any]) -> None:
+    happened = case.get("run", {})
+    run = made(**happened | {"violations": tuple(map(violation, happened.get("violations", ())))})
+    expect = {name: tuple(names) for name, names in case.get("expect", {}).items()}
 
-
-def test_a_run_as_a_document_is_plain_json(lost_tail: Run) -> None:
-    document = json.loads(json.dumps(lost_tail.as_json()))
-
-    assert document["digest"] == lost_tail.digest
-    assert document["violations"][0]["at_ms"] == lost_tail.violations[0].at
-    assert document["rules"] == lost_tail.rules.as_dict()
+    assert [*differences(Scenario("x", expect=Expect(**expect)), run)] == case["differs"]
 
 
 def test_a_tombstone_that_only_settling_removes_is_not_removed_in_the_run() -> None:
@@ -266,14 +225,6 @@ def test_a_run_counts_what_its_events_before_the_end_say() -> None:
                 len(getattr(e, "records", [0])) for _, e in proper if isinstance(e, count)
             )
             assert run.counters[name] == counted, name
-
-
-def test_a_run_that_is_cut_off_before_its_end_has_not_settled() -> None:
-    cut = run_scenario(replace(LOST_TAIL, limits=Limits(max_events=50)))
-
-    assert cut.settling is None
-    assert at_rest(cut) == cut.counters
-    assert cut.as_json()["settling"] is None
 
 
 def test_a_violation_after_the_end_says_that_it_was_judged_at_rest() -> None:

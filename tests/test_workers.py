@@ -65,12 +65,6 @@ def test_ctrl_c_ends_the_waiting_and_not_the_call() -> None:
     assert ended.wait(20)
 
 
-def test_a_call_returns_and_raises_as_ever() -> None:
-    assert interruptibly(lambda: 3) == 3
-    with pytest.raises(ZeroDivisionError):
-        interruptibly(lambda: 1 // 0)
-
-
 def test_workers_end_at_once_when_their_lifeline_is_cut() -> None:
     lifeline = Lifeline()
     end = lifeline.end.fileno()

@@ -151,7 +151,7 @@ def _counted(results: Sequence[CaseResult]) -> str:
 
 def _show_row(result: CaseResult) -> None:
     """Prints the row of a result; the notes of a failure are printed with the failure."""
-    unmet = result.verdict if result.open else "FAIL"
+    unmet = result.how if result.open else "FAIL"
     mark = "ok  " if result.expectation_met else unmet
     print(one_line(f"{mark} {result.path}  {result.wall_ms} ms"), flush=True)
     for note in result.notes if result.expectation_met else ():

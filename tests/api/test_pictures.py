@@ -40,6 +40,17 @@ def test_a_moment_of_a_timeline_has_its_caption(run: sim.Run) -> None:
         run.timeline().at(10_000)._repr_html_()
 
 
+def test_the_text_of_a_timed_run_ends_before_it_settled_whatever_moments_a_picture_shows() -> None:
+    run = sim.run(ROOT / "scenarios/kip280/timed_low_rate.yaml")
+    last = run.recorded.events[-1][0]
+    assert run.recorded.proper[-1][0] < last
+
+    timeline = run.timeline().at(end=last)
+
+    assert str(timeline) == str(run.timeline())
+    assert "end" in timeline.svg
+
+
 def test_the_title_of_a_changed_scenario_says_what_was_changed(run: sim.Run) -> None:
     changed = run.compare("empty_batch")["empty_batch"]
 
@@ -60,13 +71,16 @@ def test_a_timeline_is_saved_by_the_ending_of_its_file(run: sim.Run, tmp_path: P
         timeline.save(tmp_path / "a.pdf")
 
 
-def test_a_run_that_holds_shows_its_end(run: sim.Run) -> None:
-    timeline = sim.run(STORY, fix="empty_batch").timeline()
+def test_a_run_that_holds_shows_its_end_and_has_nothing_to_shrink() -> None:
+    holding = sim.run(STORY, fix="empty_batch")
+    timeline = holding.timeline()
 
     assert "nothing violated" in repr(timeline)
     assert "<svg" in timeline._repr_html_()
     with pytest.raises(sim.BadInput, match="no-offset-reuse: is not violated here; verdict: holds"):
-        sim.run(STORY, fix="empty_batch").timeline("no-offset-reuse")
+        holding.timeline("no-offset-reuse")
+    with pytest.raises(sim.BadInput, match="nothing is violated here"):
+        holding.shrink()
 
 
 def test_a_witness_violates_the_same_for_the_same_cause_in_fewer_steps(
@@ -101,24 +115,12 @@ def test_a_witness_shows_itself_and_is_saved(shrunk: "sim.Shrunk[sim.Run]", tmp_
     assert sim.run(path).digest == shrunk.run.digest
 
 
-def test_a_timed_run_is_shrunk_to_a_story() -> None:
-    shrunk = sim.run(ROOT / "scenarios/kip280/timed_lost_tail.yaml").shrink("no-offset-reuse")
-
-    assert shrunk.scenario.kind == "story"
-    assert "no-offset-reuse" in shrunk.run.violated
-
-
 def test_what_is_cut_short_says_so(run: sim.Run) -> None:
     shrunk = run.shrink("no-offset-reuse", within_s=0)
 
     assert not shrunk.complete
     assert "; the time was over" in repr(shrunk)
     assert "no-offset-reuse" in shrunk.run.violated
-
-
-def test_there_is_nothing_to_shrink_where_nothing_is_violated(run: sim.Run) -> None:
-    with pytest.raises(sim.BadInput, match="nothing is violated here"):
-        sim.run(STORY, fix="empty_batch").shrink()
 
 
 def test_the_page_of_a_file_that_is_not_as_it_expects_says_so_in_red(tmp_path: Path) -> None:

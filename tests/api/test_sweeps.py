@@ -1,7 +1,6 @@
 """Sweeps for notebooks: typed tables, failures that can be narrowed, and their runs again."""
 
 import gc
-import json
 import shutil
 from pathlib import Path
 
@@ -30,6 +29,8 @@ def test_the_table_of_runs_has_the_columns_of_the_rows_and_axes_are_categories(
         assert isinstance(runs[name].dtype, pd.CategoricalDtype)
     assert str(runs.first_violation_ms.dtype) == "Int64"
     assert str(runs.events.dtype) == "int64"
+    assert list(swept.runs(columns=["run_id"])) == ["run_id"]
+    assert list(swept.runs(columns=iter(["fix", "run_id"]))) == ["run_id", "fix"]
 
 
 def test_the_verdict_is_a_table_whose_rates_are_those_of_the_violations(swept: sim.Sweep) -> None:
@@ -157,6 +158,16 @@ def test_a_sweep_in_html_counts_verdicts_by_rule_set(swept: sim.Sweep) -> None:
     assert "run_id" in swept.failures()._repr_html_()
 
 
+def test_a_sweep_of_which_nothing_is_finished_shows_itself_too(
+    swept: sim.Sweep, tmp_path: Path
+) -> None:
+    shutil.copy(swept.folder / "plan.json", tmp_path)
+
+    html = sim.open_sweep(tmp_path)._repr_html_()
+
+    assert html.count('">0</td>') == 9
+
+
 def test_what_is_no_plan_or_no_sweep_is_told_in_one_line(tmp_path: Path) -> None:
     bad = {
         "format: replog-sweep/1\ncount: x\n": "the plan:1: title: missing",
@@ -221,14 +232,6 @@ def test_causes_count_every_failure_once_and_name_a_run_and_a_story(
     assert causes[lost_end].story.tolist() == [STORY.name]
     assert causes[~lost_end].story.isna().all()
     assert failures.one_per_cause().table.cause.tolist() == failures.table.cause.unique().tolist()
-
-
-def test_a_sweep_writes_one_folder_per_cause(swept: sim.Sweep, tmp_path: Path) -> None:
-    wanted = swept.failures().one_per_cause()
-    folders = [Path(run.save(tmp_path)) for run in wanted]
-    documents = [json.loads((folder / "failure.json").read_text()) for folder in folders]
-    assert len(wanted) == len(swept.causes()) == 2
-    assert [one["digest"] for one in documents] == wanted.table.digest.tolist()
 
 
 def test_a_sweep_without_a_folder_is_gone_with_its_object(swept: sim.Sweep, tmp_path: Path) -> None:

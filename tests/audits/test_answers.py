@@ -18,7 +18,7 @@ from sim.simulate.cluster.node import Node
 from tests.audits.clients import Clients
 from tests.audits.deserved import Deserved
 from tests.audits.observer import Observer
-from tests.audits.test_messages import BY_CONTROLLER, BY_MAJORITY
+from tests.audits.test_messages import BY_CONTROLLER, BY_MAJORITY, asks
 from tests.audits.test_messages import World as MessagesWorld
 
 
@@ -292,12 +292,6 @@ def test_a_leader_raises_bounds_when_all_others_have_reported() -> None:
     assert world.sees(raised) == []
 
 
-def request_of(voter: Node, *, pre_vote: bool = False, behind: int = 0) -> of.VoteRequest:
-    replica = voter.replica
-    end = replica.log.log_end_offset - behind
-    return of.VoteRequest("r9", replica.epoch, replica.last_fetched_epoch, end, pre_vote)
-
-
 def asked(world: World, voter: Node, request: of.VoteRequest, *, granted: bool) -> list[str]:
     world.hears(voter, request)
     vote = of.VoteResponse(voter.name, voter.replica.epoch, granted, request.pre_vote)
@@ -309,7 +303,7 @@ def test_a_voter_without_its_disk_grants_nothing_before_it_has_caught_up() -> No
     voter = world.follower
     end = voter.replica.log.log_end_offset
     voter.fetcher.leader = None
-    request = request_of(voter)
+    request = asks(voter, epoch=0)
     world.sees(on.ReplicaWiped(voter.name, "a new disk"))
     voter.replica.log.log_end_offset = 1
 
@@ -329,13 +323,13 @@ def test_a_vote_that_nothing_speaks_against_is_granted() -> None:
     voter = world.follower
     voter.fetcher.leader, voter.replica.vote = None, None
 
-    assert asked(world, voter, request_of(voter), granted=False) == ["vote for r9"]
-    assert asked(world, voter, request_of(voter, behind=1), granted=False) == []
-    assert asked(world, voter, request_of(voter, behind=1), granted=True) == [
+    assert asked(world, voter, asks(voter, epoch=0), granted=False) == ["vote for r9"]
+    assert asked(world, voter, asks(voter, epoch=0, behind=1), granted=False) == []
+    assert asked(world, voter, asks(voter, epoch=0, behind=1), granted=True) == [
         "vote for r9, whose log is behind"
     ]
     voter.replica.vote = (voter.replica.epoch, "r8")
-    assert asked(world, voter, request_of(voter), granted=False) == []
+    assert asked(world, voter, asks(voter, epoch=0), granted=False) == []
 
 
 @pytest.mark.parametrize(("waited_ms", "told"), [(1, ["asks for votes"]), (60_000, []), (None, [])])
@@ -348,7 +342,7 @@ def test_a_replica_that_restarted_waits_before_it_asks_for_votes(
     if waited_ms is None:
         world.hears(voter, of.EndQuorumEpochRequest(1, (voter.name,)))
     world.wait(waited_ms or 1)
-    request = replace(request_of(voter), candidate=voter.name)
+    request = replace(asks(voter, epoch=0), candidate=voter.name)
 
     assert world.says(voter.name, "r9", request) == told
 
@@ -368,7 +362,7 @@ def test_a_consumer_beyond_the_log_end_does_not_wait(beyond: int, waits: bool) -
 def test_a_follower_that_heard_of_its_leader_lately_grants_no_pre_vote() -> None:
     world = World(BY_MAJORITY)
     voter, leader = world.follower, world.leader
-    request = request_of(voter, pre_vote=True)
+    request = asks(voter, epoch=0, pre_vote=True)
     heard = replace(records(leader, 0), correlation_id=voter.fetcher.number)
     world.hears(voter, heard)
     world.wait(1)

@@ -5,10 +5,10 @@ from tests.zoo.draws import WIDE
 
 
 def test_random_runs_raise_no_alarm() -> None:
-    found = audit_some(seed=1, count=40)
+    found = audit_some(seed=1, count=20)
 
     assert found.alarms == []
-    assert found.runs == 40
+    assert found.runs == 20
     assert found.met["fetch-of-an-earlier-life"] > 1
 
 

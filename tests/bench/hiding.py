@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 from sim.check import Violation
@@ -28,36 +29,7 @@ from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import STORY_DEFAULTS, Story, story_from
 from sim.simulate.story.op import Step
 
-NOISE = """
-append {leader} {label} {key}
-append {leader} {label} {key} hdr={number}
-append {leader} {label} {key} tombstone=true
-append {leader} {label} {key} ts={number}
-append {leader} {label} {key} pid=901; append {leader} pid=901 marker=commit
-append {leader} {label} {key} pid=902; append {leader} pid=902 marker=abort
-fetch {follower} {leader}
-fetch {follower} {leader} max={number}
-fetch {follower} {leader} drop_response=true
-fetch {follower} {leader} delay_response=true; append {leader} {label} {key}; deliver {follower} {leader}
-sync {follower} {leader}
-sync {follower} {leader}
-follow {follower} {leader}
-fetch_snapshot {follower} {leader} chunk=2
-consume noise {any}
-consume noise {any}
-read_to_end noise_2 {any}
-compact {any}
-compact {any}
-advance {number}
-crash {any}; append {leader} {label} {key}; restart {any}
-sync {follower} {leader}; elect {follower} {epoch}; append {follower} {label} {key}; sync {leader} {follower}; elect {leader} {back}; sync {follower} {leader}
-add_replica {new}; sync {new} {leader}; append {leader} {label} {key}; compact {new}; remove_replica {new}
-snapshot {any} {number}
-flush {any}
-coordinate
-quiesce
-check
-""".strip().splitlines()  # noqa: E501 - steps that belong together
+NOISE = Path(__file__).with_name("noise.txt").read_text("utf-8").splitlines()
 """Steps that may be anywhere, or behind a leader, as often as a line is there."""
 EPOCHS_APART = 1000
 """So far apart the epochs of a story are set, so that others fit in between."""

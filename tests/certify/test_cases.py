@@ -59,6 +59,13 @@ def test_the_snapshots_of_an_old_disk_cover_no_prefix(wiped: bool, tmp_path: Pat
     assert broken == set(made.found)
 
 
+@pytest.mark.parametrize("rest", ["check", "quiesce"])
+def test_a_cluster_may_be_at_rest_before_it_has_a_leader(rest: str, tmp_path: Path) -> None:
+    story = STORY.format(wipe="").replace("steps:\n", f"steps:\n  - {rest}\n")
+
+    assert certified(story, tmp_path).differing == []
+
+
 @pytest.mark.parametrize(
     ("how", "left_at"), [("", None), (", power_loss: true", 1200)], ids=["kept", "lost"]
 )

@@ -9,9 +9,7 @@ from sim.protocol.rules import rules_from
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from tests.check.events import (
-    batch,
-)
+from tests.check.events import batch
 
 VALUE, DELETE = batch(0, "k"), batch(1, "k", None)
 

@@ -50,21 +50,13 @@ TRANSIENT = ("no-transient-resurrection",)
     [
         # The value lies above the delete that beats it, and nobody lagged.
         ("kip280/kip280_23_late_write_after_an_expired_tombstone", RETURNS, LATE_WRITE),
-        ("kip280/kip280_24_all_replicas_agree_on_the_wrong_state", RETURNS, LATE_WRITE),
-        ("kip280/kip280_48_coordination_does_not_hold_back_a_producer", RETURNS, LATE_WRITE),
-        ("kip280/kip280_71_no_order_helps_once_the_tombstone_is_gone", RETURNS, LATE_WRITE),
-        ("findings/finding_07_leo_retention_brings_a_deleted_key_back", RETURNS, LATE_WRITE),
         ("kip280/kip280_81_late_version_shown_until_the_next_write", TRANSIENT, LATE_WRITE),
         # It lies below.
         ("kip630/kip630_01_tombstone_removed_too_early", RETURNS, DELETED_KEY_RETURNS),
-        ("kip630/kip630_09_new_replica_copied_in_two_parts", RETURNS, DELETED_KEY_RETURNS),
-        ("kip630/kip630_14_report_of_a_lost_disk", RETURNS, DELETED_KEY_RETURNS),
         ("durability/checkpoint_02_saved_before_the_work", RETURNS, DELETED_KEY_RETURNS),
         # Aborted data counts; committed data does not; it was never committed.
         ("transactions/txn_01_abort_marker_lost", EQUIVALENCE, TRANSACTIONS),
-        ("transactions/txn_10_user_key_evicts_a_marker", EQUIVALENCE, TRANSACTIONS),
         ("findings/finding_09_ghost_of_an_old_leader", EQUIVALENCE, LOG_DIVERGENCE),
-        ("truncation/kip279_01_one_question_is_not_enough", EQUIVALENCE, LOG_DIVERGENCE),
     ],
 )
 def test_a_violation_is_of_the_family_of_its_cause(

@@ -5,13 +5,9 @@ from random import Random
 import pytest
 
 from sim.check.invariants.epochs import EpochBook
-from sim.check.promise import (
-    meant_version,
-    promised_mark,
-    promised_order,
-)
+from sim.check.promise import meant_version, promised_mark, promised_order
 from sim.protocol.compaction import STRATEGIES
-from sim.protocol.compaction.strategies import encode_varint, encode_version, promised_strategy
+from sim.protocol.compaction.strategies import encode_varint, encode_version, meant_strategy
 from sim.protocol.compaction.tombstones import TOMBSTONE_MARKS
 from sim.protocol.log import LeaderEpochCache, Record
 from sim.protocol.rules import Rules
@@ -79,7 +75,7 @@ def test_right_cleaners_and_the_oracle_agree_on_every_pair(strategy: str, form: 
         for offset in range(80)
     ]
     order = promised_order(Rules.of(strategy=strategy, header_form=form))
-    right = promised_strategy(strategy, header_form=form).version
+    right = meant_strategy(strategy, header_form=form).version
 
     assert sorted(records, key=order) == sorted(records, key=right)
 

@@ -26,7 +26,8 @@ the record at 1, or `0:k/tombstone`.
 A batch is `offset:key` and what is special about it: `!` is a tombstone, `=v` its value, `#9` its
 uid, `^2` its epoch, `~7` a transaction of producer 7, `@5` its timestamp, `%100` its delete
 horizon, `+` flagged as a delete, `?` without a flag, `$3` its sequence number in producer epoch
-`&1`, `*2` how many records it has; `0:COMMIT~7` is a marker. The same text is the same batch.
+`&1`, `*2` how many records it has, `*0` that all are gone; `0:COMMIT~7` is a marker. The same text
+is the same batch.
 """
 
 import re
@@ -266,7 +267,7 @@ def _made(text: str) -> Batch:
         made = data_batch(
             tuple(
                 Record(first + i, key or None, value, at_ms, (), flagged, uid + i)
-                for i in range(number.get("*", 1))
+                for i in range(number.get("*", 1) or 1)
             ),
             epoch=epoch,
             producer_id=producer,
@@ -274,4 +275,5 @@ def _made(text: str) -> Batch:
             base_sequence=number.get("$", -1),
             transactional="~" in given and "$" not in given,
         )
-    return replace(made, delete_horizon_ms=number.get("%"))
+    left = () if number.get("*") == 0 else made.records
+    return replace(made, delete_horizon_ms=number.get("%"), records=left)

@@ -10,12 +10,13 @@ import pytest
 from tests.commands import replog
 
 TIMED = "format: replog-scenario/1\nduration_ms: 500\n"
-
-
-@pytest.mark.parametrize(
+WRITING = pytest.mark.parametrize(
     ("option", "arguments"),
     [("--trace", ["run", "x.yaml"]), ("--junit", ["suite", "x.yaml"])],
 )
+
+
+@WRITING
 def test_a_folder_that_may_not_be_written(
     here: Path, monkeypatch: pytest.MonkeyPatch, option: str, arguments: list[str]
 ) -> None:
@@ -28,10 +29,7 @@ def test_a_folder_that_may_not_be_written(
     assert answer.complaint == f"{option} o.out: may not be written by this user"
 
 
-@pytest.mark.parametrize(
-    ("option", "arguments"),
-    [("--trace", ["run", "x.yaml"]), ("--junit", ["suite", "x.yaml"])],
-)
+@WRITING
 def test_a_full_disk_leaves_what_was_there(
     here: Path, monkeypatch: pytest.MonkeyPatch, option: str, arguments: list[str]
 ) -> None:

@@ -32,13 +32,6 @@ def test_it_says_what_both_say_where_they_disagree(trace: Path) -> None:
     assert "reported by the run at 16: r3" in done.out
 
 
-def test_a_cut_trace_is_bad_input_in_one_line(trace: Path) -> None:
-    trace.write_text("\n".join(trace.read_text().splitlines()[:-1]))
-    done = replog("certify", str(trace))
-    assert done.status == 2
-    assert done.complaint.endswith("the last line is no verdict: the trace is cut")
-
-
 def test_a_strategy_of_a_plugin_cannot_be_decided(trace: Path) -> None:
     rewrite(trace, '"strategy":{"name":"offset"', '"strategy":{"name":"longest"')
     done = replog("certify", str(trace))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sim.diagnose.what_if import Healings
 from sim.simulate.story import Story
 from tests.commands import replog
 
@@ -27,3 +28,18 @@ def test_a_change_that_ends_in_an_error_is_told_as_text_and_as_data(
     assert lines[told + 1] == "    fix: empty_batch (IndexError: beyond)"
     error = {"kind": "rule", "change": "fix: empty_batch", "error": "IndexError: beyond"}
     assert (document["heals"], document["failed"]) == ([], [error])
+
+
+def test_the_whole_time_is_for_the_changes_of_a_story(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A story has no point of no return that takes a half."""
+    given: list[float] = []
+
+    def healing(_story: Story, _invariant: str, *, within_s: float) -> Healings:
+        given.append(within_s)
+        return Healings((), (), 0, complete=True)
+
+    monkeypatch.setattr("sim.diagnose.what_if.heals", healing)
+
+    replog("explain", STORY, "--what-if", "--within", 8)
+
+    assert given == [8]

@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
 
 from sim.cli.new import TEMPLATES
-from sim.cli.schemas import schema_of_files
 from sim.files.reading import read_document
 from sim.files.shipped import shipped_folder
 from sim.study.sweep.plan import load_plan, number_runs
 from sim.study.sweep.work import open_case
 from tests.commands import replog
+from tests.schemas.test_schemas import wrong
 
 
 def test_a_new_plan_runs_its_factorial(here: Path) -> None:
@@ -39,8 +38,7 @@ def test_what_is_new_begins_with_its_schema_and_meets_it(here: Path, kind: str) 
     first, *_ = (here / "mine.yaml").read_text().splitlines()
     assert first == f"# yaml-language-server: $schema={shipped_folder() / 'schema.json'}"
     assert Path(first.partition("$schema=")[2]).is_file()
-    data = read_document(here / "mine.yaml").data
-    assert list(Draft202012Validator(schema_of_files()).iter_errors(data)) == []
+    assert wrong(read_document(here / "mine.yaml").data) == []
     assert replog("new", kind).out == (here / "mine.yaml").read_text()
 
 
@@ -68,13 +66,3 @@ def test_a_new_workflow_is_the_one_that_is_tested(here: Path) -> None:
     assert replog("new", "workflow", "-o", ".github/workflows/replog.yml").status == 0
     assert (here / ".github/workflows/replog.yml").read_text() == printed
     assert "jobs" in yaml.safe_load(printed)
-
-
-def test_a_file_that_is_there_stays(here: Path) -> None:
-    (here / "mine.yaml").write_text("precious")
-
-    refused = replog("new", "story", "-o", "mine.yaml")
-
-    assert refused.status == 2
-    assert refused.complaint == "mine.yaml: is there already; give another name"
-    assert (here / "mine.yaml").read_text() == "precious"

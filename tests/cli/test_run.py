@@ -17,26 +17,7 @@ from tests.commands import python, replog
 ROOT = Path(__file__).resolve().parents[2]
 LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 
-STORY = """\
-format: replog-story/1
-id: tiny
-title: two replicas
-replicas: [r1, r2]
-steps:
-  - elect r1 1
-  - append r1 a A
-  - sync r2 r1
-  - quiesce
-expect: {violated: []}
-"""
 TIMED = "format: replog-scenario/1\nduration_ms: 500\nworkload: [{at: 100, key: k, value: v}]\n"
-
-
-@pytest.fixture
-def story(here: Path) -> Path:
-    """A story in which all is well."""
-    (here / "tiny.yaml").write_text(STORY)
-    return Path("tiny.yaml")
 
 
 @pytest.fixture

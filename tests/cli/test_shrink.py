@@ -1,13 +1,26 @@
-"""`replog shrink`: what it writes, and what it says."""
+"""`replog shrink`: what it writes, and what it says, of stories, scenarios and rows of sweeps."""
 
 from pathlib import Path
 
 import pytest
 
+from sim.study.sweep.folder import write_plan
+from sim.study.sweep.plan import load_plan, number_runs
 from tests.commands import replog
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 RED = SCENARIOS / "kip280/kip280_07_log_end_from_last_record.yaml"
+OLD_CLIENT = SCENARIOS / "kip87/timed_unchanged_application.yaml"
+PLAN = """
+format: replog-sweep/1
+title: tombstones that go at once
+source: a test
+count: 1
+seed: 5
+generate: {duration_ms: 2500, sends: [20, 60], delete_share: [0.3, 0.4]}
+rules: {tombstone_removal: immediate}
+rule_sets: [{fix: none}]
+"""
 
 
 def test_a_folder_gets_a_file_named_after_the_case(here: Path) -> None:
@@ -21,12 +34,32 @@ def test_a_folder_gets_a_file_named_after_the_case(here: Path) -> None:
     assert replog("suite", "regressions").status == 0
 
 
-def test_out_of_time_it_says_so_and_what_is_left_can_be_shrunk(here: Path) -> None:
-    cut = replog("shrink", RED, "-o", "out.yaml", "--within", "0.01")
-    assert "out of time after 0.01 s" in cut.out
+@pytest.mark.parametrize(("path", "within"), [(RED, 0.01), (OLD_CLIENT, 0.1)])
+def test_out_of_time_it_says_so_and_what_is_left_can_be_shrunk(
+    here: Path, path: Path, within: float
+) -> None:
+    cut = replog("shrink", path, "-o", "out.yaml", "--within", within)
+    assert f"out of time after {within} s" in cut.out
+    assert "shrink this result to go on" in cut.out
     assert replog("run", "out.yaml").status == 0
 
-    assert "6 steps" in replog("shrink", "out.yaml", "-o", "whole.yaml").out
+    whole = replog("shrink", "out.yaml", "-o", "whole.yaml")
+    assert whole.status == 0
+    assert path != RED or "6 steps" in whole.out
+
+
+def test_a_run_of_a_sweep_is_shrunk_by_its_number(here: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+    (here / "swept").mkdir()
+    write_plan(here / "swept", number_runs(load_plan(here / "plan.yaml")))
+
+    answer = replog("shrink", "swept", 0, "-o", "out.yaml", terminal=True)
+
+    assert answer.status == 0
+    assert " steps of 298 events, " in answer.out
+    assert " steps of 298 events, " in answer.err
+    assert "as a story, made of the run" in answer.out
+    assert replog("run", "out.yaml").status == 0
 
 
 def test_an_interrupt_keeps_the_best(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,20 @@ def test_a_result_that_could_not_be_written_is_no_success(
         assert err.getvalue() == told
 
 
+def test_what_was_printed_before_a_file_failed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_words: object, **_more: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "events.ndjson")
+
+    discarded: list[bool] = []
+    monkeypatch.setattr("sim.cli.write_no_more", lambda: discarded.append(True))
+    monkeypatch.setattr("sim.cli.runs.run_at", gone)
+
+    answer = replog("run", STORY)
+
+    assert (answer.status, answer.complaint) == (2, "events.ndjson: Permission denied")
+    assert not discarded
+
+
 @pytest.mark.parametrize("columns", ["0", "1", "1000000000", "wide", ""])
 def test_any_width_will_do(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)

@@ -117,17 +117,21 @@ def test_a_replay_can_explain_the_first_violation(
 
     assert "why no-offset-reuse was violated (times in ms, newest first):" in answer.out
     assert "leads epoch 1 from 0" in answer.out
+    (found,) = replog("run", swept, 0, "--json").document["violations"]
+    assert 0 < found["since"] <= found["at_ms"]
 
 
-def test_a_row_that_says_otherwise_is_an_error(
+def test_a_replay_that_is_cut_off_says_why_its_digest_is_not_compared(
     swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.study.sweep.table.find_run", lambda *_: {"digest": "another"})
+    monkeypatch.setattr(
+        "sim.api.runs.run_of", lambda content: replace(run_of(content), cut_off=True)
+    )
 
     answer = replog("run", swept, 0)
 
-    assert (answer.status, answer.out) == (2, "")
-    assert "(the digests differ): sweep again with this version" in answer.err
+    assert answer.status == 3
+    assert answer.out.endswith("; digest not compared: this run was cut off\n")
 
 
 def test_a_report_prints_the_grid_the_verdict_and_where_the_page_is(

@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,24 +53,24 @@ def test_it_is_a_workflow_and_lies_where_the_wheel_takes_it() -> None:
             assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "a/b@v1"))
 
 
-def elsewhere(
-    folder: Path, workflow: str
-) -> Iterator[tuple[str, subprocess.CompletedProcess[str]]]:
-    """Does the `run:` steps as GitHub would, in a folder; the environment is this one already."""
+def steps_of(workflow: str) -> list[str]:
+    """The `run:` steps."""
+    jobs = yaml.safe_load(workflow)["jobs"].values()
+    return [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+
+
+def done(step: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Does a step as GitHub would, in a folder; the environment is this one already."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "REPLOG": ""}
-    for job in yaml.safe_load(workflow)["jobs"].values():
-        for step in job["steps"]:
-            if "run" in step:
-                ended = subprocess.run(
-                    ["bash", "-e", "-c", step["run"]],
-                    cwd=folder,
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
-                yield step["run"], ended
+    return subprocess.run(
+        ["bash", "-e", "-c", step],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def repository(folder: Path) -> str:
@@ -83,24 +82,24 @@ def repository(folder: Path) -> str:
 
 
 def test_in_a_repository_that_is_not_this_one_its_steps_do_what_they_say(here: Path) -> None:
-    workflow = repository(here)
+    install, *steps = steps_of(repository(here))
 
-    (install, uninstalled), *steps = elsewhere(here, workflow)
+    uninstalled, *others = (done(step, here) for step in (install, *steps))
 
     assert install.startswith("pip install ")
     assert uninstalled.returncode != 0  # nobody has said what to install, and pip does not guess
     assert "REPLOG: " in uninstalled.stderr
-    assert [(ended.returncode, ended.stderr) for _, ended in steps] == [(0, "")] * len(steps)
+    assert {(ended.returncode, ended.stderr) for ended in others} == {(0, "")}
     assert (here / "replog.xml").exists()
 
 
 def test_it_fails_for_a_plan_whose_runs_do_not_keep_to_the_budget(here: Path) -> None:
-    workflow = repository(here)
+    *_, sweeps = steps_of(repository(here))
     (here / "sweeps").mkdir()
     few = PLAN.replace("count: 6", "count: 1") + "about: [log divergence]\n"
     (here / "sweeps/mine.yaml").write_text(few)
 
-    *_, (_, ended) = elsewhere(here, workflow)
+    ended = done(sweeps, here)
 
     assert ended.returncode == 3  # one run of a rule set is too few to tell
     assert "undecided" in ended.stdout

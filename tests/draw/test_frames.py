@@ -1,6 +1,7 @@
 """What replicas hold after each event, out of events alone."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,14 +9,23 @@ import pytest
 from sim.check.certify.logs import RebuiltCluster, RebuiltReplica, parse
 from sim.diagnose.draw.cells import CellKind, Cells
 from sim.diagnose.draw.frames import Lane, Logs
-from sim.protocol.events import Cleaned, Event, Truncated
+from sim.files.yaml_text import parse_yaml
+from sim.protocol.events import (
+    NAMES,
+    Event,
+    LeaderElected,
+    LogEmptied,
+    LogStartedAfresh,
+    Truncated,
+)
 from sim.protocol.rules import rules_from
 from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from tests.draw.stories import LOST_MARKER, LOST_TAIL, STORIES, story
+from tests.check.events import cluster
+from tests.draw.stories import LOST_MARKER, STORIES, story
 from tests.story.running import run_steps
 
 
@@ -87,39 +97,36 @@ def told(replicas: dict[str, RebuiltReplica]) -> dict[str, tuple[Any, ...]]:
     }
 
 
-EXPIRED = "kip280/kip280_18_expired_last_tombstone.yaml"
-EXPIRED_EMPTY_BATCH = "kip280/kip280_19_expired_last_tombstone_empty_batch.yaml"
-SNAPSHOT = "snapshots/snap_01_chunks_then_the_tail.yaml"
-WITHOUT_SNAPSHOT = """elect 1 1\nappend 1 a A\nappend 1 b A\nappend 1 c C\nsync 2 1
-compact 1\ndelete_prefix 1 2"""
-CUT = "elect 1 1\nappend 1 a A\nappend 1 b B\nelect 2 2\nappend 2 c C\nfollow 1 2\nsync 1 2"
+RUNS = parse_yaml(Path(__file__).with_name("offsets.yaml").read_text(encoding="utf-8"), "").data
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_an_offset_without_a_record_says_why(run: dict[str, str]) -> None:
+    done = run_steps(run["run"]) if "\n" in run["run"] else story(run["run"])
+    until = next((kind for kind, name in NAMES.items() if name == run.get("until")), None)
+    lanes = replayed(done, until)
+    for line in run["spots"].splitlines():
+        replica, offset, kind, reason = line.split(maxsplit=3)
+        spot = lanes[replica].at(int(offset))
+        found = (spot.kind, "-" if spot.reason is None else spot.reason.words)
+        assert found == (CellKind[kind], reason), line
 
 
 @pytest.mark.parametrize(
-    ("run", "until", "replica", "offset", "kind", "reason"),
+    "follows",
     [
-        (LOST_TAIL, Cleaned, "r1", 3, CellKind.HOLE, "superseded by 0"),
-        (LOST_TAIL, Cleaned, "r1", 2, CellKind.RECORD, None),
-        (LOST_TAIL, Cleaned, "r1", 4, CellKind.BEYOND, None),
-        (EXPIRED, Cleaned, "r1", 3, CellKind.HOLE, "tombstone removed"),
-        (EXPIRED_EMPTY_BATCH, Cleaned, "r1", 3, CellKind.EMPTY, "tombstone removed"),
-        (LOST_MARKER, Cleaned, "r1", 1, CellKind.HOLE, "marker removed"),
-        (LOST_MARKER, None, "r3", 1, CellKind.HOLE, "not copied from r1: marker removed"),
-        (SNAPSHOT, None, "r1", 2, CellKind.BELOW, "in a snapshot"),
-        (SNAPSHOT, None, "r3", 2, CellKind.BELOW, "in snapshot (5, 1)"),
-        (WITHOUT_SNAPSHOT, None, "1", 0, CellKind.BELOW, "in no snapshot of it"),
-        (WITHOUT_SNAPSHOT, None, "1", 2, CellKind.RECORD, None),
-        (CUT, Truncated, "1", 0, CellKind.BEYOND, "truncated"),
-        (CUT, None, "1", 0, CellKind.RECORD, None),
-        (CUT, None, "1", 1, CellKind.BEYOND, "truncated"),
+        LogEmptied("r1", 5, 2, 0, 0),
+        LogStartedAfresh("r1", 5, 0, 0),
+        Truncated("r1", 0, 0, 0, 0, leading=False),
     ],
+    ids=lambda event: type(event).__name__,
 )
-def test_an_offset_without_a_record_says_why(
-    run: str, until: type[Event], replica: str, offset: int, kind: CellKind, reason: str | None
-) -> None:
-    done = run_steps(run) if "\n" in run else story(run)
-    spot = replayed(done, until)[replica].at(offset)
-    assert (spot.kind, spot.reason and spot.reason.words) == (kind, reason)
+def test_an_old_leader_leads_no_longer_once_it_does_what_followers_do(follows: Event) -> None:
+    newer = LeaderElected("r2", 2, 0, ("r2",), ("r1", "r2"))
+    events = [*enumerate([*cluster("r1", "r2"), newer, follows])]
+    before, after = (Logs(events).frame(at).lanes[0].role for at in (3, 4))
+
+    assert (before, after) == ("old leader e1", "")
 
 
 def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:

@@ -15,6 +15,7 @@ from tests.commands import replog
 
 ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+SETTLED = ROOT / "scenarios/durability/timed_power_failure.yaml"
 TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 
 
@@ -32,6 +33,9 @@ def test_its_command_runs_in_it_as_it_stands_and_fails_in_the_same_way(
     out = replog(*words, "--json").out
     assert json.loads(out)["violations"][0]["sentence"] in (folder / "README.md").read_text()
     assert sim.run(folder / "scenario.yaml").digest == run.digest
+    lines = (folder / "trace.ndjson").read_text().splitlines()
+    assert json.loads(lines[0])["format"] == "replog-trace/1"
+    assert (json.loads(lines[-1])["digest"], len(lines)) == (run.digest, len(run.events) + 2)
     small = sim.run(folder / "shrunk.yaml")
     assert small.as_expected
     assert (small.scenario.kind, small.cause) == ("story", run.cause)
@@ -63,15 +67,6 @@ def test_it_is_about_the_invariant_that_was_asked_for(tmp_path: Path) -> None:
     assert "no-offset-reuse at step 16: " in readme
     assert "](picture.svg)" in readme
     assert document["digest"] in readme
-
-
-def test_its_trace_is_that_of_the_run(tmp_path: Path) -> None:
-    run = sim.run(TIMED)
-    lines = (run.save(tmp_path) / "trace.ndjson").read_text().splitlines()
-
-    assert json.loads(lines[0])["format"] == "replog-trace/1"
-    assert json.loads(lines[-1])["digest"] == run.digest
-    assert len(lines) == len(run.events) + 2
 
 
 def test_the_same_failure_is_there_once_and_another_of_its_name_beside_it(tmp_path: Path) -> None:
@@ -116,17 +111,12 @@ def test_a_file_in_the_place_of_the_folder_is_bad_input(tmp_path: Path) -> None:
         sim.run(STORY).save(tmp_path / "file")
 
 
-def test_a_run_that_is_as_it_should_be_has_no_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("as_expected", [7, SETTLED], ids=["holds", "outside the contract"])
+def test_a_run_that_is_as_it_should_be_has_no_folder(
+    as_expected: int | Path, tmp_path: Path
+) -> None:
     with pytest.raises(sim.BadInput, match="all is as expected; only a failure gets a folder"):
-        sim.run(7).save(tmp_path)
-
-
-def test_what_was_expected_and_did_not_come_has_a_folder_too(tmp_path: Path) -> None:
-    text = STORY.read_text().replace("fix: none", "fix: empty_batch")
-    folder = sim.run(text).save(tmp_path)
-
-    assert folder.name.endswith("-not-as-expected")
-    assert "was not violated, but expected" in (folder / "README.md").read_text()
+        sim.run(as_expected).save(tmp_path)
 
 
 def test_its_page_opens_with_what_was_expected_and_missed_and_nothing_is_green(
@@ -135,6 +125,7 @@ def test_its_page_opens_with_what_was_expected_and_missed_and_nothing_is_green(
     text = "format: replog-story/1\nreplicas: [r1]\nsteps: [elect r1 1]\nexpect: {leader: r2}\n"
     folder = sim.run(text.replace("[r1]", "[r1, r2]")).save(tmp_path)
 
+    assert folder.name.endswith("-not-as-expected")
     page = (folder / "picture.html").read_text()
     red = page[page.index('<section class="violation missed">') : page.index("</section>")]
     lines = ["expected: holds; leader: r2", "leader is r1, expected r2"]

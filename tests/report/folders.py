@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.study.report.grid import grids_of
@@ -14,7 +15,6 @@ from sim.study.sweep.plan import Plan, number_runs
 from sim.study.sweep.statistics import MEASURES, VERDICTS
 
 Verdicts = dict[str, int]
-TWICE = "offset given twice"
 
 
 def entry(
@@ -93,69 +93,9 @@ def pages_of(folder: SweepFolder) -> dict[str, str]:
     return files_of(folder, grids_of(folder))
 
 
-def _pairs_of_both_fixes() -> list[dict[str, Any]]:
-    return [
-        pair(
-            0,
-            1,
-            {"holds/holds": 876, "violated/holds": 120, "error/holds": 2, "holds/inconclusive": 2},
-            ended=998,
-            only_left={TWICE: 120},
-            differences={"bytes_retained": 99_800, "empty_batches": 499},
-            squares={"bytes_retained": 99_800_00, "empty_batches": 499},
-            differing={"bytes_retained": 998, "empty_batches": 499},
-        ),
-        pair(
-            0,
-            2,
-            {
-                "holds/holds": 875,
-                "violated/holds": 116,
-                "violated/violated": 4,
-                "holds/violated": 3,
-                "error/holds": 2,
-            },
-            only_left={TWICE: 116},
-            only_right={TWICE: 3},
-        ),
-        pair(
-            1,
-            2,
-            {"holds/holds": 991, "holds/violated": 7, "inconclusive/holds": 2},
-            only_right={TWICE: 7},
-        ),
-    ]
-
-
 def both_fixes(**plan: Any) -> SweepFolder:
     """1,000 cases: no fix violates in 120, one fix in 7, the other never."""
-    fixes = ["none", "empty_batch", "leo_retention"]
-    entries = [
-        entry(
-            0,
-            "none",
-            {"holds": 878, "violated": 120, "error": 2},
-            totals={"bytes_retained": 998_000, "stale_reads_last": 0},
-            counts={
-                "hazard": {TWICE: 120},
-                "error": {"KeyError: 'k7'": 2},
-                "reached": {"tail-removed": 500},
-            },
-        ),
-        entry(
-            1,
-            "empty_batch",
-            {"holds": 998, "inconclusive": 2},
-            totals={"bytes_retained": 1_200_000, "empty_batches": 500},
-            counts={"reason": {"max_events: 100000": 2}},
-        ),
-        entry(
-            2,
-            "leo_retention",
-            {"holds": 993, "violated": 7},
-            totals={"bytes_retained": 1_100_000, "stale_reads_last": 100},
-            counts={"hazard": {TWICE: 7}},
-        ),
-    ]
-    rule_sets = [{"fix": fix} for fix in fixes]
-    return folder_of(rule_sets, entries, _pairs_of_both_fixes(), **plan)
+    data = yaml.safe_load(Path(__file__).with_name("both_fixes.yaml").read_text(encoding="utf-8"))
+    entries = [entry(index, **one) for index, one in enumerate(data["rule_sets"])]
+    rule_sets = [{"fix": one["label"]} for one in entries]
+    return folder_of(rule_sets, entries, [pair(**one) for one in data["pairs"]], **plan)

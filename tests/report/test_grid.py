@@ -178,9 +178,11 @@ def test_a_plan_that_names_no_decision_is_about_its_rule_sets() -> None:
 
 def test_each_violation_belongs_to_the_hazard_of_its_invariant_or_of_its_family() -> None:
     names = {one.name for one in HAZARDS}
+    invariants = [name for one in HAZARDS for name in one.invariants]
 
+    assert (len(names), len({*invariants})) == (len(HAZARDS), len(invariants))
     assert {one.family for one in HAZARDS} - {""} == {*FAMILIES}
     assert {hazard_of(one, declared_family(one)) for one in known_invariants()} <= names
-    assert {name for one in HAZARDS for name in one.invariants} <= {*known_invariants()}
+    assert {*invariants} <= {*known_invariants()}
     assert hazard_of("no-offset-reuse", "log divergence") == TWICE
     assert hazard_of("of a plugin", "in no family") == HAZARDS[-1].name

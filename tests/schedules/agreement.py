@@ -72,7 +72,6 @@ TRIED: tuple[tuple[World, dict[str, Any]], ...] = (
     (THREE, {"strategy": "header", "high_watermark_waits_for": "caught_up_eligible"}),
     (replace(THREE, budgets=SNAPSHOTS), {"strategy": "header", "commit": "majority"}),
     (replace(TWO, budgets=SNAPSHOTS), {"strategy": "offset", "snapshot_offer": "by_epoch"}),
-    (THREE, {"strategy": "header", "high_watermark_waits_for": "caught_up_eligible"}),
     (
         replace(TWO, isr=(0, 1), budgets=MUCH._replace(passes=3)),
         {

@@ -3,7 +3,6 @@
 import json
 import multiprocessing
 import os
-import pickle
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,13 +16,16 @@ import pyarrow as pa
 import pytest
 
 from sim.bounds import Bounds
-from sim.cli import main
+from sim.plugins import load_plugins
 from sim.study.explore.answers import answers_of
+from sim.study.explore.judging import JUDGED
 from sim.study.explore.levels import Reached
 from sim.study.explore.plan import SearchPlan
 from sim.study.explore.search import Level, Search, Searched
-from sim.study.explore.spark import beginning, breaks_of, expand_blocks, expanded
+from sim.study.explore.spark import beginning, breaks_of, expand_blocks, expanded, packed
 from sim.study.explore.world import Budgets
+from tests.commands import replog as command
+from tests.plugins.plugged import OTHERS, SHORT_LOGS, forgetting_plugins, replog
 from tests.schedules.agreement import TWO, rules_of
 from tests.schedules.conftest import SMALL_PLAN
 
@@ -35,9 +37,10 @@ BOTH = Searched(
 Found = dict[tuple[int, str], int]
 
 
-def in_one_process(searched: Searched) -> tuple[list[Level], Found]:
-    """Levels, and at which depth each invariant breaks first."""
+def in_one_process(searched: Searched, *more: str) -> tuple[list[Level], Found]:
+    """Levels, and at which depth each invariant breaks first; `more` are those of plugins."""
     search = searched.search()
+    search.only((*JUDGED, *more))
     return [*search.levels()], {name: one.depth for name, one in search.found.items()}
 
 
@@ -47,7 +50,7 @@ def in_two_processes(searched: Searched, *, states: int) -> tuple[list[Level], F
     found: Found = {}
     level = pa.Table.from_batches([beginning(searched)])
     seen: set[bytes] = {*level["hash"].to_pylist()}
-    expand = partial(expanded, pickle.dumps(searched))
+    expand = partial(expanded, packed(searched))
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         while level.num_rows:
             blocks = level.combine_chunks().to_batches(max_chunksize=states)
@@ -69,6 +72,27 @@ def test_two_processes_search_as_one_does() -> None:
     expected = in_one_process(BOTH)
     assert expected[1]
     assert in_two_processes(BOTH, states=20) == expected
+
+
+def test_other_processes_know_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of `--processes` a fix and an invariant; those that Spark starts search as one does."""
+    (tmp_path / "mine.py").write_text(OTHERS + SHORT_LOGS)
+    file = tmp_path / "plan.yaml"
+    small = {"world": {"replicas": 1}, "matrix": {"fix": ["none", "nothing_more"]}}
+    file.write_text(json.dumps(SMALL_PLAN | small | {"invariants": ["short-logs"]}))
+
+    alone = replace(WORLD, replicas=1, budgets=Budgets(appends=2))
+    found = replog(tmp_path, "explore", file, "-j", 2, "--plugin", "mine")
+    monkeypatch.chdir(tmp_path)
+    with forgetting_plugins():
+        load_plugins(["mine"])
+        searched = Searched(alone, (rules_of({"strategy": "header", "fix": "nothing_more"}),))
+        expected = in_one_process(searched, "short-logs")
+        assert in_two_processes(searched, states=1000) == expected
+
+    assert found.status == 0, found.err
+    assert "nothing_more: short-logs after 3 steps" in found.out
+    assert (0, "short-logs") in expected[1]
 
 
 def dying_once(marker: str) -> Callable[[bytes, Iterable[pa.RecordBatch]], Any]:
@@ -116,10 +140,7 @@ def test_spark_searches_as_one_process_does(
     file, out = tmp_path / "plan.yaml", tmp_path / "out"
     file.write_text(json.dumps(PLAN), encoding="utf-8")
     words = ["explore", str(file), "--out", str(out), "--engine", "spark", "--levels", str(levels)]
-    monkeypatch.setattr("sys.argv", ["replog", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
+    assert command(*words).status == 0
     assert written[0] == "answers-2"
     assert not [*levels.iterdir()], "levels of a search that is done"
     (answer,) = json.loads((out / "explored.json").read_text())["answers"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from sim.cli.schemas import SCHEMA_FILE, SCHEMAS, schema_text
@@ -21,18 +22,22 @@ from sim.simulate.story.ops import OPS
 
 ROOT = Path(__file__).resolve().parents[2]
 CHOOSING = Draft202012Validator(json.loads(schema_text()))
-STORY = {"format": "replog-story/1", "replicas": ["r1"], "steps": []}
-PLAN = {
-    "format": "replog-sweep/1",
-    "title": "a",
-    "source": "b",
-    "count": 1,
-    "seed": 1,
-    "generate": {"mix": "reference"},
-    "rule_sets": [{"fix": "none"}],
+GOOD = {
+    "story": {"format": "replog-story/1", "replicas": ["r1"], "steps": []},
+    "plan": {
+        "format": "replog-sweep/1",
+        "title": "a",
+        "source": "b",
+        "count": 1,
+        "seed": 1,
+        "generate": {"mix": "reference"},
+        "rule_sets": [{"fix": "none"}],
+    },
+    "log": {"format": "replog-log/1", "segments": [[]], "steps": []},
+    "scenario": {"format": "replog-scenario/1", "seed": 1, "title": "a"},
+    None: {},
 }
-LOG = {"format": "replog-log/1", "segments": [[]], "steps": []}
-SCENARIO = {"format": "replog-scenario/1", "seed": 1, "title": "a"}
+WRONG = yaml.safe_load(Path(__file__).with_name("wrong.yaml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -69,51 +74,11 @@ def test_every_shipped_file_is_chosen_and_accepted_by_its_format() -> None:
     assert min(seen.values()) >= 5
 
 
-@pytest.mark.parametrize(
-    ("data", "place"),
-    [
-        ({}, "format"),
-        ({"format": "replog-stories/1"}, "format"),
-        (STORY | {"replicas": []}, "replicas"),
-        (STORY | {"rules": {"fix": "empty_batches"}}, "rules.fix"),
-        (STORY | {"rules": {"fixes": "none"}}, "fixes"),
-        (STORY | {"rule": {}}, "rule"),
-        (STORY | {"steps": ["elekt r1 1"]}, "steps[0]"),
-        (STORY | {"steps": ["elect r1"]}, "steps[0]"),
-        (STORY | {"steps": ["check now"]}, "steps[0]"),
-        (STORY | {"steps": [{"op": "elekt"}]}, "steps[0].op"),
-        (STORY | {"steps": [{"op": "elect", "leader": "r1"}]}, "epoch"),
-        (STORY | {"steps": [{"op": "elect", "leader": "r1", "epoch": -1}]}, "epoch"),
-        (STORY | {"steps": [{"op": "check", "replica": "r1"}]}, "replica"),
-        (STORY | {"expect": {"violated": ["no-offset-reuses"]}}, "violated[0]"),
-        (STORY | {"expect": {"replicas": {"r1": {"leo": "4"}}}}, "leo"),
-        (STORY | {"tags": ["not a tag"]}, "tags[0]"),
-        (PLAN | {"count": 0}, "count"),
-        (PLAN | {"generate": "refrence"}, "generate"),
-        (PLAN | {"generate": {"fault": [1, 2]}}, "generate"),
-        (PLAN | {"rule_sets": [{"fix": "non"}]}, "rule_sets[0].fix"),
-        (PLAN | {"matrix": {"fix": []}}, "matrix.fix"),
-        (PLAN | {"matrix": {"fixes": ["none"]}}, "fixes"),
-        (PLAN | {"matrix": {}}, "matrix"),
-        (PLAN | {"environments": {"plain": {"mix": "storm"}}}, "mix"),
-        ({name: value for name, value in PLAN.items() if name != "rule_sets"}, "rule_sets"),
-        (LOG | {"segments": []}, "segments"),
-        (LOG | {"segments": [[{"base_offset": 1, "last_offset": 2}]]}, "segments[0]"),
-        (LOG | {"rules": {"strategy": "ofset"}}, "rules.strategy"),
-        (LOG | {"steps": [{"op": "cleans"}]}, "steps[0].op"),
-        (LOG | {"steps": [{"op": "clean"}]}, "now_ms"),
-        (LOG | {"steps": [{"op": "truncate", "offset": -1}]}, "offset"),
-        (LOG | {"topic": {"segment.mss": 1}}, "segment.mss"),
-        ({"format": "replog-log/1", "now_ms": 1, "logs": {"a": {}}}, "logs.a"),
-        (SCENARIO | {"rules": {"commit": "all"}}, "rules.commit"),
-        (SCENARIO | {"faults": [{"crush": "r1"}]}, "faults[0]"),
-    ],
-)
-def test_wrong_files_are_refused_and_the_place_is_named(data: dict[str, Any], place: str) -> None:
-    found = wrong(data)
+@pytest.mark.parametrize("case", WRONG, ids=str)
+def test_wrong_files_are_refused_and_the_place_is_named(case: dict[str, Any]) -> None:
+    found = wrong(GOOD[case.get("of")] | case["with"])
 
-    assert found
-    assert any(place in one for one in found), found
+    assert any(case["place"] in one for one in found), found
 
 
 def mutated(data: Any) -> Iterator[Any]:

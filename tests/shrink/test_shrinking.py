@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.bounds import Inconclusive
 from sim.diagnose.shrink.engine import Reducer, ShrinkBudget
-from sim.diagnose.shrink.scenarios import parts_of, with_parts, without_replica
-from sim.diagnose.shrink.stories import key_of, step_of, with_steps, without_steps
+from sim.diagnose.shrink.scenarios import by_default, parts_of, with_parts, without_replica
+from sim.diagnose.shrink.stories import (
+    _plainer,
+    key_of,
+    speaks_of_offsets,
+    step_of,
+    with_offsets,
+    with_steps,
+    without_steps,
+)
 from sim.diagnose.shrink.target import Target, target_of
 from sim.errors import BadInput
 from sim.simulate.faults.kinds import AddReplica, Crash, Partition
@@ -131,6 +140,30 @@ def test_where_an_append_goes_offsets_move_down_or_stay() -> None:
     assert ends == [[1, 1], [2, 1]]
 
 
+def test_a_smaller_value_that_is_cut_off_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    target, shown, _ = target_of(LOST_TAIL)
+    reducer = target.reducer(shown.value)
+
+    def cut_off(*_: object) -> None:
+        raise Inconclusive("out of memory")
+
+    monkeypatch.setattr("sim.diagnose.shrink.target.judged", cut_off)
+    assert target.shown_by(shown.value) is None
+    assert reducer.run(ShrinkBudget())
+    assert reducer.best.value == shown.value
+
+
+def test_what_a_step_names_moves_down_and_offsets_that_are_gone_go() -> None:
+    fields = {"replica": "r1", "offsets": (0, 1, 3), "horizons": ((1, 100), (2, 200)), "upto": 4}
+    moved = with_offsets(step_of("cleaned", fields), lambda offset: offset - (offset > 1))
+
+    assert speaks_of_offsets(step_of("cleaned", fields))
+    assert moved is not None
+    assert moved.fields == fields | {"offsets": (0, 2), "horizons": ((1, 100), (1, 200)), "upto": 3}
+    listed = [*_plainer(step_of("cleaned", fields), "offsets", fields["offsets"])]
+    assert listed == [None, (0, 1), (0, 3), (1, 3)]
+
+
 def test_another_cause_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "sim.diagnose.shrink.target.signature_of", lambda past, *_: len(past.events) > 50
@@ -194,3 +227,4 @@ def test_headers_stay_with_their_sends() -> None:
 
     assert later.workload.sends == kept
     assert sum(bool(send.headers) for send in kept) > 0
+    assert not any(send.headers for send in by_default(scenario).workload.sends)

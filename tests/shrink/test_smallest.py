@@ -115,6 +115,19 @@ def test_a_random_run_becomes_a_story_of_a_few_lawful_steps(name: str) -> None:
     assert illegal_steps(run.events, story.rules) <= illegal_steps(in_run.events, scenario.rules)
 
 
+def test_a_story_that_cannot_be_smaller_is_complete_though_the_run_was_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("sim.diagnose.shrink.smallest.story_from_run", lambda *_: None)
+        case = ShrinkCase(REUSED, "no-offset-reuse")
+    monkeypatch.setattr("sim.diagnose.shrink.smallest.FIRST_SHARE", 0.0)
+    monkeypatch.setattr("sim.diagnose.shrink.smallest.SMALL", case.left)
+    example = case.shrink(ShrinkBudget(tries=1_000))
+
+    assert (example.kind, example.complete) == ("story", True)
+
+
 def test_no_story_is_made_for_a_cause_that_none_shows() -> None:
     target, shown, _ = target_of(REUSED, "no-offset-reuse")
     other = target.signature._replace(mechanism=("another",))
@@ -150,19 +163,7 @@ def test_the_story_of_a_run_has_a_tail_cut_that_was_out_of_range() -> None:
 
 # Stories as files: what is written loads to the same story, and reads as people write.
 
-STEPS: list[object] = [
-    {"op": "append", "leader": "r1", "label": "two words", "key": "a=b"},
-    {"op": "append", "leader": "r1", "label": "ts=7", "key": None},
-    {"op": "append", "leader": "r1", "label": "x: y", "key": "#k"},
-    {"op": "append", "leader": "r1", "label": "null", "key": "null", "hdr": None},
-    {"op": "append", "leader": "r1", "label": "1", "key": "é", "hdr_bytes": "00ff"},
-    {"op": "append", "leader": "r1", "marker": "abort", "pid": -3},
-    {"op": "compact", "replica": "r1", "segments": [[0, 3, 7], [3, 4, 9]], "upto": 2},
-    {"op": "isr", "isr": ["no", "r1"]},
-    {"op": "coordinate"},
-    {"op": "quiesce", "nosync": True},
-    {"op": "add_replica", "replica": "1"},
-]
+STEPS = parse_yaml(Path(__file__).with_name("steps.yaml").read_text("utf-8"), "steps").data
 
 
 def read(data: object) -> Story:

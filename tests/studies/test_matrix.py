@@ -17,6 +17,7 @@ from sim.study.matrix import (
     choices_of,
     conditions_table,
     invariants_table,
+    letters,
     make_matrix,
     prices_table,
 )
@@ -122,6 +123,15 @@ def test_a_rule_is_varied_over_all_its_values_or_those_given(
     vary: str, values: tuple[object, ...]
 ) -> None:
     assert choice_of(vary, option="--vary").values == values
+
+
+def test_every_condition_has_a_letter_however_many_there_are() -> None:
+    names = tuple(map(str, range(5_000)))
+
+    found = letters(Matrix(Choice("fix", FIXES), names, ()))
+
+    assert (*found.values(),) == names
+    assert [*found][24:27] + [*found][701:703] == ["Y", "Z", "AA", "ZZ", "AAA"]
 
 
 def test_document_and_page_have_every_outcome() -> None:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sim.api.failures import save_result
 from sim.errors import BadInput
@@ -15,6 +16,7 @@ from tests.suite.conftest import GOOD, Fill
 from tests.suite.red import LOG, STORY
 
 ROOT = Path(__file__).parents[2]
+NO_FORMAT = yaml.safe_load(Path(__file__).with_name("no_format.yaml").read_text("utf-8"))
 
 
 def names(found: Collected) -> list[str]:
@@ -51,23 +53,7 @@ def test_what_is_no_scenario_is_counted_with_what_it_is(fill: Fill) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "wrong"),
-    [
-        ("x.yaml", "format: replog-sory/1\n", 'x.yaml:1: format: unknown format "replog-sory/1" ('),
-        ("x.yaml", "title: a\nfrmat: replog-story/1\n", "x.yaml:1: format: missing; allowed: re"),
-        ("x.yaml", "steps:\n  format: replog-story/1\n", "x.yaml:1: format: missing; allowed: re"),
-        ("x.YML", "format: replog-story/2\n", 'x.YML:1: format: unknown format "replog-story/2"'),
-        ("x.yaml", "- 1\n", "x.yaml:1: expected fields, not [1]"),
-        ("x.yaml", "", "x.yaml:1: expected fields, not null"),
-        ("x.yaml", "a: [\n", "x.yaml:2: "),
-        ("x.json", '{"format": 7}', "x.json:1: format: unknown format 7; allowed: replog-story/1"),
-        ("x.json", '{"a": {"format": "replog-log/1"}}', "x.json:1: format: missing; allowed: repl"),
-        ("x.json", "{", "x.json:1: "),
-        ("x.json", '{"$schema": "../story.json"}', "x.json:1: format: missing; allowed: replog-s"),
-        ("x.yaml", "format: &a replog-story/1\n", "x.yaml:1: format: write it as plain text: form"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "wrong"), NO_FORMAT)
 def test_yaml_or_json_that_says_no_known_format_is_refused_with_its_line(
     fill: Fill, name: str, text: str, wrong: str
 ) -> None:

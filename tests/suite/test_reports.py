@@ -102,8 +102,7 @@ def test_what_was_expected_and_did_not_happen_is_told(fill: Fill) -> None:
 
 
 def test_an_inconclusive_run_says_why(fill: Fill) -> None:
-    text = "format: replog-scenario/1\nduration_ms: 300\nlimits: {max_events: 5}\n"
-    (result,) = run_suite(collect([fill({"x.yaml": text})]))
+    (result,) = run_suite(collect([fill({"x.yaml": OPEN})]))
 
     assert result.open
     assert "| file | inconclusive |" in page([result], [], "").splitlines()

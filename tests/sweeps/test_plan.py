@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from sim.errors import BadInput
@@ -132,43 +133,16 @@ def test_what_a_folder_says_of_a_plan_is_written_out(tmp_path: Path) -> None:
     assert Plan.model_validate_json(json.dumps(stored["plan"])) == matrix
 
 
-NINE_MISTAKES = """\
-format: replog-sweep/1
-titel: What is compared
-count: 4
-seed: -1
-about: [log divergance]
-generate: {mix: quite, tail_faults: 0.5}
-rules: {preset: kafka-4, map_rang: full}
-matrix:
-  fix: [none, leo_retension]
-  stratgy: [header, offset]
-label: "{strateg}: {fix}"
-environments: {plain: {}, hunted: {tail_huntz: 0.5}}
-"""
+MISTAKEN = yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text("utf-8"))
 
 
 def test_a_plan_is_told_all_its_mistakes_at_once_and_what_each_was_meant_to_be(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(BadInput) as caught:
-        loaded(tmp_path, head=NINE_MISTAKES)
+        loaded(tmp_path, head=MISTAKEN["plan"])
 
     told = [line.removeprefix(f"{tmp_path}/plan.yaml:") for line in caught.value.args]
     assert [
         re.sub(r"; (allowed|families): .*| \(replog list .*?\)", "", line) for line in told
-    ] == [
-        "1: title: missing",
-        "1: source: missing",
-        "2: titel: unknown field (did you mean 'title'?)",
-        "4: seed: -1 is below the smallest allowed, 0",
-        "5: about[0]: log divergance: no invariant and no family (did you mean 'log divergence'?)",
-        "6: generate.mix: unknown mix \"quite\" (did you mean 'quiet'?)",
-        "6: generate.tail_faults: unknown field (did you mean 'tail_hunts'?)",
-        "7: rules.preset: unknown preset \"kafka-4\" (did you mean 'kafka-4.1'?)",
-        "7: rules.map_rang: unknown rule (did you mean 'map_range'?)",
-        "9: matrix.fix[1]: unknown value 'leo_retension' (did you mean 'leo_retention'?)",
-        "10: matrix.stratgy: unknown rule (did you mean 'strategy'?)",
-        "11: label: {strateg}: no swept rule (did you mean 'strategy'?)",
-        "12: environments.hunted.tail_huntz: unknown field (did you mean 'tail_hunts'?)",
-    ]
+    ] == MISTAKEN["told"]

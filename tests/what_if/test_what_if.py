@@ -1,16 +1,19 @@
 """When a violation was sealed, and which single change avoids it."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 from scipy import stats
 
+from sim.bounds import Inconclusive
 from sim.check import Violation
 from sim.diagnose.what_if import (
     IN_STORIES_ALONE,
     Failed,
     NoReturn,
+    _changes,
     clopper_pearson,
     future_of,
     heals,
@@ -62,6 +65,19 @@ def test_without_time_the_violation_itself_is_all_that_is_known_and_nothing_is_t
     assert heals(TOO_EARLY, "no-resurrection", within_s=-1) == ((), (), 0, False)
     nowhere = Violation("no-such-invariant", 0, None, None, None, "Nothing.")
     assert sealed(nowhere, tries=2).first.at_ms == 0
+
+
+def test_a_future_that_was_cut_off_says_nothing_unless_it_violates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_once = replace(judge_scenario(LOST_TAIL, ()), cut_off=True, reason="out of time")
+    run = run_scenario(LOST_TAIL, keep_events=True)
+    found = next(one for one in run.violations if one.invariant == "no-offset-reuse")
+    for violations in ((), run.violations):
+        ended = replace(at_once, violations=violations)
+        monkeypatch.setattr("sim.diagnose.what_if.judge_scenario", lambda *_, run=ended, **__: run)
+        with nullcontext() if violations else pytest.raises(Inconclusive, match="out of time"):
+            point_of_no_return(LOST_TAIL, run.events, found, tries=1)
 
 
 def test_every_fix_but_the_one_that_tells_nobody_heals_the_lost_tail() -> None:
@@ -145,6 +161,8 @@ def test_a_timed_scenario_is_not_tried_under_what_only_a_story_can_say() -> None
     of_timed, of_story = ({*rule_changes(value)} for value in (LOST_TAIL, TOO_EARLY))
 
     assert not of_timed & IN_STORIES_ALONE
+    words = {words for kind, words, _ in _changes(LOST_TAIL) if kind == "rule"}
+    assert "pre_vote: true" in words, "as files and --rule have it"
     assert ("offset_assignment", "follower_assigned") in of_story
     with pytest.raises(BadInput, match="follower_assigned is for stories"):
         run_scenario(with_rule(LOST_TAIL, "offset_assignment", "follower_assigned"))

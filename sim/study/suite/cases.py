@@ -139,8 +139,9 @@ class CaseResult(NamedTuple):
 
         Without meaning for a result as expected.
         """
-        unknown = self.verdict == INCONCLUSIVE and not self.differences
-        return self.verdict if unknown or self.verdict in (BAD_INPUT, ERROR) else NOT_AS_EXPECTED
+        if self.verdict in (BAD_INPUT, ERROR):
+            return self.verdict
+        return INCONCLUSIVE if self.open else NOT_AS_EXPECTED
 
     @property
     def complaints(self) -> tuple[str, ...]:

@@ -1,39 +1,12 @@
 """`replog suite`: what it runs, what it does not, how it ends, and what it hands over."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.commands import replog
-from tests.suite.red import RED
-
-GOOD = "format: replog-scenario/1\nduration_ms: 300\n"
-OPEN = GOOD + "limits: {max_events: 5}\n"
-FAILING = GOOD + "expect: {reached: [marker-removed]}\n"
-STORY = "format: replog-story/1\nreplicas: [r1]\nsteps:\n  - elect r1 1\n"
-
-Fill = Callable[..., Path]
-
-
-@pytest.fixture(autouse=True)
-def _not_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def fill(here: Path) -> Fill:
-    """Makes a folder `s` with these files: name (without .yaml) = text."""
-
-    def make(**files: str) -> Path:
-        for name, text in files.items():
-            path = Path("s", f"{name}.yaml")
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text)
-        return Path("s")
-
-    return make
+from tests.suite.conftest import GOOD, Fill
+from tests.suite.red import RED, TIMED
 
 
 def ending(out: str) -> list[str]:
@@ -52,20 +25,21 @@ def statuses(out: str) -> list[str]:
     return [line.rpartition("  ")[0] for line in out.splitlines() if line[:4] in ("ok  ", "FAIL")]
 
 
-def test_json_is_a_list_with_the_path_and_what_run_prints(fill: Fill) -> None:
-    folder = fill(a=STORY, b=GOOD)
+def test_json_is_a_list_with_the_path_and_what_run_prints_and_nothing_else(fill: Fill) -> None:
+    folder = fill({"a.yaml": GOOD, "b.yaml": TIMED, "plan.yaml": "format: replog-sweep/1\n"})
 
-    rows = replog("suite", folder, "--json").document
+    answer = replog("suite", folder, "--json")
 
-    assert [row["path"] for row in rows] == ["s/a.yaml", "s/b.yaml"]
-    for row in rows:
+    assert answer.err == "replog: not run: 1 sweep plan\n"
+    assert [row["path"] for row in answer.document] == ["s/a.yaml", "s/b.yaml"]
+    for row in answer.document:
         path = row.pop("path")
         assert row == replog("run", path, "--json").document
 
 
 def test_processes_say_the_same_in_the_same_order(fill: Fill) -> None:
-    files = {f"a{n}": STORY for n in range(6)} | {"b": FAILING, "c": "a: 1\n", "d": STORY}
-    folder = fill(**files)
+    files = {f"a{n}.yaml": GOOD for n in range(6)}
+    folder = fill(files | {"b.yaml": TIMED, "c.yaml": "a: 1\n", "d.yaml": GOOD})
 
     def told(*arguments: object) -> tuple[int, list[str], list[str], list[str]]:
         answer = replog("suite", folder, *arguments)
@@ -74,17 +48,8 @@ def test_processes_say_the_same_in_the_same_order(fill: Fill) -> None:
     assert told("-j", 2) == told()
 
 
-def test_json_leaves_what_was_not_run_to_stderr(fill: Fill) -> None:
-    folder = fill(a=STORY, plan="format: replog-sweep/1\n")
-
-    answer = replog("suite", folder, "--json")
-
-    assert len(answer.document) == 1
-    assert answer.err == "replog: not run: 1 sweep plan\n"
-
-
 def test_annotations_come_on_github(fill: Fill, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = fill(a=FAILING)
+    folder = fill({"a.yaml": TIMED})
 
     def annotated(text: str) -> list[str]:
         return [line for line in text.splitlines() if line.startswith("::error ")]
@@ -107,10 +72,11 @@ def test_annotations_come_on_github(fill: Fill, monkeypatch: pytest.MonkeyPatch)
 def test_markdown_is_added_to_the_summary_of_a_job_and_a_bad_summary_is_no_failure(
     fill: Fill, monkeypatch: pytest.MonkeyPatch, summary: str, complaint: str
 ) -> None:
+    folder = fill({"a.yaml": GOOD})
     Path("summary.md").write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", summary)
 
-    answer = replog("suite", fill(a=GOOD))
+    answer = replog("suite", folder)
 
     assert (answer.status, answer.err) == (0, complaint)
     page = Path("summary.md").read_text().removeprefix("before\n")
@@ -118,7 +84,7 @@ def test_markdown_is_added_to_the_summary_of_a_job_and_a_bad_summary_is_no_failu
 
 
 def test_on_a_terminal_the_last_line_says_how_far_it_is(fill: Fill) -> None:
-    folder = fill(a=STORY, b=FAILING)
+    folder = fill({"a.yaml": GOOD, "b.yaml": TIMED})
 
     rows = replog("suite", folder, terminal=True)
     as_json = replog("suite", folder, "--json", terminal=True)
@@ -130,13 +96,11 @@ def test_on_a_terminal_the_last_line_says_how_far_it_is(fill: Fill) -> None:
     assert len(as_json.document) == 2
 
 
-def test_each_failure_of_a_run_gets_a_folder_when_asked_for(here: Path) -> None:
-    Path("s").mkdir()
-    for name, text in {**RED, "bad.yaml": "a: 1\n", "green.yaml": STORY}.items():
-        (here / "s" / name).write_text(text)
+def test_each_failure_of_a_run_gets_a_folder_when_asked_for(fill: Fill) -> None:
+    folder = fill({**RED, "bad.yaml": "a: 1\n", "green.yaml": GOOD})
 
-    answer = replog("suite", "s", "--failures", "kept", "--json")
-    told = replog("suite", "s", "--failures", "kept").out
+    answer = replog("suite", folder, "--failures", "kept", "--json")
+    told = replog("suite", folder, "--failures", "kept").out
 
     assert answer.status == 2
     saved = {row["path"]: row["failure"] for row in answer.document if "failure" in row}
@@ -149,12 +113,10 @@ def test_each_failure_of_a_run_gets_a_folder_when_asked_for(here: Path) -> None:
     ]
 
 
-def test_two_files_of_one_name_have_a_folder_each(here: Path) -> None:
-    for name in ("s/a/x.yaml", "s/b/x.yaml"):
-        (here / name).parent.mkdir(parents=True)
-        (here / name).write_text(RED["timed.yaml"])
+def test_two_files_of_one_name_have_a_folder_each(fill: Fill) -> None:
+    files = fill({"a/x.yaml": TIMED, "b/x.yaml": TIMED})
 
-    rows = replog("suite", "s", "--failures", "kept", "--json").document
+    rows = replog("suite", files, "--failures", "kept", "--json").document
 
     folders = [Path(row["failure"]) for row in rows]
     assert [path.name for path in folders] == ["s-a-x-not-as-expected", "s-b-x-not-as-expected"]
@@ -162,11 +124,11 @@ def test_two_files_of_one_name_have_a_folder_each(here: Path) -> None:
         assert f"`replog run {row['path']}`" in (folder / "README.md").read_text()
 
 
-def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(here: Path) -> None:
-    (here / "story.yaml").write_text(RED["story.yaml"])
-    (here / "kept").write_text("a file\n")
+def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(fill: Fill) -> None:
+    folder = fill({"story.yaml": RED["story.yaml"]})
+    Path("kept").write_text("a file\n")
 
-    answer = replog("suite", "story.yaml", "--failures", "kept")
+    answer = replog("suite", folder, "--failures", "kept")
 
     assert answer.status == 1
     assert ending(answer.out) == ["0 as expected, 1 not"]
