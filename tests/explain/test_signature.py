@@ -15,6 +15,7 @@ from sim.diagnose.explain.mechanisms import MECHANISMS
 from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.questions import FOUND_AT, Signature, signature_of
 from sim.files.formats import STORY_FORMAT
+from sim.files.yaml_text import parse_yaml
 from sim.protocol.events import (
     Cleaned,
     Copied,
@@ -26,7 +27,6 @@ from sim.protocol.events import (
     ReplicaWiped,
     SnapshotInstalled,
 )
-from sim.files.yaml_text import parse_yaml
 from sim.simulate.run import conclusive, run_of
 from sim.study.suite.scenario_files import content_at, format_of
 from tests.check.events import RULES, appended, batch, cleaned, cluster

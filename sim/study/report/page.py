@@ -76,7 +76,7 @@ def _reading_of(folder: SweepFolder) -> str:
     return (
         "In a cell: the fewest moves after which searches of every schedule of a small world break "
         f"it; how many runs met it ({markdown.text(names)}), under the other rules with which most "
-        "runs do; stories that show it. Worlds, runs and stories are the same for all alternatives."
+        "do; stories that show it. All alternatives have the same worlds, runs and stories."
     )
 
 
