@@ -53,8 +53,7 @@ def add_alternative(
     """
     first, *_ = decision.alternatives.values()
     if len(first) != 1:
-        about = ", ".join(first)
-        raise BadInput(f"--alternative {text}: the decision is about {about}, not one rule")
+        raise BadInput(f"--alternative {text}: a decision about {', '.join(first)}, not one rule")
     (rule,) = first
     value = check_value(rule, text, where="--alternative")
     label = shown(value)

@@ -286,16 +286,14 @@ class Grid:
 
     def most_met(self, wanted: Callable[[Comparison], bool]) -> list[Comparison]:
         """For each hazard, the wanted comparison of runs in which an alternative met it most."""
-        some = [one for one in self.comparisons if one.unit.kind == RUNS and wanted(one)]
-        in_order = sorted(some, key=lambda one: max(one.runs), reverse=True)
-        found = {one.hazard: one for one in reversed(in_order)}
+        some = [one for one in self.comparisons[::-1] if one.unit.kind == RUNS and wanted(one)]
+        found = {one.hazard: one for one in sorted(some, key=lambda one: max(one.runs))}
         return [found[hazard] for hazard in NAMES if hazard in found]
 
     def cell(self, hazard: str, alternative: str) -> list[Finding]:
         """All findings on a hazard under an alternative."""
-        return [
-            one for one in self.findings if (one.hazard, one.alternative) == (hazard, alternative)
-        ]
+        asked = (hazard, alternative)
+        return [one for one in self.findings if (one.hazard, one.alternative) == asked]
 
 
 def grids_of(folder: SweepFolder, name: str | None = None) -> tuple[Grid, ...]:
@@ -450,7 +448,6 @@ def violated_in(path: str, values: tuple[tuple[str, Any], ...]) -> tuple[tuple[s
     They are in order of detection.
     """
     case: Any = content_at(Path(path))
-    run = conclusive(
-        run_of(case.with_rules(case.rules.with_values(dict(values))), keep_events=False)
-    )
+    changed = case.with_rules(case.rules.with_values(dict(values)))
+    run = conclusive(run_of(changed, keep_events=False))
     return tuple((one.invariant, one.family) for one in judged(run, case.expect.checked or ()))
