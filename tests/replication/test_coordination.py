@@ -121,15 +121,3 @@ def test_the_stable_offset_is_the_watermark_or_the_log_end_but_below_an_open_tra
     replica.log.append(batch(4), now_ms=0)
     replica.log.high_watermark = 5
     assert stable_offset(replica, rules=RULES) == 3
-
-
-def test_what_is_decided_above_the_watermark_alone_is_unstable_also_for_a_cleaner_to_the_end() -> (
-    None
-):
-    log = (replica := leading(records=3, isr=("r1", "r2"))).log
-    log.append(data(3, 7), now_ms=0)
-    log.append(marker(4, 7), now_ms=0)
-    log.high_watermark = 4
-    to_the_end = RULES.with_values({"cleaner_bound": "leo"})
-
-    assert [stable_offset(replica, rules=rules) for rules in (to_the_end, RULES)] == [3, 3]
