@@ -30,8 +30,9 @@ _KEYS_SHOWN = 8
 _PEERS = ("leader", "follower", "consumer", "client", "reader")
 """Fields that may name the peer of an event; the first one that the event has counts."""
 _OFFSETS = (
-    "offset target fetch_offset first_dirty_offset first_offset base_offset epoch_start_offset "
-    "end_offset position log_start_offset start log_end_offset high_watermark"
+    *("offset", "target", "fetch_offset", "first_dirty_offset", "first_offset", "base_offset"),
+    *("epoch_start_offset", "end_offset", "position", "log_start_offset", "start"),
+    *("log_end_offset", "high_watermark"),
 )
 """Fields that may be the offset of an event; the first one that the event has counts."""
 
@@ -98,7 +99,7 @@ def _row_of_event(event: Event) -> tuple[Any, ...]:
         event.replica or None,
         _first_of(event, _PEERS),
         getattr(event, "epoch", None) if batch is None else batch.epoch,
-        _first_of(event, _OFFSETS.split()) if batch is None else int(batch.base_offset),
+        _first_of(event, _OFFSETS) if batch is None else int(batch.base_offset),
         " ".join(_keys_of(event)[:_KEYS_SHOWN]),
         describe(event),
     )
