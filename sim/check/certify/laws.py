@@ -263,13 +263,18 @@ def hole_justified(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Wher
 
 @law("Cleaned", before=True)
 def compaction_bound(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
-    """Removed records, and the records there that beat them, are below the high watermark."""
+    """Removed records, and the records there that beat them, are below the high watermark.
+
+    A cleaner may misread version headers, so with these the winner is the record that it names.
+    """
     best = fold(slot for slot in one.log.values() if slot.offset < row["upper_bound"])
     fate = fates(one.log.values())
-    for slot in removed(one, row):
+    misreads = judge.header["strategy"]["name"] == "header"
+    for slot, removal in zip(removed(one, row), row["removals"], strict=True):
         winner = best.get(slot.key or "", slot)
         beaten = winner.beats(slot) and fate.get(slot.uid) != "ABORT"
-        if max(slot.offset, winner.offset if beaten else 0) >= one.high_watermark:
+        by = removal["winner_offset"] if misreads else winner.offset if beaten else None
+        if max(slot.offset, by or 0) >= one.high_watermark:
             yield one.name, slot.offset
 
 
