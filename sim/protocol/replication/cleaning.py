@@ -15,7 +15,8 @@ ReplicaFetcherThread.processPartitionData for the followers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -68,13 +69,18 @@ def why_refused(leader: Replica, batch: Batch, *, rules: Rules) -> AppendRefused
 
 
 def remember_removed(
-    replica: Replica, result: Cleaning, *, late_versions: LateVersions, strategy: Strategy
+    replica: Replica,
+    result: Cleaning,
+    gone: Container[int],
+    *,
+    late_versions: LateVersions,
+    strategy: Strategy,
 ) -> None:
-    """Raises the floor over, or keeps stubs of, the tombstones that a pass removed.
+    """Raises the floor over, or keeps stubs of, the tombstones of a pass whose offsets are gone.
 
     A stub that was superseded in the pass is no longer needed and goes.
     """
-    removed = result.removed["tombstone"]
+    removed = [record for record in result.removed["tombstone"] if record.offset in gone]
     if late_versions == "floor":
         for record in removed:
             raise_floor(replica, order_of(record, strategy))
@@ -230,9 +236,18 @@ class Cleaner:
             event = self._put_in_place(replica, plan, result)
             return CleaningResult(result.changed, [event])
         changed, crashing = interrupt(
-            replica, result, during=crash_during, storage=self.rules.storage, now_ms=plan.now_ms
+            replica,
+            result,
+            during=crash_during,
+            storage=self.rules.storage,
+            now_ms=plan.now_ms,
+            remember=partial(self._remember, replica, result),
         )
         return CleaningResult(changed, crashing)
+
+    def _remember(self, replica: Replica, result: Cleaning, gone: Container[int]) -> None:
+        how, strategy = self.rules.cleaner.late_versions, self.policy.strategy
+        remember_removed(replica, result, gone, late_versions=how, strategy=strategy)
 
     def _put_in_place(self, replica: Replica, plan: CleaningPass, result: Cleaning) -> Cleaned:
         """Swaps the segments, and moves the checkpoints if the pass reached its end."""
@@ -246,12 +261,7 @@ class Cleaner:
             replica.last_cleaning = (reached, plan.now_ms)
         for record in result.removed["tombstone"]:
             replica.removed_tombstone_end = max(replica.removed_tombstone_end, record.offset + 1)
-        remember_removed(
-            replica,
-            result,
-            late_versions=self.rules.cleaner.late_versions,
-            strategy=self.policy.strategy,
-        )
+        self._remember(replica, result, {removal.offset for removal in result.removals})
         if self._ends_with_last_record:
             persists = self.policy.fix.persists_log_end
             log.recompute_log_end_offset(at_least=reached if persists else 0)

@@ -31,7 +31,7 @@ old segments above it, of which nothing was kept, come back whole and are cleane
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -47,13 +47,20 @@ MOMENTS = (CLEANING, SWAP, CHECKPOINT)
 
 
 def interrupt(
-    replica: Replica, result: Cleaning, *, during: str | int, storage: StorageRules, now_ms: int
+    replica: Replica,
+    result: Cleaning,
+    *,
+    during: str | int,
+    storage: StorageRules,
+    now_ms: int,
+    remember: Callable[[Container[int]], None],
 ) -> tuple[bool, list[Event]]:
     """Leaves the files that a crash at that moment leaves, with the checkpoints saved by then.
 
     The pass began at `now_ms` of the replica's own clock, and the replica is to crash at once. What
-    a restart would find is put in place here: the log is not read in between. Returns whether the
-    pass changed the log, and its events.
+    a restart would find is put in place here: the log is not read in between. `remember` is called
+    with the offsets of the records that are gone. Returns whether the pass changed the log, and its
+    events.
     """
     log, reached = replica.log, max(replica.first_dirty_offset, result.next_dirty_offset)
     before, first_dirty = log.size_bytes, replica.first_dirty_offset
@@ -71,6 +78,7 @@ def interrupt(
         replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
     elif storage.cleaner_checkpoint == "both":
         replica.begun_offset = max(replica.begun_offset, reached)
+    remember({removal.offset for removal in effect["removals"]})
     events: list[Event] = []
     if changed or replica.first_dirty_offset > first_dirty:
         gone = [one.offset + 1 for one in effect["removals"] if one.reason == "tombstone"]
