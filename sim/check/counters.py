@@ -42,11 +42,11 @@ class Counts(TypedDict):
     """
 
     records: int
-    """records: Appended by leaders, markers included."""
+    """records: Records appended by leaders, markers included."""
     committed: int
     """offsets: Offsets that were committed."""
     events: int
-    """events: Events before settling; the digest also has those of settling.
+    """events: Events until the run was over; the digest also has those that bring it to rest.
 
     Source: sim.protocol.events
     """
@@ -59,11 +59,11 @@ class Counts(TypedDict):
     cleanings: int
     """passes: Cleaning passes."""
     records_removed: int
-    """records: Removed by cleaning passes, of all replicas."""
+    """records: Records removed by cleaning passes, of all replicas."""
     tombstones_removed: int
-    """records: Of those, tombstones whose time was over."""
+    """records: Winning tombstones that cleaning passes removed, of all replicas."""
     tombstones_removed_early: int
-    """records: Tombstones that went while a log ended at or below them.
+    """records: Tombstones removed while a log that ended at or below them held a value they beat.
 
     Source: KIP-630; invariant tombstone-until-log-end
     """
@@ -78,25 +78,25 @@ class Counts(TypedDict):
     Source: invariant no-transient-resurrection
     """
     oversized_batches: int
-    """batches: Rebuilt by a cleaner to more bytes than max.message.bytes."""
+    """batches: Batches that a cleaner rebuilt to more bytes than max.message.bytes."""
     stubs_kept: int
-    """tombstones: Removed ones that cleaners remember when the run is over, of all replicas.
+    """tombstones: Removed tombstones that cleaners remember when the run is over, of all replicas.
 
     Source: rule late_versions
     """
     sends_refused: int
-    """batches: Kept out by a leader: by a floor, their format, or a later instance of their
-    producer.
+    """batches: Batches that a leader refused: by a floor, their format, or a later instance of
+    their producer.
 
     Source: KIP-87; KIP-98; rule late_versions
     """
     not_enough_replicas: int
-    """batches: Refused since fewer than min.insync.replicas were in sync.
+    """batches: Batches refused since fewer than min.insync.replicas were in sync.
 
     Source: NOT_ENOUGH_REPLICAS
     """
     gaps_learned: int
-    """answers: By which a follower learned that nothing is left up to an offset.
+    """answers: Answers by which a follower learned that nothing is left up to an offset.
 
     Source: fix gap_fetch
     """
@@ -106,80 +106,80 @@ class Counts(TypedDict):
     Source: fix persisted_leo
     """
     snapshots_fetched: int
-    """snapshots: Installed by followers.
+    """snapshots: Snapshots installed by followers.
 
     Source: KIP-630
     """
     faults: int
-    """faults: That were injected."""
+    """faults: Faults that were injected."""
     reads: int
-    """records: That consumers were given."""
+    """records: Records that consumers were given."""
     bytes_appended: int
-    """bytes: In batches that leaders appended."""
+    """bytes: Bytes of batches that leaders appended."""
     bytes_replicated: int
-    """bytes: In batches and snapshot chunks that followers copied."""
+    """bytes: Bytes of batches and snapshot chunks that followers copied."""
     bytes_down_converted: int
-    """bytes: Of stored batches that were rewritten for an older format, without zero copy.
+    """bytes: Bytes of stored batches that were rewritten for readers of an older format.
 
     Source: KIP-87
     """
     bytes_retained: int
-    """bytes: In all logs when the run is over; one batch header for each record or empty batch."""
+    """bytes: Bytes in all logs when the run is over; a batch header per record or empty batch."""
     records_retained: int
-    """records: In all logs when the run is over."""
+    """records: Records in all logs when the run is over."""
     empty_batches: int
-    """batches: Without records, in all logs when the run is over."""
+    """batches: Batches without records in all logs when the run is over."""
     tombstones_left: int
-    """records: In all logs when the run is over."""
+    """records: Tombstones in all logs when the run is over."""
     tombstone_wait_ms: int
-    """ms: The longest that cleaners passed over a due tombstone."""
+    """ms: The longest time for which passes left a tombstone that was due."""
     marker_wait_ms: int
-    """ms: The longest that cleaners passed over a due marker."""
+    """ms: The longest time for which passes left a marker that was due."""
     tombstones_waiting: int
     """records: Due tombstones that the last pass of each replica left, before the faults end."""
     markers_waiting: int
     """records: Due markers that the last pass of each replica left, before the faults end."""
     rebuilds: int
-    """logs: Thrown away since they were too far behind.
+    """logs: Logs thrown away since they were too far behind.
 
     Source: rule lag_guard
     """
     bytes_rebuilt: int
-    """bytes: Fetched again for those.
+    """bytes: Bytes fetched again for rebuilt logs.
 
     Source: rule lag_guard
     """
     keys: int
-    """keys: With a committed, decided record."""
+    """keys: Keys with a committed, decided record."""
     keys_won_earlier: int
-    """keys: Of those, whose winner is not the last of their committed records.
+    """keys: Keys whose winner is not the last of their committed records.
 
     Source: KIP-280
     """
     stale_reads_last: int
-    """keys: For which a reader of the leader's log ends on a record that loses.
+    """keys: Keys for which a reader of the leader's log ends on a record that loses.
 
     Source: rule consumer_order
     """
     simulator_events: int
-    """events: Of the simulated world, not of the core.
+    """events: Events that the simulator processed, such as timers and messages.
 
     Source: sim.simulate.cluster
     """
     messages: int
-    """messages: Sent over the simulated network.
+    """messages: Messages sent over the simulated network.
 
     Source: sim.simulate.cluster
     """
     messages_lost: int
-    """messages: Of those, the ones that were lost.
+    """messages: Messages that the simulated network lost.
 
     Source: sim.simulate.cluster
     """
     leader_changes: int
-    """elections: Of another replica than the leader before."""
+    """elections: Elections of another replica than the leader before."""
     log_ends_cleaned: int
-    """passes: That removed the last record of a log.
+    """passes: Passes that removed the last record of a log.
 
     Source: KIP-280
     """
@@ -189,32 +189,32 @@ class Counts(TypedDict):
     Source: KIP-534
     """
     unmeant_keys: int
-    """keys: That end on another record than their producer meant.
+    """keys: Keys that end on another record than their producers meant.
 
     Source: invariant key-ends-as-meant
     """
     sends: int
-    """sends: Of the scenario's producers, retries not counted.
+    """sends: Sends of the scenario's producers, retries not counted.
 
     Source: sim.simulate.scenario.derived
     """
     late_sends: int
-    """sends: Of those, not the newest of their key when sent.
+    """sends: Sends that were not the newest of their key when sent.
 
     Source: sim.simulate.scenario.derived
     """
     outages: int
-    """faults: That keep a replica away or behind.
+    """faults: Faults that keep a replica away or behind.
 
     Source: sim.simulate.scenario.derived
     """
     outages_beyond_retention: int
-    """faults: Of those, longer than delete_retention_ms.
+    """faults: Such faults that last longer than delete_retention_ms.
 
     Source: sim.simulate.scenario.derived
     """
     rolls: int
-    """faults: That make a replica start a new segment.
+    """faults: Faults that make a replica start a new segment.
 
     Source: sim.simulate.scenario.derived
     """

@@ -91,7 +91,7 @@ OFFSET: Final = Limit("offset", LONG, "offsets", "DefaultRecordBatch: 64 bits, s
 TIMESTAMP: Final = Limit("timestamp", LONG, "ms", "DefaultRecordBatch: 64 bits", -LONG - 1)
 VERSION: Final = Limit("version", LONG, "versions", "KIP-280: 64 bits in a header", -LONG - 1)
 SETTING: Final = Limit(
-    "setting", LONG, "ms or bytes", "ConfigDef.Type.LONG: what is as good as no bound", -1
+    "setting", LONG, "ms or bytes", "ConfigDef.Type.LONG: the largest is as good as none", -1
 )
 INT_SETTING: Final = Limit(
     "setting of 32 bits",
@@ -129,12 +129,12 @@ DURATION: Final = Limit("duration", 10**12, "ms", "31 years of simulated time")
 LATENCY: Final = Limit("latency", 3_600_000, "ms", "an hour for one message is a partition")
 SKEW: Final = Limit("clock skew", 3_200 * 10**9, "ms", "100 years", -3_200 * 10**9)
 LOAD: Final = Limit("load time", 3_600_000_000, "µs", "an hour to load one record")
-EVENTS: Final = Limit("simulator events", 10**12, "events", "wall time ends a run before")
+EVENTS: Final = Limit("simulator events", 10**12, "events", "wall time ends a run sooner")
 WEIGHT: Final = Limit("weight", 1_000_000, "times as often", "weights of faults add up to 16")
 
 # Stories and log files.
 
-STEPS: Final = Limit("steps", 100_000, "steps", "stories have at most 40; wall time ends the rest")
+STEPS: Final = Limit("steps", 100_000, "steps", "stories have at most 40; wall time ends long ones")
 ADVANCE: Final = Limit("clock of a story", 10**17, "ms", "three million years, all steps together")
 
 # Sweeps and studies.
@@ -148,7 +148,7 @@ CELLS: Final = Limit(
     "cells", 100_000, "cells", "rule sets in each environment are counted one by one"
 )
 RUN: Final = Limit("run", LONG, "runs", "the column run_id of a sweep's tables has 64 bits")
-PARTITIONS: Final = Limit("partitions of a sweep", 100_000, "partitions", "50 ms for a task")
+PARTITIONS: Final = Limit("partitions of a sweep", 100_000, "partitions", "a task takes 50 ms")
 COMBINATIONS: Final = Limit(
     "combinations", 10_000, "combinations", "of rules, each run with every scenario of a matrix"
 )

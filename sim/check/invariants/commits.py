@@ -344,7 +344,7 @@ State = Mapping[str, int | str]
 
 
 class MaterializedStateEquivalence(LogInvariant):
-    """A live replica that has the full high watermark folds to what the committed history does.
+    """A live replica that knows all commits has the state of the committed history.
 
     For all live replicas r with hw(r) >= N: fold(snapshot at start(r), log(r) in [start(r), N))
     = fold(committed), key by key; a winning tombstone means no key, aborted and undecided data

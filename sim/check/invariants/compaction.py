@@ -12,7 +12,7 @@ from sim.protocol.log.record import Record
 
 
 class CleanPrefix(Invariant):
-    """A key has at most one record below the first dirty offset, not counting a protected one.
+    """Below the first dirty offset a key has at most one record, besides one that the fix keeps.
 
     For all replicas r, keys k: there is at most one offset o < clean(r) with data of k at
     log(r)[o].
@@ -67,10 +67,10 @@ class CompactionBound(Invariant):
 
 
 class CompactionLagBound(Invariant):
-    """A record is eligible for cleaning within D + M + D of its own timestamp.
+    """A record is eligible by its timestamp + max.compaction.lag.ms + twice the largest time error.
 
     For all keyed records x that r holds below its last stable offset and that are not eligible: now
-    - x.timestamp <= M + 2 * D. M is `max.compaction.lag.ms`, D
+    - x.timestamp <= M + 2 * D. M is `max.compaction.lag.ms`, D the largest time error,
     `message.timestamp.difference.max.ms`; D = 0, exact timestamps, leaves M. The worst case is a
     segment whose first record is dated D ahead and whose next one D behind.
     Judged: at each look of the cleaner. Excused: without D nothing is promised; records above the
@@ -200,7 +200,7 @@ class RecordImmutable(ReaderInvariant):
 
 
 class KeyEndsAsMeant(Invariant):
-    """The leader's log ends, for every key, on the record that producers meant to be the newest.
+    """The leader's log gives every key the record that its producers meant to be the newest.
 
     For all keys k, x = fold(log(leader))[k]: no committed record of k has a newer timestamp than x
     and, where both have one, a higher version. For a key that is gone, x is such a tombstone.
@@ -229,7 +229,7 @@ class KeyEndsAsMeant(Invariant):
 
 
 class StateKept(Invariant):
-    """Retention takes no record that alone says what the state of a key is.
+    """Retention deletes no record without which the state of its key is unknown.
 
     With `log_holds: state`, for a log of r whose old segments were deleted up to s, and keys k with
     winner(k) below s: winner(k) is in the newest snapshot of r, or is a tombstone of a key that the

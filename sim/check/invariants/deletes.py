@@ -10,7 +10,7 @@ from sim.protocol import events
 
 
 class NoResurrection(DeleteInvariant):
-    """At rest no log that ends above a winning tombstone gives the key a value that it beats.
+    """At rest no log that ends above a winning tombstone gives a value that the tombstone beats.
 
     For tombstone X that wins key K in the committed history, and every replica r, down or up:
 
@@ -40,7 +40,7 @@ class NoResurrection(DeleteInvariant):
 
 
 class NoTransientResurrection(DeleteInvariant):
-    """No replica shows a deleted key for a while, between two times of rest.
+    """Between two times of rest no caught-up replica shows a deleted key, not even for a while.
 
     A live replica has to satisfy `no-resurrection` as soon as it is caught up:
 
@@ -214,7 +214,7 @@ class TombstoneUntilLogEnd(DeleteInvariant):
 
 
 class TombstoneEventuallyRemoved(Invariant):
-    """No tombstone stays for ever: cleaned again and again, no log holds one in the end.
+    """No tombstone stays for ever: a log that is cleaned again and again holds none in the end.
 
     In a story, for the key k it names, live replicas r: no tombstone of k is in log(r). In
     simulated time, for all r that clean, offsets start(r) <= o < min(last stable offset, hw(r)):

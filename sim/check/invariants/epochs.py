@@ -33,7 +33,7 @@ class ElectionSafety(LogInvariant):
 
 
 class EpochMonotonic(LogInvariant):
-    """Along a log epochs never fall with the offset; a replica never goes back to an older one.
+    """Epochs never fall along a log; a replica never comes back in an older epoch than it was in.
 
     For all replicas r, offsets o < p of its log: epoch(log(r)[o]) <= epoch(log(r)[p]), a snapshot
     at the log start stands for the records below it. And the epoch that r remembers after a restart

@@ -32,7 +32,7 @@ class NoOffsetReuse(LogInvariant):
 
 
 class OffsetEpochUniqueness(LogInvariant):
-    """An (offset, epoch) is assigned once.
+    """A pair of an offset and an epoch is assigned to one record only.
 
     For all appended records x, y: x.offset = y.offset and x.epoch = y.epoch implies x = y.
     Judged: on append. Excused: nothing; a tail that was lost counts as assigned.

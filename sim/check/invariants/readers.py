@@ -9,7 +9,7 @@ from sim.protocol import events
 
 
 class ConsistentRead(ReaderInvariant):
-    """Two consumers that were given a record at the same offset were given the same record.
+    """All consumers that are given a record at an offset are given the same one.
 
     For all records x, y given to any consumer from any replica: x.offset = y.offset implies x = y.
     Judged: at each read. Excused: nothing.
@@ -148,7 +148,7 @@ class ConsumerNoSkip(ReaderInvariant):
 
 
 class ConsumerTakesDeletes(ReaderInvariant):
-    """A consumer takes tombstones for deletes, and nothing else.
+    """A consumer understands tombstones as deletes, and no other record.
 
     For all keyed records x given to a consumer of a declared version: it takes x for a delete if,
     and only if, x is a tombstone under the rules of the run.
@@ -174,7 +174,7 @@ class ConsumerTakesDeletes(ReaderInvariant):
 
 
 class ConsumerTombstoneVisibility(ReaderInvariant):
-    """A consumer that is not too late is given the delete of every record it has read.
+    """A consumer that reads on within delete.retention.ms is given the delete of what it has read.
 
     For a read of c at t' over [from, to), tombstones X = winner(k) with from <= X.offset < to: if c
     was given some Y of k at t, X beats Y and t' <= t + delete retention, then c was given X or a
@@ -245,7 +245,7 @@ class ReaderReachesEnd(ReaderInvariant):
     kind = Kind.LIVENESS
     in_stories = False
     explained_by = "reader_waits"
-    fairness = "the replica it reads is up, it polls until nothing more comes"
+    fairness = "its replica is up, and it polls until nothing more comes"
 
     def on_reading_ended(self, event: events.ReadingEnded) -> None:
         """Compares the position of the reader with the condition on which it stops."""

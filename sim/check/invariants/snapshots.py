@@ -143,7 +143,7 @@ class SnapshotFetchProgress(Invariant):
     """
 
     kind = Kind.LIVENESS
-    fairness = "one leader stays, and the follower and its link are left in peace"
+    fairness = "one leader stays, and no fault hits the follower or its link"
     explained_by = "snapshot_fetch"
     in_stories = False
     any_of = (events.SnapshotInstalled, events.ReplicaCrashed, events.ReplicaRemoved)
@@ -269,7 +269,7 @@ class SnapshotNeverRegresses(Invariant):
 
 
 class PrefixDeletionSafety(Invariant):
-    """A prefix goes only below a covering snapshot and the high watermark; laggards get one.
+    """A deleted prefix is committed and in a snapshot; followers below it are offered a snapshot.
 
     For a prefix of r deleted up to s: s <= hw(r), and r holds a snapshot with end >= s. For a
     follower that fetches below the log start, or is due one otherwise: it is offered a snapshot

@@ -21,10 +21,10 @@ class TransactionAsAsked(TransactionInvariant):
 
     With S(T) the values that a producer sends in its transaction T::
 
-        a value of S(T) is committed, as data of a transaction that was, at rest
-            =>  its producer asked to commit T, and every value of S(T) is
-        data of another transaction of the producer is appended
-            =>  what is committed of S(T), and in the log it is appended to, is decided by then
+        at rest a value of S(T) is committed, and a marker has committed its transaction
+            =>  its producer asked to commit T, and the same holds for every value of S(T)
+        data of another transaction of the producer is appended to a log
+            =>  what is committed of S(T), and was written to that log, is decided by then
 
     since a producer has one request in flight, and its coordinator is answered when the marker is
     committed. Judged: as data is appended, and at rest. Excused: a marker of an earlier leader,
@@ -142,7 +142,7 @@ def transactional(history: ClusterHistory, view: ReplicaView, *, with_empty: boo
 
 
 class TxnIsolation(TransactionInvariant):
-    """Each transactional record has, by its replica's own log, the verdict of committed history.
+    """A replica's own markers decide each transactional record as the committed history does.
 
     For all replicas r, transactional data x = committed[x.offset] in log(r): the first marker of
     x's producer above x in log(r) says of x what it says in committed history: committed, aborted,
@@ -168,7 +168,7 @@ class TxnIsolation(TransactionInvariant):
 
 
 class LsoProgress(TransactionInvariant):
-    """A replica has no transaction open that the committed history decides.
+    """No replica holds a transaction open that has ended in the committed history.
 
     For all replicas r, transactional data x in log(r), or in an empty batch of it: if committed
     history decides x, a marker of its producer is above x in log(r). Otherwise the last stable
@@ -202,9 +202,8 @@ class ConsumerReadsCommitted(TransactionInvariant):
 
     For all x given to such a consumer with committed[x.offset] = x: x is of no transaction, or of a
     committed one. Judged: at each read, by the committed history, not by the replica's own
-    markers. Excused: records that were never committed, which other invariants judge; what a
-    marker decides that a leader has committed before it heard of its successor, and that the
-    successor has not committed yet.
+    markers. Excused: records that were never committed, which other invariants judge; data whose
+    marker a leader has committed before it heard of its successor, while the successor has not.
 
     Source: KIP-98, isolation.level; CompletedFetch.nextFetchedRecord
     Says: {reader} reads committed and was given {record} by {replica}, which is {fate} in the

@@ -91,7 +91,7 @@ def _fix(
 
 @_fix()
 def none(tail: Tail) -> Kept:
-    """Nothing is kept for its offset's sake.
+    """No record or batch is kept for its offset alone.
 
     Source: Kafka before KAFKA-17076
     Example: kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml
@@ -101,7 +101,7 @@ def none(tail: Tail) -> Kept:
 
 @_fix()
 def leo_retention(tail: Tail) -> Kept:
-    """The log-end record, the highest surviving slot of the whole log, is never removed.
+    """The last batch of the whole log stays, with its last record if it has any.
 
     Source: KIP-280, Special case where we need to retain LEO, option 1
     Example: findings/finding_07_leo_retention_brings_a_deleted_key_back.yaml
@@ -134,7 +134,7 @@ def empty_batch_at_hw(tail: Tail) -> Kept:
 
 @_fix(persists_log_end=True)
 def persisted_leo(tail: Tail) -> Kept:
-    """Nothing is kept; the end of the cleaned section is stored by itself.
+    """Nothing is kept; the end of the cleaned section is stored apart from the records.
 
     Source: etcd PR 17815: the scheduled compact revision bounds the current one from below
     Example: kip280/kip280_56_log_end_persisted_beside_the_records.yaml

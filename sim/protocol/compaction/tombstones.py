@@ -189,7 +189,7 @@ def _removal(
 
 @_removal()
 def horizon(c: Circumstances) -> bool:
-    """The first pass stamps now + delete.retention.ms, a later pass at or past it removes.
+    """A pass stamps its batch with now + delete.retention.ms; a later one removes it from then on.
 
     Source: KIP-534; Cleaner.shouldRetainRecord
     Example: kip534/kip534_01_horizon_of_the_batch.yaml
@@ -219,7 +219,7 @@ def last_modified(c: Circumstances) -> bool:
 
 @_removal(stamps=Stamp.NOWHERE)
 def cleaning_checkpoint(c: Circumstances) -> bool:
-    """The last pass ended above it, and at least the retention ago.
+    """It goes if the last pass ended above it at least delete.retention.ms ago.
 
     Source: KIP-534, Rejected Alternatives; apache/kafka PR 7175
     Example: kip534/kip534_15_cleaning_checkpoint_waits_again.yaml
@@ -242,7 +242,7 @@ def record_horizon_(c: Circumstances) -> bool:
 
 @_removal()
 def leo_gated(c: Circumstances) -> bool:
-    """Horizon, and every replica's log end offset is above it.
+    """As horizon, but only once every replica's log end offset is above it.
 
     Source: KIP-630, Tombstone and Delete Operations
     Example: kip630/kip630_02_gated_by_every_log_end.yaml
@@ -252,7 +252,7 @@ def leo_gated(c: Circumstances) -> bool:
 
 @_removal(gates_markers=True)
 def coordinated(c: Circumstances) -> bool:
-    """Horizon, and every replica has cleanly compacted past it.
+    """As horizon, but only once every replica has cleanly compacted past it.
 
     Source: Redpanda compaction_coordinator, PR 28087 and 29043
     Example: kip630/kip630_04_coordinated.yaml

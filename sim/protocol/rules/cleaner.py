@@ -35,11 +35,11 @@ class CleanerRules(Struct, frozen=True, gc=False):
     last_long: the last header of that very name; 8 bytes, signed, or else no version
         Source: KIP-280, Proposed Changes
         Example: kip280/kip280_52_long_read_as_a_long.yaml
-    first_varint: the first header so named in any case that is not empty; a varint above 0, or else
-        no version
+    first_varint: the first header of that name, in upper or lower case, that is not empty; a varint
+        above 0, or else no version
         Source: apache/kafka PR 8103, RecordVersion
         Example: kip280/kip280_51_long_read_as_a_varint.yaml
-    unchecked_varint: found as by first_varint; any varint counts, and what is none stops the pass
+    unchecked_varint: the header of first_varint; any varint counts, any other value stops the pass
         Source: microsoft/kafka PR 45 (4e9967880), SkimpyOffsetMap.extractVersion
         Example: kip280/kip280_61_unreadable_version_stops_cleaning.yaml
     last_bytes: the last header of that very name; its bytes are compared, however many
@@ -52,33 +52,33 @@ class CleanerRules(Struct, frozen=True, gc=False):
     latest: the one with the higher offset
         Source: KIP-280, Proposed Changes
         Example: kip280/kip280_78_ties_go_to_the_last_record.yaml
-    first: the one with the lower offset: a map that replaces only what is less
+    first: the one with the lower offset: a map that replaces only a lower version
         Source: this project: what the rule of KIP-280 for equal versions protects from
         Example: kip280/kip280_77_ties_go_to_the_first_record.yaml
     """
     fix: Annotated[str, FIXES] = "none"
-    """Decides what stays of the last offset of a round, or of the log."""
+    """Decides what a pass keeps for the sake of the last offset, of its round or of the log."""
     map_range: Literal["full", "dirty"] = "full"
     """Decides among which records a pass looks for the winner of a key.
 
     full: all from the log start to the bound, clean ones as well
-        Source: KIP-280, Proposed Changes: its promise needs it, its code has not got it
+        Source: KIP-280, Proposed Changes: its promise needs this; PR 8103 lacks it
         Example: kip280/kip280_21_full_map_keeps_the_winner.yaml
     dirty: those from the first dirty offset to the bound
         Source: Cleaner.buildOffsetMap; apache/kafka PR 8103
         Example: kip280/kip280_20_dirty_map_keeps_both_versions.yaml
     """
     map_reads_from: Literal["segment_start", "offset_index"] = "segment_start"
-    """With dirty: where the segment that holds the first dirty offset is read from for the map, and
-    which aborted transactions are known by then.
+    """With dirty: from where the map reads the segment that holds the first dirty offset, and which
+    aborted transactions it knows.
 
-    segment_start: its first batch; those whose marker is in the dirty section
+    segment_start: from its first batch; those whose marker is in the dirty section
         Source: this project: what buildOffsetMapForSegment needs, to see the marker that ends an
             aborted transaction
         Example: transactions/log_index_seek_segment_start.json
-    offset_index: where its offset index says, perhaps after the marker of an aborted transaction;
-        those of the index of aborted transactions from this segment on, decided ones as well: what
-        their producers commit later counts as aborted, too
+    offset_index: from where its offset index says; all in the index of aborted transactions from
+        this segment on: if reading begins after the marker of one, what its producer commits later
+        counts as aborted, too
         Source: Cleaner.buildOffsetMapForSegment; LocalLog.collectAbortedTransactions
         Example: transactions/log_index_seek.json
     """
@@ -88,7 +88,7 @@ class CleanerRules(Struct, frozen=True, gc=False):
     per_batch: one for each of its batches
         Source: LogSegment.append since KAFKA-806 (3.9.1, 4.0.1, 4.1.0)
         Example: transactions/log_index_seek.json
-    per_append: one; a cleaner appends all that it read into its buffer at once
+    per_append: one; a cleaner appends all that it keeps of one read buffer at once
         Source: LogSegment.append before KAFKA-806; Cleaner.cleanInto
         Example: transactions/log_index_seek_per_append.json
     """
@@ -130,7 +130,7 @@ class CleanerRules(Struct, frozen=True, gc=False):
         Example: kip534/kip534_22_horizon_moves_the_timestamps.yaml
     """
     unstamped_tombstones: Literal["stamped", "last_modified"] = "stamped"
-    """With a horizon: what decides of a tombstone that has none yet, as all have at an upgrade.
+    """With a horizon: what decides about a tombstone that has none yet, as after an upgrade.
 
     stamped: the pass that meets it gives it one, and a later pass goes by that
         Source: KIP-534, Proposed Changes; MemoryRecords.filterTo
@@ -158,17 +158,17 @@ class CleanerRules(Struct, frozen=True, gc=False):
     by_key: a record whose key has these bytes evicts it
         Source: Cleaner.cleanInto before KAFKA-14055
         Example: transactions/txn_10_user_key_evicts_a_marker.yaml
-    last_abort: all ABORT markers are of one key, and the last one stays
+    last_abort: all ABORT markers count as one key, so only the last one stays
         Source: Redpanda before PR 16295; crabka before PR 528
         Example: bootstrap/boot_01_abort_markers_as_one_key.yaml
     """
     marker_watermark: Literal["shared", "own"] = "shared"
     """With coordinated: below which offset transaction markers may go.
 
-    shared: the tombstones' one: every replica has compacted past it
+    shared: that of tombstones, which every replica has compacted past
         Source: Redpanda PR 28087
         Example: transactions/txn_12_marker_below_the_tombstones_watermark.yaml
-    own: one of their own: below it no replica holds data of a transaction
+    own: one of their own, below which no replica holds data of a transaction
         Source: Redpanda PR 29043: maximum transaction-free and transaction removal offsets
         Example: transactions/txn_13_marker_below_its_own_watermark.yaml
     """
@@ -203,7 +203,7 @@ class CleanerRules(Struct, frozen=True, gc=False):
         Example: kip534/log_old_format_converted.json
     """
     cleanup: Literal["compact_and_snapshot", "compact", "snapshot"] = "compact_and_snapshot"
-    """Decides which of the cleaners and the snapshots that are set up replicas use.
+    """Decides whether replicas use the cleaners, the snapshots or both, where they are set up.
 
     compact_and_snapshot: both
         Source: this project: what one of them hides, the other may show
@@ -236,12 +236,12 @@ class CleanerRules(Struct, frozen=True, gc=False):
         Example: kip87/kip87_03_explicit.yaml
     """
     late_versions: LateVersions = "accepted"
-    """Decides what becomes of a version below that of a tombstone which is gone already.
+    """Decides what becomes of a write whose version is below that of a removed tombstone.
 
     accepted: it wins, as nothing remembers the tombstone
         Source: KIP-280 with KIP-534, left open
         Example: kip280/kip280_65_late_write_accepted_for_good.yaml
-    floor: leaders refuse what is below the highest version removed, for any key
+    floor: leaders refuse all versions below the highest of a removed tombstone, for any key
         Source: this project; the hazard is that of Scylla #23712 and #24415
         Example: kip280/kip280_63_late_write_refused_by_a_floor.yaml
     stub: the next pass removes it: cleaners keep the version of each deleted key
@@ -264,12 +264,12 @@ class CleanerRules(Struct, frozen=True, gc=False):
     every_scan: the delay that the newest scan saw
         Source: KIP-354, Public Interfaces
         Example: kip354/timed_lag_metric_of_every_scan.yaml
-    on_clean: the delay that the last scan saw which led to a pass
+    on_clean: the delay that was seen by the last scan that led to a pass
         Source: CleanerThread.cleanFilthiestLog; PreCleanStats.updateMaxCompactionDelay
         Example: kip354/timed_lag_metric_of_the_last_round.yaml
     """
     lag_estimate: LagEstimate = "first_timestamp"
-    """Decides from when max.compaction.lag.ms counts: the age of the oldest record of a segment.
+    """Decides how the age of a segment's oldest record is estimated, for max.compaction.lag.ms.
 
     first_timestamp: what its first record says; without timestamps the lag has no bound
         Source: KIP-354, Proposed Changes; LogSegment.getFirstBatchTimestamp
@@ -277,7 +277,7 @@ class CleanerRules(Struct, frozen=True, gc=False):
     previous_segment: from the second segment on, the largest timestamp of the one before it
         Source: KIP-354 as it was first proposed: no record has to be read for it
         Example: kip354/timed_estimate_previous_segment.yaml
-    largest_less_roll: without timestamps, its last modification less the longest time it was active
+    largest_less_roll: without timestamps, its last modification less the longest it may be active
         Source: KIP-354, Rejected Alternatives: topics without timestamps
         Example: kip354/eligible_no_timestamps_estimated.json
     """

@@ -89,7 +89,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "kafka-4.1",
             {**_KAFKA, **_KAFKA_4, "eligible_leaders": "elr"},
-            "Kafka with eligible leader replicas, as clusters have them that 4.1 or later formats",
+            "Kafka with eligible leader replicas, as in clusters formatted by 4.1 or later",
             "as kafka-4.0; KIP-966, EligibleLeaderReplicasVersion.ELRV_1",
         ),
         Preset(

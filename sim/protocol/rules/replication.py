@@ -17,12 +17,12 @@ class ReplicationRules(Struct, frozen=True, gc=False):
     """How followers copy a leader's log, and what makes a record committed."""
 
     commit: Literal["majority", "isr"] = "majority"
-    """Decides what makes the high watermark.
+    """Decides which replicas must have a record before the high watermark passes it.
 
-    majority: what a majority of the voters has
+    majority: a majority of the voters
         Source: LeaderState.maybeUpdateHighWatermark; KIP-595
         Example: raft/raft_01_commit_old_epoch_by_counting.yaml
-    isr: what every in-sync replica has
+    isr: every in-sync replica
         Source: Partition.maybeIncrementLeaderHW
         Example: bounds/bound_01_uncommitted_evicts_committed.yaml
     """
@@ -32,11 +32,11 @@ class ReplicationRules(Struct, frozen=True, gc=False):
     in_sync_set: those of the in-sync replicas alone, which is the default of stories
         Source: Partition.maybeIncrementLeaderHW in Kafka 0.10
         Example: isr/isr_08_who_is_no_member_is_left_behind.yaml
-    caught_up: also of those that had the leader's log end within replica.lag.time.max.ms
+    caught_up: also of replicas that were at the leader's log end within replica.lag.time.max.ms
         Source: Partition.maybeIncrementLeaderHW before KAFKA-15021
         Example: isr/isr_09_who_is_down_is_waited_for.yaml
-    caught_up_eligible: also of such that may join: neither fenced nor shutting down, and of this
-        life
+    caught_up_eligible: as caught_up, but only of replicas that may join: not fenced, not shutting
+        down, with their current broker epoch
         Source: Partition.maybeIncrementLeaderHW, .isReplicaIsrEligible; KAFKA-15021
         Example: isr/isr_07_who_is_about_to_join_is_waited_for.yaml
     """
@@ -93,7 +93,7 @@ class ReplicationRules(Struct, frozen=True, gc=False):
         Example: kip280/kip280_37_believed_position_request.yaml
     """
     offset_assignment: Literal["leader_assigned", "follower_assigned"] = "leader_assigned"
-    """Decides who gives offsets; a story's step `push` shows the second, a timed run refuses it.
+    """Decides who assigns offsets; followers do in a story's `push` alone, never in timed runs.
 
     leader_assigned: the leader; followers keep its offsets, gaps included
         Source: UnifiedLog.appendAsFollower
@@ -152,7 +152,7 @@ class ReplicationRules(Struct, frozen=True, gc=False):
     max: it keeps its own
         Source: FollowerState.updateHighWatermark
         Example: raft/raft_29_high_watermark_never_falls.yaml
-    assign: it takes its leader's, and one of an in-sync replica may fall by it
+    assign: it takes its leader's, so that even the one of an in-sync replica may fall
         Source: UnifiedLog.maybeUpdateHighWatermark, .updateHighWatermark
         Example: isr/isr_11_follower_takes_a_lower_high_watermark.yaml
     """
@@ -167,7 +167,7 @@ class ReplicationRules(Struct, frozen=True, gc=False):
         Example: raft/raft_30_high_watermark_above_the_log.yaml
     """
     epoch_cache: Literal["rebuilt", "copied"] = "rebuilt"
-    """Decides from what a copy learns the leader epochs of its log.
+    """Decides from what a follower learns the leader epochs of its log.
 
     rebuilt: from the batches that survive
         Source: UnifiedLog.appendAsFollower; LeaderEpochFileCache.assign
@@ -177,7 +177,7 @@ class ReplicationRules(Struct, frozen=True, gc=False):
         Example: epochs/epochcache_07_the_leader_hands_its_epochs_on.yaml
     """
     epoch_cut: Literal["dropped", "kept"] = "dropped"
-    """Decides what a cut that takes no record does with an epoch that starts there, and owns none.
+    """Decides what a cut that removes nothing does with a last epoch that has no records.
 
     dropped: it is forgotten
         Source: UnifiedLog.truncateTo, which always cuts the epoch cache
@@ -187,10 +187,10 @@ class ReplicationRules(Struct, frozen=True, gc=False):
         Example: epochs/epochcache_08_an_empty_epoch_is_kept.yaml
     """
     producers_after_cut: Literal["if_known", "always"] = "if_known"
-    """Decides whether a replica that cuts its log reads what is left for producers.
+    """Decides whether a replica that cuts its log reads the producers' state from the rest.
 
-    if_known: if it knew one, or a decision above its high watermark: if it knew none, a transaction
-        whose marker it cuts off is open again without its knowledge
+    if_known: if it knew a producer, or a marker above its high watermark; else it does not notice
+        that a transaction is open again whose marker it cuts off
         Source: UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty
         Example: seen_on_kafka/kafka_08_cut_marker_nobody_known.yaml
     always: always, from the newest snapshot on
@@ -198,13 +198,13 @@ class ReplicationRules(Struct, frozen=True, gc=False):
         Example: transactions/txn_28_cut_marker_looks_for_everybody.yaml
     """
     unknown_epoch: Literal["log_end", "undefined"] = "log_end"
-    """Decides what a leader says of an epoch above all it knows, or when it knows none.
+    """Decides what a leader answers about an epoch above all it knows, or if it knows none.
 
     log_end: its newest epoch, and its log end
         Source: KafkaMetadataLog.endOffsetForEpoch; the story format of this project
         Example: epochs/unknown_epoch_01_asked_and_told_the_log_end.yaml
-    undefined: that it does not know: who asked cuts to its high watermark, who fetched is out of
-        range
+    undefined: that it does not know: a follower that asked cuts its log to its high watermark, one
+        that fetched is out of range
         Source: LeaderEpochFileCache.endOffsetFor; Partition.readRecords
         Example: epochs/unknown_epoch_02_asked_and_told_nothing.yaml
     """
@@ -219,8 +219,8 @@ class ElectionRules(Struct, frozen=True, gc=False):
     isr: the in-sync set, whose last member stays in it
         Source: PartitionChangeBuilder before KIP-966
         Example: isr/timed_nobody_but_the_in_sync_set.yaml
-    elr: that, else who left it while it was below min.insync.replicas; without such, who led last
-        leads uncleanly, if it is back
+    elr: the in-sync set, else replicas that left it while it was below min.insync.replicas; without
+        any, the last leader leads uncleanly once it is back
         Source: KIP-966; PartitionChangeBuilder.maybePopulateTargetElr, .canElectLastKnownLeader
         Example: isr/timed_eligible_leader_replicas.yaml
     """
@@ -268,23 +268,23 @@ class ElectionRules(Struct, frozen=True, gc=False):
         Example: raft/raft_04_leader_resumes_its_epoch.yaml
     """
     pre_vote: bool = False
-    """majority: whether a replica asks, in the old epoch, if it could win before it campaigns.
+    """majority: whether a replica, before it campaigns, asks in its old epoch if it could win.
 
     false: no: it raises its epoch each time, and the others follow it there
         Source: KIP-595; Raft paper 5.2
         Example: raft/timed_back_from_a_partition.yaml
-    true: yes; who has fetched from a leader, and still waits for it, refuses
+    true: yes; a voter that has fetched from a leader, and still waits for it, refuses
         Source: KIP-996, Kafka 4.0; FollowerState.canGrantVote; Raft dissertation 9.6
         Example: raft/timed_back_from_a_partition_pre_vote.yaml
     """
     election_backoff: Literal["none", "exponential"] = "none"
-    """majority: when a candidate stands again that was not elected.
+    """majority: when a candidate that was not elected campaigns again.
 
-    none: when its election timeout is over, which is drawn each time
+    none: when its election timeout, which is drawn each time, is over
         Source: KafkaRaftClient.pollCandidate since KIP-996; Raft paper 5.2
         Example: raft/timed_back_with_a_shorter_log.yaml
-    exponential: as soon as it cannot win any more, or no candidate won in time, after 100 ms times
-        a number below 2, 4, 8 ..., at most quorum.election.backoff.max.ms
+    exponential: 100 ms times a random number below 2, 4, 8 ... after it can win no more, or after
+        its election timeout; at most the longest election timeout
         Source: KafkaRaftClient.binaryExponentialElectionBackoffMs up to 3.9
         Example: raft/timed_back_with_a_shorter_log_backs_off.yaml
     """
@@ -299,12 +299,12 @@ class ElectionRules(Struct, frozen=True, gc=False):
         Example: raft/timed_leader_without_a_majority.yaml
     """
     successors: Literal["named", "by_offset"] = "named"
-    """majority: who follows a leader that resigns.
+    """majority: who succeeds a leader that resigns.
 
     named: the one replica that it names stands at once, the others wait for their timers
         Source: this project: the plainest handover
         Example: raft/timed_leader_names_nobody.yaml
-    by_offset: all voters by how far they have fetched, each waits twice as long as the last
+    by_offset: the voter that fetched most stands at once, the others wait, each twice as long
         Source: KafkaRaftClient.endEpochElectionBackoff; KIP-595
         Example: raft/timed_leader_retires.yaml
     """
@@ -320,18 +320,18 @@ class CoordinatorRules(Struct, frozen=True, gc=False):
         Source: KIP-98; TransactionCoordinator.endTransaction with transaction.version 1
         Example: transactions/txn_25_epoch_of_the_transaction.yaml
     per_transaction: also with the end of each transaction: its marker has the next epoch already,
-        so that the last data batch of an idle producer is protected no more
+        so that cleaners protect the last data batch of an idle producer no more
         Source: KIP-890, part 2; TransactionMetadata.prepareAbortOrCommit with transaction.version 2
         Example: transactions/txn_24_nothing_more_of_the_producer.yaml
     """
     marker_epoch: Literal["not_older", "newer"] = "not_older"
     """With per_transaction: which epoch a marker needs that ends an open transaction.
 
-    not_older: that of the transaction, or a newer one: the marker of the one before has that epoch,
-        and ends it when it comes again
+    not_older: that of the transaction, or a newer one: so the marker of the transaction before,
+        which has that epoch, ends this one if it comes again
         Source: ProducerAppendInfo.checkProducerEpoch before KAFKA-19446
         Example: transactions/timed_marker_again.yaml
-    newer: a newer one; where no transaction is open, a marker that comes again is answered
+    newer: a newer one; a marker that comes again is answered while no transaction is open
         Source: KIP-1228; ProducerAppendInfo.checkProducerEpoch, KAFKA-19446, KAFKA-19999
         Example: transactions/timed_marker_again_refused.yaml
     """
@@ -341,7 +341,7 @@ class ReadingRules(Struct, frozen=True, gc=False):
     """Rules of consumers: what they get and keep, and what they do at a new leader."""
 
     consumer_order: Literal["offset", "strategy"] = "offset"
-    """Decides which of the records of a key that it was given a consumer keeps.
+    """Decides which record of a key a consumer keeps, of those that it was given.
 
     offset: the last one
         Source: KIP-280, Recommendations: what a consumer does that is not aware of the strategy

@@ -21,7 +21,7 @@ class StorageRules(Struct, frozen=True, gc=False):
     """Rules of storage: what is on disk at which time, and how a restart reads it."""
 
     leo_source: Literal["stored", "last_record"] = "stored"
-    """Decides where a replica knows its log end offset from after cleaning and after a restart.
+    """Decides from what a replica takes its log end offset after cleaning and after a restart.
 
     stored: it is stored by itself, not derived from the records
         Source: LocalLog.nextOffsetMetadata
@@ -49,7 +49,7 @@ class StorageRules(Struct, frozen=True, gc=False):
     segment_swap: SegmentSwap = "swap_files"
     """Decides how cleaned segments take the place of the old ones, if a crash comes in between.
 
-    swap_files: by a file that a restart finishes with: all of a group or nothing
+    swap_files: by a .swap file, with which a restart finishes: all of a group or nothing
         Source: LocalLog.replaceSegments; LogLoader.load
         Example: durability/swap_03_swap_file_is_finished.yaml
     new_first: the cleaned one first: what was merged may be there twice
@@ -60,7 +60,7 @@ class StorageRules(Struct, frozen=True, gc=False):
         Example: durability/swap_02_old_segments_deleted_first.yaml
     """
     cleaner_checkpoint: Literal["after_work", "before_work", "both"] = "after_work"
-    """Decides when it is written down up to where a log is cleaned, if a crash comes in between.
+    """Decides when the cleaner's checkpoint is saved, if a crash comes in between.
 
     after_work: after the pass
         Source: Cleaner.doClean; LogCleanerManager.doneCleaning
@@ -68,7 +68,7 @@ class StorageRules(Struct, frozen=True, gc=False):
     before_work: before the pass: what was not cleaned counts as clean
         Source: etcd, v3.5 data inconsistency postmortem
         Example: durability/checkpoint_02_saved_before_the_work.yaml
-    both: before it what is begun, after it what is done; the log end is above the first
+    both: before the pass where it will end, which bounds a persisted log end; after it where it did
         Source: etcd PR 17815: scheduled and finished compact revision
         Example: durability/checkpoint_04_begun_and_done.yaml
     """
@@ -136,8 +136,8 @@ class SnapshotRules(Struct, frozen=True, gc=False):
         Example: snapshots/snap_18_whatever_arrives_is_installed.yaml
     """
     install_recovery: Literal["log_kept", "finished"] = "log_kept"
-    """Decides what a restart makes of a snapshot above the log end, which a crash kept from
-    installing.
+    """Decides what a restart makes of a snapshot above the log end that a crash kept from being
+    installed.
 
     log_kept: nothing: the log goes on where it ends
         Source: camunda before PR 4451; this project: what the check on opening protects from
@@ -157,12 +157,12 @@ class SnapshotRules(Struct, frozen=True, gc=False):
         Example: snapshots/snap_34_elected_with_its_download.yaml
     """
     snapshot_offer: Literal["below_start", "by_epoch"] = "below_start"
-    """Decides which fetches are sent to a snapshot.
+    """Decides which fetches are answered with a snapshot to fetch.
 
     below_start: those below the log start
         Source: KIP-630, Changes to leaders: a fetch offset below the log start
         Example: snapshots/snap_25_new_replica_begins_with_the_log.yaml
-    by_epoch: also those at the log start in another epoch, and any at 0
+    by_epoch: also those at 0, of another epoch at the log start, or of one older than any snapshot
         Source: ReplicatedLog.validateOffsetAndEpoch, KAFKA-15078
         Example: snapshots/snap_24_new_replica_begins_with_a_snapshot.yaml
     """
@@ -172,8 +172,8 @@ class SnapshotRules(Struct, frozen=True, gc=False):
     false: no: the voters are a setting, as they were before KIP-853
         Source: controller.quorum.voters; ReplicatedLog.earliestSnapshotId
         Example: snapshots/snap_40_sent_in_an_epoch_older_than_the_snapshot.yaml
-    true: yes, 0-0 names the voters, and is older than any epoch: it is never sent, nor is another
-        for the epoch of a fetch
+    true: yes, 0-0, which names the voters; it is never sent, and beside it no epoch of a fetch
+        is older than all snapshots
         Source: KIP-853; Snapshots.BOOTSTRAP_SNAPSHOT_ID, KafkaRaftClient.tryCompleteFetchRequest
         Example: snapshots/snap_39_bootstrap_snapshot_is_older_than_any_epoch.yaml
     """
@@ -188,7 +188,7 @@ class SnapshotRules(Struct, frozen=True, gc=False):
         Example: snapshots/snap_22_snapshot_in_the_log.yaml
     """
     held_snapshot: Literal["fetched", "ignored"] = "fetched"
-    """Decides what a follower does that is offered a snapshot it has, above the end of its log.
+    """Decides what a follower does if it is offered a snapshot that it has, above its log end.
 
     fetched: it fetches and installs it
         Source: camunda PR 4451
@@ -211,7 +211,7 @@ class SnapshotRules(Struct, frozen=True, gc=False):
         Example: snapshots/snap_29_prefix_waits_no_longer_than_agreed.yaml
     """
     start_offset_lag_ms: Annotated[int, Open(SETTING, minimum=0)] = 604_800_000
-    """all_live_or_timeout: ms from a snapshot's last record to the end of the wait for replicas.
+    """all_live_or_timeout: ms after a snapshot's last record until it waits for replicas no more.
 
     Source: KIP-630, drafts: a bound on how long deletion waits for replicas
     """

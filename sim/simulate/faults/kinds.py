@@ -207,7 +207,7 @@ class SlowCleaner(Fault):
 
 @dataclass(frozen=True, slots=True)
 class Migrate(Fault):
-    """The target leads then, if it may; `leader`: a follower does, or see rule `successors`."""
+    """The target becomes leader, if it may; with target `leader` another replica does."""
 
     source = "KIP-460, preferred leader election"
     weight = 2.5
@@ -236,7 +236,7 @@ class Migrate(Fault):
 
 @dataclass(frozen=True, slots=True)
 class UncleanMigrate(Migrate):
-    """Leadership goes there, in sync or not: committed records may be lost."""
+    """The target becomes leader, in sync or not: committed records may be lost."""
 
     source = "unclean.leader.election.enable"
     weight = 0.0

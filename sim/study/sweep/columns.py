@@ -49,7 +49,7 @@ VIOLATIONS: Final = "violations"
 TIMING_COLUMNS: Final = ("wall_ms",)
 """Columns that differ between machines; every other one is a function of plan, count and seed."""
 
-_SINCE = "Latest time since which it was so; earlier than the judgement where that is at rest."
+_SINCE = "Time from which the violation held; earlier than its judgement if that is at rest."
 _TARGETED = "tail_hunts, election_hunts, disk_hunts and mark_hunts of a mix"
 _SIGNATURE = "sim.diagnose.explain"
 _number = partial(SweepColumn, source="sim.study.sweep.plan", kind="int64")
@@ -71,7 +71,7 @@ RUN: Final = (
     _verdict("first_invariant", "The invariant that was violated first.", "sim.check"),
     _time(
         "first_violation_ms",
-        "Simulated time of that violation; of one at rest it is after the run.",
+        "Simulated time at which that violation was judged; at rest, after the run.",
         "sim.check",
     ),
     _verdict("violation_count", "Number of all violations.", "sim.check", "int64", "violations"),
@@ -131,14 +131,14 @@ VIOLATION: Final = (
         "ms",
     ),
     _violation("since_ms", _SINCE, _SIGNATURE, "int64", "ms"),
-    _violation("replica", "The replica, if it is about one.", "sim.check"),
-    _violation("offset", "The offset it is about, if about one.", "sim.check", "int64"),
-    _violation("key", "The key it is about, if about one.", "sim.check"),
+    _violation("replica", "The replica concerned, if there is one.", "sim.check"),
+    _violation("offset", "The offset concerned, if there is one.", "sim.check", "int64"),
+    _violation("key", "The key concerned, if there is one.", "sim.check"),
     _violation("sentence", "What happened, with the numbers in it.", "sim.check"),
     _violation("family", "Kind of damage for users of the log.", "sim.check.violation"),
     _violation(
         "cause",
-        "Cause, of the first of each invariant and family in the run; null for the others.",
+        "Cause; null unless it is the run's first of its invariant and family.",
         _SIGNATURE,
     ),
 )

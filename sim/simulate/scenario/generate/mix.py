@@ -156,16 +156,16 @@ class Mix(BaseModel):
     that the mean stays. 1 = no fault of any kind."""
     tail_hunts: Share = 0.3
     """Chance of targeted faults in one idle phase: an outage, a roll, the return, and a migration
-    to the replica that was away, in the order that endangers the tail of a log. Outages of weight 0
-    are left out."""
+    to the replica that was away, in the order that endangers the tail of a log. Not where
+    the outage, rolls or migrations have weight 0."""
     election_hunts: Share = 0.0
     """Chance of targeted faults by one of three scripts in which leaders follow each other while
-    clients write: the leader is cut off, and its successor dies when it returns; three leaders as
+    clients write: the leader is cut off, and its successor crashes once that ends; three leaders as
     in figure 8 of Raft; voters restart between the requests of two candidates."""
     disk_hunts: Share = 0.0
     """Chance of targeted faults in which a replica out of the in-sync set loses its disk, and the
-    leader crashes or hands over within 400 ms; half of the time messages from before are on their
-    way."""
+    leader crashes or hands over within 400 ms of its return; in half of the cases messages from
+    before still arrive."""
     mark_hunts: Share = 0.0
     """Chance of targeted faults in which replicas restart with an old high watermark, perhaps in
     the middle of a batch, and cannot reach the others while a snapshot may be due."""
@@ -176,14 +176,14 @@ class Mix(BaseModel):
     late_share: Shares = (0.0, 0.5)
     """Share of sends whose version and timestamp are not the newest of their key."""
     lateness_ms: Times = (1, 4_000)
-    """Largest distance of such timestamps from the newest of their key."""
+    """Largest distance of a late send's timestamp from the newest of its key."""
     header_mistakes: Share = 0.0
     """Chance that producers make mistakes with version headers: not above 0, twice, in capitals, no
     number (KIP-280; under every strategy)."""
     idle_phases: tuple[_Phases, _Phases] = (0, 3)
-    """Phases without writes, so that the tail of the log can be cleaned."""
+    """Number of phases without writes, in which the tail of the log can be cleaned."""
     idle_ms: Times = (800, 5_000)
-    """Duration of such a phase."""
+    """Duration of an idle phase."""
     bursts: Share = 0.0
     """Chance that producers send many records at once, so that most batches have several."""
     transactional: Share = 0.25
@@ -199,14 +199,14 @@ class Mix(BaseModel):
     lossy_network: Share = 0.3
     """Chance that the network loses messages."""
     loss: Shares = (0.001, 0.05)
-    """Share of messages that such a network loses."""
+    """Share of messages that a lossy network loses."""
     slow_link: Share = 0.2
     """Chance that one link is far slower than the others."""
     late_messages: Loss = 0.0
     """Share of the requests and answers of replicas and clients that are 20 to 3,000 ms late, often
     after the sender of the request has sent it again."""
     repeated_messages: Share = 0.0
-    """Share of them that arrive a second time, 20 to 3,000 ms later."""
+    """Share of requests and answers that arrive a second time, 20 to 3,000 ms later."""
     cleaners: Share = 0.95
     """Chance, per replica, that its cleaner runs at all."""
     snapshots: Share = 0.0
@@ -219,14 +219,14 @@ class Mix(BaseModel):
     """Chance that silent producers are forgotten within the run."""
 
     partial_partitions: Share = 0.0
-    """Chance, per partition, that it is between its target and one other replica alone; both can
-    reach all others and the controller."""
+    """Chance, per network partition, that it cuts its target off from one other replica only; both
+    can reach all others and the controller."""
     small_fetches: Share = 0.0
     """Chance that followers copy a few batches at once, so that copying takes time."""
     read_committed: Share = 0.0
     """Chance, per consumer, that it reads committed."""
     ending_readers: Share = 0.0
-    """Chance, per consumer, that it asks for the end first, and stops there by its position."""
+    """Chance, per consumer, that it asks for the end offset first, and stops at that position."""
     last_rounds: Share = 0.0
     """Chance that, at rest, every log is rolled and cleaned three times, `delete.retention.ms`
     apart (which should be seconds), so that all removable records can go."""
@@ -244,8 +244,9 @@ class Mix(BaseModel):
     """Chance that the topic deletes old segments as well as it compacts, by age, size or both; not
     in runs with snapshots, which replace the start of a log."""
     instances: Share = 0.0
-    """Chance that the run has two instances of one transactional producer: from some moment on the
-    second one writes instead of the first, which is fenced and goes on for a while (KIP-98)."""
+    """Chance, if two or more producers write and one is transactional, that two are instances of
+    one: from some moment on the second writes instead of the first, which is fenced and goes on for
+    a while (KIP-98)."""
     long_transactions: Share = 0.0
     """Chance that transactions have up to 60 sends, so that they extend over many segments."""
     install_crashes: Share = 0.0

@@ -113,7 +113,7 @@ def snapshot(world: StoryDriver, step: Step) -> str | None:
 
 @op(replica=ACTOR, to=need(NATURAL))
 def delete_prefix(world: StoryDriver, step: Step) -> str | None:
-    """The log starts at an offset from now on, which a snapshot covers.
+    """The log start moves to an offset; a snapshot covers what is below.
 
     Fields:
         to: The new log start offset.

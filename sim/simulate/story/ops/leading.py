@@ -79,7 +79,7 @@ def _check_append(fields: Fields, place: Place) -> None:
 def append(world: StoryDriver, step: Step) -> str | None:
     """The leader writes one record, or the marker of a transaction, at its log end offset.
 
-    With `epoch`, the writer is a leader of that epoch that has been replaced.
+    With `epoch`, the writer is a deposed leader of that epoch.
 
     Fields:
         leader: The replica that leads.
