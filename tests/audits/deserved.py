@@ -96,7 +96,8 @@ class Deserved(Answers):
         replica, leads = node.replica, node.replica.leadership
         assert leads is not None
         place, removed = (node.name, leads.epoch, asked.follower), replica.removed_tombstone_end
-        if asked.offset == 0:
+        beginning = replica.log.log_start_offset if self.context.retention is not None else 0
+        if asked.offset <= beginning:
             self._begun[place] = removed
         return self._missed_a_removal(node, asked) and self._begun.get(place, 0) < removed
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sim.protocol.events import HighWatermarkMoved, IsrChanged, PositionRecorded
 from sim.protocol.replication import Replica, leader
-from sim.protocol.replication.follower import receive_fetch
+from sim.protocol.replication.follower import fetch_request, receive_fetch
 from sim.protocol.replication.messages import Answer, FetchRequest
 from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, ask, batch, elect, fetch, leading, with_log
@@ -226,6 +226,20 @@ def test_below_a_removed_tombstone_and_above_zero_a_follower_is_rebuilt(
     assert (fetcher.log.log_end_offset, fetcher.epoch) == (0 if rebuilt else 3, 1)
     fetch(source, fetcher, rules=rules)
     assert fetcher.removed_tombstone_end == (3 if guard == "reset_propagated" else 0)
+
+
+def test_a_follower_that_begins_at_the_log_start_of_retention_is_not_rebuilt() -> None:
+    source, fetcher = leading(records=3), Replica("r2")
+    source.removed_tombstone_end = 3
+    source.log.delete_prefix(1)
+    rules, answers = RULES.with_values({"lag_guard": "reset_local"}), []
+    for _ in range(2):
+        request = fetch_request(fetcher)
+        response = leader.answer_fetch(source, request, rules=rules, snapshots=False).response
+        receive_fetch(fetcher, response, rules=rules, now_ms=0)
+        answers.append((response.answer, fetcher.log.log_end_offset))
+
+    assert answers == [(Answer.OUT_OF_RANGE, 1), (Answer.RECORDS, 3)]
 
 
 def test_a_follower_does_not_forget_what_it_has_removed_itself() -> None:

@@ -189,18 +189,21 @@ def refuse_fetch(
     if offset > log.log_end_offset and replication.truncation != "none":
         return _out_of_range(leader, epoch, request)
     if offset < leader.removed_tombstone_end and replication.lag_guard != "none":
-        return _rebuild(leader, leadership, request)
+        beginning = 0 if snapshots else log.log_start_offset
+        return _rebuild(leader, leadership, request, beginning)
     return None
 
 
-def _rebuild(leader: Replica, leadership: Leadership, request: FetchRequest) -> FetchResult | None:
+def _rebuild(
+    leader: Replica, leadership: Leadership, request: FetchRequest, beginning: int
+) -> FetchResult | None:
     """The answer to a follower below a removed tombstone; None = it may read.
 
-    One that begins at 0 copies a log without those tombstones, however many fetches it takes; it
-    may have missed only what is removed after that.
+    One that begins at 0, or at the log start of a topic with retention, copies a log without those
+    tombstones, however many fetches it takes; it may have missed only what is removed after that.
     """
     removed, begun = leader.removed_tombstone_end, leadership.begun_below
-    if request.offset == 0:
+    if request.offset <= beginning:
         begun[request.follower] = removed
     if begun.get(request.follower, 0) >= removed:
         return None
