@@ -8,9 +8,11 @@ import pytest
 from sim.protocol.events import LeaderElected, LeaderResigned
 from sim.protocol.replication.elections import successors, waits
 from sim.protocol.replication.messages import (
+    Answer,
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
     FetchRequest,
+    FetchResponse,
     VoteRequest,
     VoteResponse,
 )
@@ -214,12 +216,22 @@ def test_any_message_of_a_later_epoch_ends_the_leadership_and_is_remembered(mess
     assert (leader.leader, leader.replica.leadership, leader.replica.epoch) == (None, None, 2)
 
 
-def test_a_voter_with_a_new_disk_does_not_vote_before_it_has_what_was_committed() -> None:
+@pytest.mark.parametrize("by_leader", [False, True])
+def test_a_voter_that_lost_its_log_does_not_vote_before_it_has_what_was_committed_or_it_had(
+    *, by_leader: bool
+) -> None:
     cluster = settled()
-    cluster.context.committed = 3
     voter = cluster.nodes["r3"]
-    voter.wipe()
-    cluster.elections.wiped(voter)
+    if by_leader:
+        for offset in range(voter.replica.log.log_end_offset, 3):
+            voter.replica.log.append(batch(offset), now_ms=0)
+        number = voter.fetcher.number
+        voter.receive(FetchResponse(Answer.REBUILD, "r1", 1, 3, correlation_id=number))
+        cluster.context.env.run(until=301)
+    else:
+        cluster.context.committed = 3
+        voter.wipe()
+        cluster.elections.wiped(voter)
     barred = []
     for offset in range(4):
         assert isinstance(voter.membership, QuorumMembership)

@@ -3,12 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
+from sim.plugins import register_fix
 from sim.protocol.compaction import FIXES
 from sim.protocol.compaction.fixes import Kept, Tail
-from tests.compaction.logs import (
-    batch,
-    record,
-)
+from tests.compaction.logs import batch, record
+from tests.plugins.plugged import forgetting_plugins
 
 
 @pytest.mark.parametrize("name", FIXES)
@@ -29,3 +28,13 @@ def test_what_each_fix_keeps() -> None:
     assert FIXES["empty_batch"].keeps(tail) == Kept(batch_end=4)
     assert FIXES["empty_batch_at_hw"].keeps(tail) == Kept(batch_end=8)
     assert FIXES["persisted_leo"].keeps(tail) == FIXES["gap_fetch"].keeps(tail) == Kept()
+
+
+@pytest.mark.parametrize("name", FIXES)
+def test_a_fix_of_a_plugin_does_what_it_says_and_nothing_more(name: str) -> None:
+    given = FIXES[name]._replace(name="mine", example="")
+    with forgetting_plugins():
+        register_fix(given)
+        taken = FIXES["mine"]
+
+    assert taken._replace(keeps=given.keeps) == given
