@@ -3,20 +3,24 @@
 * An answer to a follower has the request's offset, the batches from there on, the leader's log
   start, high watermark and marks, and comes from a leader (UnifiedLog.read, FetchPartitionData).
   Records below the log start are not there to be given; a snapshot that is offered is there, and
-  the newest. Where epochs part, no batch is on the wrong side of the named offset (KIP-595).
+  the newest. Where epochs part or end, no batch is on the wrong side of the named offset (KIP-101,
+  KIP-279, KIP-595); an epoch is unknown only where no batch is of it.
+* A broker that knows the flag of deletes makes records without it for a follower that asks in an
+  older version (KIP-87).
 * An answer to a consumer has the log start, where it may read to, and the batches up to there; it
   is sent back by its last epoch, where the log has a later one below its position, and only there
   (KIP-320).
 * A report for coordinated removal is of the disk of now, and below its offset for markers, which is
   committed, there is no data of transactions; a leader raises bounds when all others have reported
-  to it in its epoch, and hands out those that it has accepted.
+  to it since it leads, up to the lowest of their last reports, and hands out those that it has
+  accepted.
 * The controller knows no life that a broker has not begun, and keeps no replica in sync over a
   restart that is not alone in the set (KIP-903, KIP-966).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sim.protocol.events import (
@@ -31,6 +35,8 @@ from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
 from tests.audits.sending import Answers, Failed
 
+_QUESTIONS = {of.FetchRequest, of.ConsumerFetchRequest, of.OffsetsForLeaderEpochRequest}
+
 
 class Said(Answers):
     """Answers to followers and consumers, reports, bounds, and states of the partition."""
@@ -43,17 +49,14 @@ class Said(Answers):
         self._seen = 0
         self._marks: dict[str, int] = {}
         self._moved: dict[str, tuple[int, int]] = {}
-        self._reported: set[tuple[str, int, str]] = set()
+        self._reports: dict[str, tuple[object, dict[str, of.RemovalReport]]] = {}
+        self._bound = 0
         self._hears_bounds = False
-        self._judges: dict[type, Callable[[Node, Any], None]] = {
-            of.RemovalBoundsResponse: self._report,
-            of.RemovalBoundsRequest: self._bounds,
-        }
 
     def sent(self, source: str, target: str, message: Any) -> None:
         """Notes a request, and judges an answer."""
         kind = type(message)
-        if kind is of.FetchRequest or kind is of.ConsumerFetchRequest:
+        if kind in _QUESTIONS:
             self._asked[source, message.correlation_id] = message
         elif kind is of.LeaderAndIsrRequest:
             self._partition(message.state)
@@ -62,14 +65,23 @@ class Said(Answers):
             self._consumers_epoch(self.nodes[source], message, target)
         elif kind is of.FetchResponse:
             self._to_follower(self.nodes[source], message, target)
-        elif kind in self._judges and source in self.nodes:
-            self._judges[kind](self.nodes[source], message)
+        elif kind is of.OffsetsForLeaderEpochResponse and message.error is of.NO_ERROR:
+            epoch, end = message.leader_epoch, message.end_offset
+            asked = self._asked[target, message.correlation_id].leader_epoch
+            self._epoch_ends(self.nodes[source], asked if end < 0 else epoch, end)
+        elif kind is of.RemovalBoundsResponse:
+            self._report(self.nodes[source], message)
+        elif kind is of.RemovalBoundsRequest:
+            self._bounds(self.nodes[source], message)
 
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
         """Notes a report that a leader is given, and bounds that are handed out to a replica."""
         self._hears_bounds = type(message) is of.RemovalBoundsRequest
-        if type(message) is of.RemovalBoundsResponse:
-            self._reported.add((name, message.epoch, message.replica))
+        known, reports = self._reports.get(name, (None, {}))
+        leader = self.nodes[name].leader
+        heard = type(message) is of.RemovalBoundsResponse and leader is known
+        if heard and leader is not None and leader.epoch == message.epoch:
+            reports[message.replica] = message.report
 
     def after(self, event: Event) -> None:
         """Notes where a high watermark was before it moved; judges bounds and timestamps."""
@@ -77,7 +89,11 @@ class Said(Answers):
         if isinstance(event, RemovalBoundMoved):
             leader = self.nodes[event.replica].leader
             if leader is not None and not self._hears_bounds:
-                self._raised(event.replica, leader.epoch)
+                lowest = self._lowest_report(self.nodes[event.replica])
+                if lowest < 0 or event.offset > max(lowest, self._bound):
+                    what = f"raises bounds to {event.offset} above reports"
+                    self.wrong(event.replica, what, lowest, event.offset)
+            self._bound = max(self._bound, event.offset)
         elif isinstance(event, Appended):
             self._appended(event.replica, event.batch)
         elif isinstance(event, HighWatermarkMoved):
@@ -112,17 +128,27 @@ class Said(Answers):
         )
         if answer.answer is of.RECORDS:
             self._records(node, answer)
+            converts = node.versions is not None and node.versions.understood == 2
+            if converts and asked is not None and asked.version == 2:
+                flags = {one.flagged for batch in answer.batches for one in batch.records}
+                self.wrong(name, f"gives {target}, which knows no flag", flags - {None}, set())
         elif answer.answer is of.Answer.SNAPSHOT:
             newest = max(replica.snapshots, default=None)
             self.wrong(name, "snapshot that it offers", answer.snapshot, newest)
-        elif answer.diverging is not None and not self.old_epochs:
-            at, parting = answer.diverging.end_offset, answer.diverging.epoch
-            wrong = [
-                one.base_offset
-                for one in replica.log.batches()
-                if (one.last_offset >= at if one.epoch <= parting else one.base_offset < at)
-            ]
-            self.wrong(name, f"epoch {parting} said to end at {at}, but batches at", wrong, [])
+        elif answer.diverging is not None:
+            self._epoch_ends(node, answer.diverging.epoch, answer.diverging.end_offset)
+
+    def _epoch_ends(self, node: Node, epoch: int, at: int) -> None:
+        """Judges where an epoch is said to end; -1: the leader does not know."""
+        wrong = [
+            one.base_offset
+            for one in node.replica.log.batches()
+            if (one.last_offset >= at if one.epoch <= epoch else one.base_offset < at)
+            if at >= 0 or one.epoch == epoch
+        ]
+        if not self.old_epochs:
+            what = f"epoch {epoch} said to end at {at}, but batches at"
+            self.wrong(node.name, what, wrong, [])
 
     def _records(self, node: Node, answer: of.FetchResponse) -> None:
         replica, log, name = node.replica, node.replica.log, node.name
@@ -211,13 +237,26 @@ class Said(Answers):
         ]
         self.wrong(node.name, f"free of transactions below {free}, with data at", data, [])
 
-    def _raised(self, name: str, epoch: int) -> None:
-        others = [one for one in self.nodes if one != name]
-        silent = [one for one in others if (name, epoch, one) not in self._reported]
-        self.wrong(name, f"raises bounds in epoch {epoch} without reports of", silent, [])
+    def _lowest_report(self, node: Node) -> int:
+        """Up to where the others have compacted, as each said last since it leads; -1: unknown."""
+        leader, reports = self._reports.get(node.name, (None, {}))
+        if leader is not node.leader:
+            reports = {}
+            self._reports[node.name] = node.leader, reports
+        drops, lowest = self.rules.cleaner.lost_disk_report == "dropped", 10**9
+        for other in self.nodes.values():
+            report = reports.get(other.name)
+            if report is None or (drops and report.disk != other.replica.disk):
+                lowest = lowest if other is node else -1
+            else:
+                lowest = min(lowest, report.cleanly_compacted_offset)
+        return lowest
 
     def _bounds(self, node: Node, request: of.RemovalBoundsRequest) -> None:
         replica, bounds = node.replica, request.bounds
+        lowest = min(self._lowest_report(node), replica.cleanly_compacted_offset)
+        if bounds.tombstones < lowest:
+            self.wrong(node.name, "hands out less than all report", bounds.tombstones, lowest)
         accepted = (replica.removal_bound, replica.marker_removal_bound)
         said = (bounds.tombstones, bounds.markers)
         # One that has yet to hear of its successor may have been given more by that.

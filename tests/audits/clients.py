@@ -6,13 +6,16 @@
 * A fetch waits only where there is nothing to tell: at an offset of the log, in an epoch that holds
   there, and without batches to read (DelayedFetch, OFFSET_OUT_OF_RANGE, KIP-320).
 * A new instance of a producer ends a transaction of the one before where there is one
-  (TransactionCoordinator.handleInitProducerId).
+  (TransactionCoordinator.handleInitProducerId); a leader that does so knows its epoch from then on,
+  so that nothing late of the one before is taken.
+* Who reads to the end reads to what could be read when it began (KafkaBasedLog.readToLogEnd).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from sim.protocol.events import Event, ReadingEnded
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.replica import Replica
 from sim.simulate.cluster.cluster import Cluster
@@ -32,6 +35,8 @@ class Clients(Answers):
         self._places: dict[str, list[Place]] = {}
         self._under_way: set[int] = set()
         self._ended: set[tuple[int, int]] = set()
+        self._ends_at: dict[str, set[int]] = {}
+        self._refused = False
         self._checks = self.rules.reading.consumer_validation == "epoch"
 
     def sent(self, source: str, target: str, message: Any) -> None:
@@ -45,6 +50,21 @@ class Clients(Answers):
                 self._under_way.add(message.producer_id)
             case of.WriteTxnMarkersRequest():
                 self._ends(source, message)
+            case of.ProduceResponse():
+                self._refused = self._refused or message.error is not of.NO_ERROR
+
+    def receives(self, name: str, message: Any, *, overdue: bool) -> None:
+        """A request is refused after it came; to one that comes late nobody awaits the answer."""
+        self._refused = overdue
+
+    def after(self, event: Event) -> None:
+        """Judges where a reader that reads to the end took that to be."""
+        if isinstance(event, ReadingEnded):
+            replica, name = self.nodes[event.replica].replica, event.consumer
+            end = replica.log.high_watermark  # at rest no message is sent
+            ends = {end, stable_end(replica, end), *self._ends_at.get(name, ())}
+            if event.end not in ends:
+                self.wrong(event.replica, f"{name} reads to the end", event.end, ends)
 
     def handled(self, name: str, message: Any) -> None:
         """Judges a fetch of a consumer that waits now."""
@@ -53,6 +73,13 @@ class Clients(Answers):
             waits = node.consumers.waiting.get(message.client_id) is message
             if waits and self._has_an_answer(node.replica, message):
                 self.wrong(name, f"{message.client_id} at {offset}", "waits", "is answered")
+        elif isinstance(message, of.WriteTxnMarkersRequest) and message.fences:
+            node, producer = self.nodes[name], message.producer_id
+            known = node.replica.log.producers.producers.get(producer)
+            epoch = -1 if known is None else known.epoch
+            takes = node.leader is not None and node.versions is None and not self._refused
+            if takes and epoch < message.producer_epoch:
+                self.wrong(name, f"ends {producer} of before", epoch, message.producer_epoch)
 
     def _has_an_answer(self, replica: Replica, asked: of.ConsumerFetchRequest) -> bool:
         log, batches = replica.log, [*replica.log.batches()]
@@ -84,6 +111,7 @@ class Clients(Answers):
 
     def _given(self, name: str, answer: of.ConsumerFetchResponse) -> None:
         places, source = self._places.setdefault(name, []), (answer.replica, answer.epoch)
+        self._ends_at.setdefault(name, set()).add(answer.readable_end)
         for _, before, _ in [*places]:
             epoch = before if answer.diverging_epoch < 0 else answer.diverging_epoch
             offset = answer.start

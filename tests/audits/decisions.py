@@ -7,8 +7,8 @@ and after a restart. It shares no code with those who decide.
 * An election by majority: more than half of the voters have that vote on disk, or may have had it
   before they moved on or lost the disk (Raft 5.2, KIP-595).
 * A change of the partition: leader and new members are not fenced, the leader is in sync; it was
-  in sync or eligible to lead before, or the election is unclean; who came back from a crash is
-  eligible no more; a last known leader is remembered while none leads (KIP-966,
+  in sync or eligible to lead before, or the election is unclean; who came back from a crash, or was
+  removed, is eligible no more; a last known leader is remembered while none leads (KIP-966,
   ReplicationControlManager, PartitionChangeBuilder).
 * A leader without fetches from a majority for longer than two fetch timeouts has resigned: it looks
   every half of one, and waits for one and a half (KIP-595, LeaderState.checkQuorum).
@@ -259,7 +259,7 @@ class Decisions:
             "eligible and in sync": bool({*after.elr} & {*after.isr}),
             "eligible beside enough": bool(after.elr)
             and len(after.isr) >= self._rules.topic.min_isr,
-            "eligible from outside": not {*after.elr} <= able,
+            "eligible from outside": not {*after.elr} <= able & {*after.replicas},
             "eligible after a crash": bool(returned & {*after.elr}),
             "eligible no more": self._rules.election.eligible_leaders == "elr"
             and len(after.isr) < self._rules.topic.min_isr

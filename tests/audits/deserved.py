@@ -77,10 +77,8 @@ class Deserved(Answers):
     def _lacks_the_beginning(self, node: Node, asked: of.FetchRequest) -> bool:
         replica, rules, offset = node.replica, self.rules.snapshots, asked.offset
         start = replica.log.log_start_offset
-        if offset < start or 0 == offset < start:
-            return True
-        if rules.snapshot_offer == "below_start" or not replica.snapshots:
-            return False
+        if offset < start or rules.snapshot_offer == "below_start" or not replica.snapshots:
+            return offset < start
         oldest = min(replica.snapshots).epoch
         if rules.bootstrap_snapshot and replica.disk == 1 and start == 0:
             oldest = 0

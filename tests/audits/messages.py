@@ -12,8 +12,9 @@ what it speaks of is afterwards as it was before:
   (KafkaRaftClient.handleFetchSnapshotResponse).
 * A fetch of an earlier life than one that the leader has given records, or of a lost disk (KIP-903,
   KIP-853); one that a later one of that life has overtaken, where fetches have sessions (KIP-227).
-* A vote for a candidacy that is over (KafkaRaftClient.handleVoteResponse); a request for a vote
-  that the voter may not grant (Raft 5.2, 5.4.1); the word of a leader of an older epoch.
+* A vote for a candidacy that is over, or whose candidate asks for pre-votes again
+  (KafkaRaftClient.handleVoteResponse); a request for a vote that the voter may not grant (Raft 5.2,
+  5.4.1); the word of a leader of an older epoch.
 * A state of the partition that is older than one the broker was told, or meant for an earlier life
   (KIP-841); a change of the in-sync set from another leader, or from another state (KIP-497);
   registrations and heartbeats of an earlier life (KIP-631).
@@ -58,12 +59,14 @@ class Seen:
     Attributes:
         last_number: The number of its last request before its last crash.
         told: The newest state of the partition that it was told.
+        probes: Whether it asked for pre-votes when it last asked for votes.
         leads: The epoch in which it was heard from as a leader.
         heard_ms: Follower -> when something came of it last in that epoch.
     """
 
     last_number: int = 0
     told: int = 0
+    probes: bool = False
     leads: int = -1
     heard_ms: dict[str, int] = field(default_factory=dict)
 
@@ -90,6 +93,11 @@ class Witness(Answers):
         self._refused: dict[str, tuple[str, str, int, int]] = {}
         self._out_of_date = ""
         self._before: object = None
+
+    def sent(self, source: str, target: str, message: Any) -> None:
+        """Notes what a candidate asks for."""
+        if type(message) is of.VoteRequest:
+            self.seen[source].probes = message.pre_vote
 
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
         """Judges whether a message is out of date, and notes what it speaks of."""
@@ -288,10 +296,10 @@ def _vote_of(node: Node, _request: of.VoteRequest) -> object:
     return node.replica.vote, node.heard_ms
 
 
-def _vote_response(node: Node, _seen: Seen, response: of.VoteResponse) -> str:
+def _vote_response(node: Node, seen: Seen, response: of.VoteResponse) -> str:
     if response.pre_vote or not response.granted:
         return ""
-    campaigns = node.replica.vote == (response.epoch, node.name)
+    campaigns = node.replica.vote == (response.epoch, node.name) and not seen.probes
     return "" if campaigns and response.epoch == node.replica.epoch else "of another candidacy"
 
 

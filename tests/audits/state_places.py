@@ -10,7 +10,8 @@
 * The place and time of the last pass, and up to where all has been compacted, follow the checkpoint
   and the bounds of coordinated removal.
 * What a replica knows of removed tombstones grows with those that it removes, and where rules hand
-  it on, with what its leader announces; the floor of versions never falls, but with the disk.
+  it on, with what its leader announces; the floor of versions never falls, but with the disk, and
+  is that of the leader after an answer, at least.
 * A log is given up for a snapshot that it is not ahead of, and for the leader's log start only if
   it ends below that (KafkaMetadataLog.truncateToLatestSnapshot, fetchOffsetAndTruncate).
 * A replica is in the highest epoch that it has received in a message, or that it campaigns in; it
@@ -63,6 +64,7 @@ class Places:
         message_epoch: The highest epoch in a message that it received.
         answered: (leader, epoch, time in ms) of the newest answer to a fetch, if it follows that
             leader since; None: it has had none.
+        told_floor: The floor of versions in that answer, if it was to the present log.
     """
 
     epochs: list[tuple[int, int]] = field(default_factory=list)
@@ -78,6 +80,7 @@ class Places:
     epoch: int = 0
     message_epoch: int = 0
     answered: tuple[str, int, int] | None = None
+    told_floor: tuple[int, ...] = ()
 
     def begins(self, epoch: int, offset: int) -> None:
         """Notes that an epoch begins at an offset, or before."""
@@ -148,7 +151,7 @@ class Places:
                 self.begin_anew(0)
                 self.last_pass = None
                 self.removed_end = self.announced_end = 0
-                self.floor = ()
+                self.floor = self.told_floor = ()
             case on.LogStartedAfresh():
                 self.begin_anew(event.log_start_offset)
                 self.last_pass = None
@@ -207,6 +210,11 @@ class PlacesFollowed(Following):
         counts = counts or not node.rules.replication.response_fencing
         if counts and (records or chunk) and fetcher.leader is not None:
             own.answered = fetcher.leader, fetcher.epoch, node.context.now_ms
+            own.told_floor = ()
+            if isinstance(said, of.FetchResponse) and number == fetcher.number:
+                asked = (node.replica.epoch, node.replica.log.log_end_offset)
+                if (said.epoch, said.fetch_offset) == asked:
+                    own.told_floor = said.version_floor or ()
 
     def _look_at_fetcher(self, node: Node, own: Places) -> None:
         """Compares whether a follower has fetched, as it knows it, with the answers so far."""
@@ -222,6 +230,9 @@ class PlacesFollowed(Following):
             and (fetcher.fetched or late)
         ):
             self.differs(node.name, f"fetched from {follows}", fetcher.fetched, answered)
+        floor = node.replica.version_floor or ()
+        if late and floor < own.told_floor:
+            self.differs(node.name, "floor of versions", floor, f"{follows} said {own.told_floor}")
 
     def _look_at_epoch(self, node: Node, own: Places) -> None:
         replica = node.replica
@@ -293,11 +304,11 @@ class PlacesFollowed(Following):
         own.compacted, own.first = compacted, log.segments[0].base_offset
         if own.last_pass is not None and replica.last_cleaning is not None:
             end, at_ms = own.last_pass
-            allowed = [(end, at_ms), (min(end, own.checkpoint, max(active, start)), at_ms)]
+            allowed = [(min(end, own.checkpoint, max(active, start)), at_ms)]
+            allowed += [] if on.Truncated in kinds else [own.last_pass]
             if replica.last_cleaning not in allowed:
-                self.differs(
-                    replica.name, f"last pass after {what}", replica.last_cleaning, own.last_pass
-                )
+                found = replica.last_cleaning
+                self.differs(replica.name, f"last pass after {what}", found, allowed)
         own.last_pass = replica.last_cleaning
         self._compare_removed(node, own, what)
         if kinds & {on.ReplicaWiped, on.LogEmptied, on.ReplicaRestarted}:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sim.protocol import events as on
 from sim.protocol.log.epochs import EpochEnd
+from sim.protocol.log.formats import Versions
 from sim.protocol.log.record import Record, data_batch
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.leader import append
@@ -18,7 +19,7 @@ from sim.simulate.cluster.node import Node
 from tests.audits.clients import Clients
 from tests.audits.deserved import Deserved
 from tests.audits.observer import Observer
-from tests.audits.test_messages import BY_CONTROLLER, BY_MAJORITY, asks
+from tests.audits.test_messages import BY_CONTROLLER, BY_MAJORITY, asks, counts, grants
 from tests.audits.test_messages import World as MessagesWorld
 
 
@@ -243,6 +244,8 @@ def test_a_new_instance_ends_what_is_under_way() -> None:
     assert world.says("p3", "r1", replace(ends, producer_epoch=2)) == [
         "ends a transaction of before"
     ]
+    world.hears(world.leader, ends)
+    assert world.told[1:] == ["answer ends 7 of before"]
 
 
 CHECKED = of.ConsumerFetchRequest("c1", 5, last_epoch=1, checked_with=("r9", 0))
@@ -283,13 +286,52 @@ def test_a_consumer_past_the_end_of_its_epoch_is_sent_back() -> None:
     assert world.says(leader.name, "c1", replace(answer, start=5)) == ["c1 at 5 reads from"]
 
 
-def test_a_leader_raises_bounds_when_all_others_have_reported() -> None:
+def test_a_bound_is_the_lowest_that_all_others_have_reported() -> None:
     world = World(BY_CONTROLLER)
     leader, raised = world.leader, on.RemovalBoundMoved(world.leader.name, 1, 1)
-    assert world.sees(raised) == ["raises bounds in epoch 1 without reports of"]
+    assert world.sees(raised) == ["raises bounds to 1 above reports"]
     for name in ("r2", "r3"):
-        world.hears(leader, of.RemovalBoundsResponse(name, 1, of.RemovalReport(1, 1, 1)))
-    assert world.sees(raised) == []
+        world.hears(leader, of.RemovalBoundsResponse(name, 1, of.RemovalReport(1, 9, 1)))
+    assert world.sees(replace(raised, offset=9)) == []
+    assert world.sees(replace(raised, offset=10)) == ["raises bounds to 10 above reports"]
+    leader.replica.cleanly_compacted_offset = 9
+    assert world.says(*hands_out(7)(world)) == ["hands out less than all report"]
+
+
+def test_an_epoch_ends_above_its_batches() -> None:
+    world = World(BY_CONTROLLER)
+    world.says("r2", "r1", of.OffsetsForLeaderEpochRequest("r2", 1, 1, 9))
+    for end, is_wrong in ((2, True), (-1, True), (10**6, False)):
+        answer = of.OffsetsForLeaderEpochResponse(of.NO_ERROR, 1, end, 9)
+        assert len(world.says(world.leader.name, "r2", answer)) == is_wrong
+
+
+def test_a_follower_of_an_older_version_is_given_no_flag() -> None:
+    world = World(BY_CONTROLLER)
+    world.leader.versions = Versions("0.10.2")
+    for version, told in ((3, []), (2, ["gives r2, which knows no flag"])):
+        world.says(
+            "r2", "r1", of.FetchRequest("r2", 1, 0, 1, version=version, correlation_id=10**6)
+        )
+        batch = data_batch((Record(0, "k", None, 0, flagged=True),), epoch=1)
+        assert world.says(*answers(batches=(batch,))(world)) == told
+
+
+def test_a_candidate_that_asks_for_pre_votes_has_no_candidacy() -> None:
+    world = World(BY_MAJORITY)
+    voter = world.follower
+    vote = grants(voter, 0)
+    assert world.receive(voter, vote, counts) == []
+    world.says(voter.name, "r9", asks(voter, pre_vote=True))
+    assert world.receive(voter, vote, counts)[-1:] == ["message VoteResponse of another candidacy"]
+
+
+def test_a_reader_aims_at_an_end_that_it_was_told() -> None:
+    world = World(BY_CONTROLLER)
+    end = world.leader.replica.log.high_watermark
+    ended = on.ReadingEnded("r1", "c1", "position", 0, end, end, end - 1, end)
+    assert world.sees(ended) == []
+    assert world.sees(replace(ended, end=end - 1)) == ["c1 reads to the end"]
 
 
 def asked(world: World, voter: Node, request: of.VoteRequest, *, granted: bool) -> list[str]:

@@ -234,7 +234,8 @@ def test_a_majority_has_voted_for_who_is_elected() -> None:
     assert world.happens(elected) == ["decision elected in epoch 9"]
 
 
-STATE = of.PartitionState(5, 2, "r1", ("r1", "r2"), {"r1": 1, "r2": 1, "r3": 1})
+NAMES = ("r1", "r2", "r3")
+STATE = of.PartitionState(5, 2, "r1", NAMES[:2], dict.fromkeys(NAMES, 1), replicas=NAMES)
 
 
 @pytest.mark.parametrize(
@@ -244,13 +245,15 @@ STATE = of.PartitionState(5, 2, "r1", ("r1", "r2"), {"r1": 1, "r2": 1, "r3": 1})
         ({"isr": ("r1", "r2", "r3")}, None),
         ({"isr": ("r1",), "elr": ("r2",)}, None),
         ({"leader": "r2"}, "two leaders of an epoch"),
-        ({"leader": "r3", "leader_epoch": 3, "isr": ("r3",)}, "elected from outside"),
+        ({"leader": "r3", "leader_epoch": 3, "isr": ("r2", "r3")}, "elected from outside"),
         ({"leader": "r1", "leader_epoch": 4}, "epoch"),
-        ({"isr": ("r2",)}, "leader out of sync"),
+        ({"isr": ("r2", "r3")}, "leader out of sync"),
         ({"eligible": {"r2": 1, "r3": 1}}, "fenced leader"),
         ({"isr": ("r1", "r2", "r9")}, "fenced replica joined"),
-        ({"isr": ("r1",), "elr": ("r3",)}, "eligible from outside"),
-        ({"isr": ("r1",), "elr": ("r1",)}, "eligible and in sync"),
+        ({"isr": ("r1",), "elr": ("r2", "r3")}, "eligible from outside"),
+        ({"isr": ("r1",)}, "eligible no more"),
+        ({"isr": ("r1",), "elr": ("r2",), "replicas": ("r1", "r3")}, "eligible from outside"),
+        ({"isr": ("r1",), "elr": ("r1", "r2")}, "eligible and in sync"),
         ({"isr": ("r1", "r3"), "elr": ("r2",)}, "eligible beside enough"),
         ({"last_known_leader": "r2"}, "last known beside a leader"),
         (
@@ -262,21 +265,11 @@ STATE = of.PartitionState(5, 2, "r1", ("r1", "r2"), {"r1": 1, "r2": 1, "r3": 1})
 def test_a_change_of_the_partition_follows_from_what_was(
     change: dict[str, Any], what: str | None
 ) -> None:
-    world = World(BY_CONTROLLER)
+    world = World(BY_CONTROLLER.with_values({"eligible_leaders": "elr"}))
     world.decisions.told(STATE)
     world.decisions.told(replace(STATE, partition_epoch=6, **change))
 
     assert world.told == ([] if what is None else [f"decision {what}"])
-
-
-def test_who_leaves_a_small_set_is_eligible_to_lead() -> None:
-    world = World(BY_CONTROLLER.with_values({"eligible_leaders": "elr"}))
-    state = replace(STATE, replicas=("r1", "r2", "r3"))
-    world.decisions.told(state)
-    world.decisions.told(replace(state, partition_epoch=6, isr=("r1",), elr=("r2",)))
-    assert world.told == []
-    world.decisions.told(replace(state, partition_epoch=7, isr=("r1",)))
-    assert world.told == ["decision eligible no more"]
 
 
 @pytest.mark.parametrize(("loading", "mark"), [(False, 0), (True, 0), (False, 10**6), (False, -1)])

@@ -90,8 +90,10 @@ def test_a_cut_takes_epochs_and_lowers_the_checkpoint() -> None:
     world = Followed()
     events = truncate(world.replica, 0)
     world.replica.first_dirty_offset = 1
+    world.replica.last_cleaning = (1, 7)
     world.log.epochs.assign(1, 0)
-    assert world.happened(*events) == ["epochs after Truncated", "checkpoint after Truncated"]
+    changed = ("epochs", "checkpoint", "last pass")
+    assert world.happened(*events) == [f"{what} after Truncated" for what in changed]
 
 
 @pytest.mark.parametrize("end", range(2, 5))
@@ -188,6 +190,14 @@ def test_a_follower_has_fetched_when_its_leader_has_answered(
     world.fetcher.fetched = fetched
     world.context.now_ms += 1
     assert world.hears(answered(3)) == reports
+
+
+def test_a_follower_knows_the_floor_of_an_answer() -> None:
+    world = Followed()
+    world.fetcher.leader, world.fetcher.epoch = "r2", 1
+    world.hears(replace(answered(), version_floor=(5,)))
+    world.fetcher.fetched, world.context.now_ms = True, 51
+    assert world.hears(answered(3)) == ["floor of versions"]
 
 
 def test_a_crash_and_another_leader_end_what_was_fetched() -> None:
