@@ -376,12 +376,12 @@ class Reading:
             return _header_of(batch) if self._stays_empty(batch) else None
         order, horizon = self.order, batch.delete_horizon_ms
         stamp_ms = order.now_ms + order.delete_retention_ms
-        stamped = self._is_stamped(batch, kept)
-        if stamped and order.removal == "record_horizon" and batch.control is None:
+        stamped, fits = self._is_stamped(batch, kept), 0 <= stamp_ms < 2**63
+        if stamped and fits and order.removal == "record_horizon" and batch.control is None:
             kept = [self._with_header(record, stamp_ms) for record in kept]
         in_batch = order.removal in _IN_BATCH or batch.control is not None
         stamped = stamped and in_batch and horizon is None
-        if stamped and 0 <= stamp_ms < 2**63:
+        if stamped and fits:
             horizon = stamp_ms
         if tuple(kept) == batch.records and not stamped:
             return batch
