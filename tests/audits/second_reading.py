@@ -64,6 +64,7 @@ class Order:
         legacy_last_modified: (base, end exclusive, time in ms) instead of the segments' own times.
         last_cleaning: (end exclusive, time in ms) of the last pass; None = there was none.
         stamp_beyond_map: Whether tombstones that the map has not reached get a horizon.
+        unstamped_by_segment: Whether tombstones without a horizon go by their segment's time.
         markers_like_tombstones: Whether, with `last_modified`, markers go by their segment's time.
         markers_by_key: Whether a user's key can evict a marker.
         last_abort_only: Whether of all ABORT markers the last one stays alone.
@@ -95,6 +96,7 @@ class Order:
     legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None
     last_cleaning: tuple[int, int] | None = None
     stamp_beyond_map: bool = True
+    unstamped_by_segment: bool = False
     markers_like_tombstones: bool = False
     markers_by_key: bool = False
     last_abort_only: bool = False
@@ -334,6 +336,8 @@ class Reading:
             own = dict(record.headers).get(_HORIZON_HEADER)
             horizon = None if own is None else int.from_bytes(own, "big", signed=True)
         due = horizon is not None and horizon <= order.now_ms
+        if order.unstamped_by_segment and horizon is None:
+            due = self._old_enough(record.offset, segment)
         end, cleaned_ms = order.last_cleaning or (0, 0)
         waited = order.now_ms - cleaned_ms >= order.delete_retention_ms
         below_limit = record.offset < order.removal_limit

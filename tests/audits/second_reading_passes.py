@@ -221,7 +221,6 @@ def is_read(rules: Rules, segments: Sequence[Segment], first_dirty: int, log_sta
     usual = (
         cleaner.horizon_stamp != "each_pass"
         and cleaner.horizon_rebase == "deltas_rewritten"
-        and cleaner.unstamped_tombstones == "stamped"
         and cleaner.ties == "latest"
         and cleaner.header_form != "last_bytes"
         and storage.leo_source == "stored"
@@ -311,6 +310,7 @@ def _order(
         legacy_horizon_ms=legacy_ms,
         last_cleaning=before.last_cleaning,
         stamp_beyond_map=cleaner.horizon_stamp == "on_sight",
+        unstamped_by_segment=cleaner.unstamped_tombstones == "last_modified",
         markers_like_tombstones=cleaner.marker_removal == "as_tombstones",
         markers_by_key=cleaner.marker_lookup == "by_key",
         last_abort_only=cleaner.marker_lookup == "last_abort",

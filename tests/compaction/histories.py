@@ -264,6 +264,7 @@ ANY_LEGACY = anything_of(
     removal_limit=[0, 3, 6, 30],
     marker_limit=[None, 0, 5],
     markers_like_tombstones=[False, True],
+    unstamped_by_segment=[False, True],
     legacy_horizon_ms=[None, 0, 50],
     legacy_last_modified=[None, ((0, 5, 30), (5, 20, 70))],
     last_cleaning=[None, (3, 0), (20, 100)],

@@ -44,6 +44,7 @@ def order_of(made: CleaningPass) -> Order:
     named = {
         *("full_map", "stamp_beyond_map", "markers_like_tombstones", "indexes_calls"),
         *("markers_by_key", "last_abort_only", "unmapped_version", "is_tombstone"),
+        "unstamped_by_segment",
     }
     own = {"version", "fix", "removal", "last_records", "given_map"}
     return Order(
