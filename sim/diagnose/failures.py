@@ -16,7 +16,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.check import Violation
 from sim.check.violation import unexpected
@@ -31,7 +31,9 @@ from sim.plugins import as_options
 from sim.protocol.rules.spec import RuleValue
 from sim.simulate.run import Run
 from sim.simulate.run.trace_file import trace_lines
-from sim.simulate.scenario.generate.mix import Mix
+
+if TYPE_CHECKING:
+    from sim.simulate.scenario.generate.mix import Mix
 
 PAGE = "picture.html"
 SCENARIO, TRACE = "scenario.yaml", "trace.ndjson"
