@@ -15,7 +15,7 @@ ReplicaFetcherThread.processPartitionData for the followers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -37,7 +37,6 @@ from sim.protocol.events import (
 from sim.protocol.log import Batch, Log, Record, Segment
 from sim.protocol.replication.interrupting import interrupt
 from sim.protocol.replication.replica import Replica
-from sim.protocol.rules.cleaner import LateVersions
 from sim.protocol.rules.policy import cleaner_policy, cleaner_strategy
 from sim.protocol.rules.rules import Rules
 
@@ -66,28 +65,6 @@ def why_refused(leader: Replica, batch: Batch, *, rules: Rules) -> AppendRefused
         if late:
             return AppendRefused(leader.name, record.key)
     return None
-
-
-def remember_removed(
-    replica: Replica,
-    result: Cleaning,
-    gone: Container[int],
-    *,
-    late_versions: LateVersions,
-    strategy: Strategy,
-) -> None:
-    """Raises the floor over, or keeps stubs of, the tombstones of a pass whose offsets are gone.
-
-    A stub that was superseded in the pass is no longer needed and goes.
-    """
-    removed = [record for record in result.removed["tombstone"] if record.offset in gone]
-    if late_versions == "floor":
-        for record in removed:
-            raise_floor(replica, order_of(record, strategy))
-    elif late_versions == "stub":
-        winners, stubs = result.winners, replica.stubs
-        kept = {key: stub for key, stub in stubs.items() if winners.get(key, stub) is stub}
-        replica.stubs = kept | {record.key: record for record in removed if record.key is not None}
 
 
 def raise_floor(replica: Replica, floor: Version | None) -> None:
@@ -241,13 +218,25 @@ class Cleaner:
             during=crash_during,
             storage=self.rules.storage,
             now_ms=plan.now_ms,
-            remember=partial(self._remember, replica, result),
+            remember=partial(self._remember, replica, winners=result.winners),
         )
         return CleaningResult(changed, crashing)
 
-    def _remember(self, replica: Replica, result: Cleaning, gone: Container[int]) -> None:
-        how, strategy = self.rules.cleaner.late_versions, self.policy.strategy
-        remember_removed(replica, result, gone, late_versions=how, strategy=strategy)
+    def _remember(
+        self, replica: Replica, removed: Sequence[Record], *, winners: Mapping[str, Record]
+    ) -> None:
+        """Raises the floor over, or keeps stubs of, the tombstones that a pass removed.
+
+        A stub that a winner of the pass supersedes is no longer needed and goes.
+        """
+        if self.rules.cleaner.late_versions == "floor":
+            for record in removed:
+                raise_floor(replica, order_of(record, self.policy.strategy))
+        elif self.rules.cleaner.late_versions == "stub":
+            stubs = replica.stubs
+            kept = {key: stub for key, stub in stubs.items() if winners.get(key, stub) is stub}
+            new = {record.key: record for record in removed if record.key is not None}
+            replica.stubs = kept | new
 
     def _put_in_place(self, replica: Replica, plan: CleaningPass, result: Cleaning) -> Cleaned:
         """Swaps the segments, and moves the checkpoints if the pass reached its end."""
@@ -261,7 +250,7 @@ class Cleaner:
             replica.last_cleaning = (reached, plan.now_ms)
         for record in result.removed["tombstone"]:
             replica.removed_tombstone_end = max(replica.removed_tombstone_end, record.offset + 1)
-        self._remember(replica, result, {removal.offset for removal in result.removals})
+        self._remember(replica, result.removed["tombstone"], winners=result.winners)
         if self._ends_with_last_record:
             persists = self.policy.fix.persists_log_end
             log.recompute_log_end_offset(at_least=reached if persists else 0)

@@ -31,13 +31,13 @@ old segments above it, of which nothing was kept, come back whole and are cleane
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from sim.protocol.compaction import Cleaning
 from sim.protocol.events import Cleaned, Event, SegmentsLost
-from sim.protocol.log import Segment
+from sim.protocol.log import Record, Segment
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules.storage import SegmentSwap, StorageRules
 
@@ -53,14 +53,13 @@ def interrupt(
     during: str | int,
     storage: StorageRules,
     now_ms: int,
-    remember: Callable[[Container[int]], None],
+    remember: Callable[[Sequence[Record]], None],
 ) -> tuple[bool, list[Event]]:
     """Leaves the files that a crash at that moment leaves, with the checkpoints saved by then.
 
     The pass began at `now_ms` of the replica's own clock, and the replica is to crash at once. What
     a restart would find is put in place here: the log is not read in between. `remember` is called
-    with the offsets of the records that are gone. Returns whether the pass changed the log, and its
-    events.
+    with the tombstones that are gone. Returns whether the pass changed the log, and its events.
     """
     log, reached = replica.log, max(replica.first_dirty_offset, result.next_dirty_offset)
     before, first_dirty = log.size_bytes, replica.first_dirty_offset
@@ -78,7 +77,8 @@ def interrupt(
         replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
     elif storage.cleaner_checkpoint == "both":
         replica.begun_offset = max(replica.begun_offset, reached)
-    remember({removal.offset for removal in effect["removals"]})
+    removed = {removal.offset for removal in effect["removals"]}
+    remember([record for record in result.removed["tombstone"] if record.offset in removed])
     events: list[Event] = []
     if changed or replica.first_dirty_offset > first_dirty:
         gone = [one.offset + 1 for one in effect["removals"] if one.reason == "tombstone"]

@@ -20,9 +20,6 @@ from sim.protocol.compaction.tombstones import TombstoneMark
 HeaderForm = Literal["last_long", "first_varint", "unchecked_varint", "last_bytes"]
 """Ways to find and read the version of a record in its headers."""
 
-LateVersions = Literal["accepted", "floor", "stub"]
-"""Treatment of a version below that of a removed tombstone."""
-
 
 class CleanerRules(Struct, frozen=True, gc=False):
     """Rules of the cleaner: what a pass keeps and removes, and when."""
@@ -235,7 +232,7 @@ class CleanerRules(Struct, frozen=True, gc=False):
         Source: the story format of this project
         Example: kip87/kip87_03_explicit.yaml
     """
-    late_versions: LateVersions = "accepted"
+    late_versions: Literal["accepted", "floor", "stub"] = "accepted"
     """Decides what becomes of a write whose version is below that of a removed tombstone.
 
     accepted: it wins, as nothing remembers the tombstone
