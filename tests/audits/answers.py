@@ -284,4 +284,10 @@ class Said(Answers):
 
 def _batches(log: Log, start: int, end: int) -> list[Batch]:
     """The batches that reach above `start` and end below `end`."""
-    return [one for one in log.batches() if one.last_offset >= start and one.last_offset < end]
+    return [
+        one
+        for segment in log.segments
+        if segment.batches and segment.batches[-1].last_offset >= start
+        for one in segment.batches
+        if start <= one.last_offset < end
+    ]

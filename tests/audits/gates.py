@@ -11,8 +11,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from sim.protocol import events as on
 from sim.protocol.events.cluster import REBUILT
+from sim.protocol.log import Batch
 from sim.protocol.replication.replica import Replica
 from sim.protocol.replication.snapshots import file_bytes
 from sim.simulate.cluster.cluster import Cluster
@@ -32,7 +35,7 @@ class Gates(Answers):
         self._disks: dict[str, int] = {}
         self._settings: dict[str, dict[str, str]] = {}
         self._kept = cluster.context.scenario.snapshots
-        self._sizes: dict[str, tuple[list[tuple[int, int]], list[tuple[int, int, int]]]] = {}
+        self._sizes: dict[str, tuple[list[tuple[Batch, ...]], list[tuple[int, int, int]]]] = {}
 
     def after(self, event: on.Event) -> None:
         """Judges what is gone."""
@@ -58,8 +61,8 @@ class Gates(Answers):
             self._measure(node.replica)
 
     def _measure(self, replica: Replica) -> None:
-        """Notes (last offset, bytes) of batches, and (end, bytes, time) of snapshots."""
-        batches = [(one.last_offset, one.size_bytes) for one in replica.log.batches()]
+        """Notes the batches of each segment, and (end, bytes, time) of snapshots."""
+        batches = [tuple(one.batches) for one in replica.log.segments]
         snapshots = [
             (id_.end_offset, file_bytes(one.records), one.timestamp_ms)
             for id_, one in sorted(replica.snapshots.items())
@@ -75,7 +78,8 @@ class Gates(Answers):
         if limit is None or not older:
             return
         below = older[-1][0] if len(older) > 1 else 0  # where the log began by then
-        left = sum(size for last, size in batches if last >= below)
+        there = chain.from_iterable(batches)
+        left = sum(one.size_bytes for one in there if one.last_offset >= below)
         left += sum(size for end, size, _ in snapshots if end >= below)
         age_ms = self.nodes[event.replica].now_ms - older[-1][2]
         if left <= limit and (limit_ms is None or age_ms <= limit_ms):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import attrgetter
 from typing import Final
 
@@ -110,8 +111,7 @@ class Log:
 
     def batches(self) -> Iterator[Batch]:
         """All batches in offset order."""
-        for segment in self.segments:
-            yield from segment.batches
+        return chain.from_iterable([segment.batches for segment in self.segments])
 
     def last_batch(self) -> Batch | None:
         """The batch with the highest offsets; None for a log without batches."""
