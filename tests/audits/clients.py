@@ -77,7 +77,8 @@ class Clients(Answers):
             node, producer = self.nodes[name], message.producer_id
             known = node.replica.log.producers.producers.get(producer)
             epoch = -1 if known is None else known.epoch
-            takes = node.leader is not None and node.versions is None and not self._refused
+            takes = node.leader is not None and not node.loader.loading
+            takes = takes and node.versions is None and not self._refused
             if takes and epoch < message.producer_epoch:
                 self.wrong(name, f"ends {producer} of before", epoch, message.producer_epoch)
 

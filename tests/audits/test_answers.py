@@ -245,6 +245,8 @@ def test_a_new_instance_ends_what_is_under_way() -> None:
         "ends a transaction of before"
     ]
     world.hears(world.leader, ends)
+    world.leader.loader.loading = True  # then it handles no write
+    world.hears(world.leader, ends)
     assert world.told[1:] == ["answer ends 7 of before"]
 
 
