@@ -239,3 +239,13 @@ def test_a_voter_that_lost_its_log_does_not_vote_before_it_has_what_was_committe
         voter.replica.log.append(batch(offset), now_ms=0)
 
     assert barred == [True, True, True, False]
+
+
+def test_a_voter_that_lost_its_disk_is_barred_as_far_after_it_was_told_to_rebuild() -> None:
+    voter = settled().nodes["r3"]
+    assert isinstance(voter.membership, QuorumMembership)
+    voter.membership.rebuilt(3)
+    voter.membership.rebuilt(1)
+
+    assert voter.replica.log.log_end_offset == 1
+    assert voter.membership.barred

@@ -96,8 +96,11 @@ class QuorumMembership(Membership):
         self.loyal_until_ms = 0
 
     def rebuilt(self, log_end_offset: int) -> None:
-        """Bars the replica from voting until its log reaches `log_end_offset`, at least 1."""
-        self.barred_below = max(1, log_end_offset)
+        """Bars the replica from voting until its log reaches `log_end_offset`, at least 1.
+
+        One that is barred already, since it lost its disk, stays so up to that offset.
+        """
+        self.barred_below = max(1, log_end_offset, self.barred_below)
 
     def _draw(self) -> int:
         return max(1, self._random.randint(*self._election_ms))
