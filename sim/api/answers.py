@@ -351,7 +351,7 @@ def not_violated(name: str, verdict: str, wanted: str, violations: Iterable[Viol
 
 def differing(one: Scenario, other: Scenario) -> list[str]:
     """Labels of two cases: the values of the rules in which they differ."""
-    from sim.protocol.rules.rules import shown
+    from sim.protocol.rules import shown
 
     mine, theirs = one.rules, other.rules
     names = [name for name in mine if mine[name] != theirs.get(name)] or ["fix"]
@@ -369,7 +369,7 @@ def label_of(rules: Mapping[str, Value], axes: Mapping[str, Sequence[Value]]) ->
     """
     if "preset" in axes:
         raise BadInput("compare: preset: name the rules; or run the scenario with preset=…")
-    from sim.protocol.rules.rules import shown
+    from sim.protocol.rules import shown
 
     if len(axes) == 1:
         return shown(rules[next(iter(axes))]) if next(iter(axes)) in rules else ""

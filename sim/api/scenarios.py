@@ -203,7 +203,7 @@ def under(scenario: Scenario, rules: Mapping[str, Value], *, where: str = "rules
     """Puts a scenario under other rules, which messages call `where`. Raises BadInput."""
     if not rules:
         return scenario
-    from sim.protocol.rules.rules import shown
+    from sim.protocol.rules import shown
     from sim.study.suite.scenario_files import under as content_under
 
     content = content_under(scenario.content, rules, where=where)

@@ -14,8 +14,7 @@ from sim.cli.output import print_answer, print_table
 from sim.errors import BadInput, did_you_mean
 from sim.files.limits import LIMITS, TITLE
 from sim.protocol.compaction.extending import REGISTERED
-from sim.protocol.rules import DEFAULTS, PRESETS, RULES
-from sim.protocol.rules.rules import shown
+from sim.protocol.rules import DEFAULTS, PRESETS, RULES, shown
 from sim.protocol.rules.spec import RuleSpec
 from sim.study.suite import format_of, scenario_files
 from sim.study.suite.cases import KINDS

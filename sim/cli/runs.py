@@ -99,7 +99,7 @@ def run(
 
 def _print_again(made: Run, run_id: int, wanted: Wanted) -> None:
     """Prints a repeated run of a sweep, and whether its digest is known to be that of its row."""
-    from sim.protocol.rules.rules import shown
+    from sim.protocol.rules import shown
 
     found, row = made.recorded, made.row
     compared = row is not None and row.digest is not None and not found.cut_off

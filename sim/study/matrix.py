@@ -24,8 +24,7 @@ from sim.errors import BadInput, did_you_mean
 from sim.files import markdown
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.limits import COMBINATIONS
-from sim.protocol.rules import RULES, Rules
-from sim.protocol.rules.rules import RuleValue, check_value, listed, shown
+from sim.protocol.rules import RULES, Rules, RuleValue, check_value, listed, shown
 from sim.simulate.run import Run, conclusive, run_of
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story import Story

@@ -34,7 +34,7 @@ from sim.protocol.log import Log
 from sim.protocol.log.segment import OffsetIndex
 from sim.protocol.replication.messages import PartitionState
 from sim.protocol.replication.replica import Replica
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 from sim.simulate.cluster.isr import IsrMembership
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node

@@ -30,7 +30,7 @@ from sim.plugins import Report
 from sim.protocol import events as on
 from sim.protocol.log import Batch, Record, Segment
 from sim.protocol.replication.replica import Replica
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
 from sim.simulate.scenario.model import Topic

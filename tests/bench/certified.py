@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import sim
 from sim.check.certify import Certificate, Refused, certify
 from sim.files.formats import LOG_FORMAT
-from sim.protocol.rules import PRESETS
-from sim.protocol.rules.presets import rules_from
+from sim.protocol.rules import PRESETS, rules_from
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.run.trace_file import trace_lines
 from sim.simulate.scenario.generate import generate

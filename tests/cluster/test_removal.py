@@ -8,7 +8,7 @@ from sim.protocol.replication.messages import (
     RemovalBoundsResponse,
     RemovalReport,
 )
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.removal import RemovalCoordination

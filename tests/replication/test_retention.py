@@ -13,7 +13,7 @@ from sim.protocol.replication.follower import receive_fetch
 from sim.protocol.replication.leader import answer_fetch
 from sim.protocol.replication.messages import Answer, FetchRequest
 from sim.protocol.replication.replica import Leadership, Replica
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 
 SIZE = data_batch((Record(0, "k", "v", 0),), epoch=1).size_bytes
 

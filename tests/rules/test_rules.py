@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sim.protocol.rules import Rules, rules_from
-from sim.protocol.rules.presets import PRESETS
-from sim.protocol.rules.rules import DEFAULTS, RULES
+from sim.protocol.rules import DEFAULTS, PRESETS, RULES, Rules, rules_from
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ import pytest
 from sim.check.registry import INVARIANTS
 from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
-from sim.protocol.rules.rules import RULES
+from sim.protocol.rules import RULES
 from sim.simulate.story import load_story
 from sim.simulate.story.ops import OPS
 from tests.story.refusing import BASE, refused, step_refused

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.protocol.rules.rules import RULES, Rules, RuleValue
+from sim.protocol.rules import RULES, Rules, RuleValue
 from sim.simulate.run import Run
 from sim.simulate.run.stories import run_story
 from sim.simulate.story import Story, load_story

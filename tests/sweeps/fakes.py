@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from sim.check.counters import COUNTERS
 from sim.check.violation import NO_FAMILY, READERS, Violation
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 from sim.simulate.run import Run
 from sim.simulate.scenario.model import Scenario
 from sim.study.sweep.plan import Plan, Sweep

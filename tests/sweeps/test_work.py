@@ -5,7 +5,7 @@ import time
 
 from sim.bounds import Bounds
 from sim.check.violation import Violation
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 from sim.simulate.run import Run
 from sim.study.sweep.columns import VIOLATIONS_PER_RUN_MAX, reported
 from sim.study.sweep.plan import Sweep, number_runs

@@ -15,8 +15,8 @@ from sim.protocol import events as on
 from sim.protocol.compaction.strategies import UnreadableVersion
 from sim.protocol.events.sentences import describe
 from sim.protocol.log.record import Control, Record
+from sim.protocol.rules import GROUP_OF
 from sim.protocol.rules.policy import cleaner_strategy
-from sim.protocol.rules.rules import GROUP_OF
 
 FactKind = str
 """The kind of value that decided: `order` (of offsets), `position` (a log end, a fetch position, a

@@ -37,8 +37,8 @@ from sim.protocol.events import (
 from sim.protocol.log import Batch, Log, Record, Segment
 from sim.protocol.replication.interrupting import interrupt
 from sim.protocol.replication.replica import Replica
+from sim.protocol.rules import Rules
 from sim.protocol.rules.policy import cleaner_policy, cleaner_strategy
-from sim.protocol.rules.rules import Rules
 
 
 def order_of(record: Record, strategy: Strategy) -> Version:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from sim.protocol.events import Event, RemovalBoundMoved
 from sim.protocol.replication.messages import RemovalBounds, RemovalReport
 from sim.protocol.replication.replica import Replica
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 
 
 def report_of(replica: Replica) -> RemovalReport:

@@ -22,7 +22,7 @@ from sim.protocol.replication.messages import (
     VoteResponse,
 )
 from sim.protocol.replication.replica import Leadership, Replica
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 
 
 def last_entry(replica: Replica) -> tuple[int, int]:

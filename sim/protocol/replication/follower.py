@@ -23,7 +23,7 @@ from sim.protocol.replication.cleaning import raise_floor, start_afresh
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.replica import Replica, SnapshotDownload, begin_anew, truncate
 from sim.protocol.replication.snapshots import drop_download
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 
 FOLLOWING: Final = False
 """Marks the high watermark of a follower in `HighWatermarkMoved`."""

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from sim.protocol.replication.replica import FetchTimes, Leadership, Replica
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 
 REPLICA_LAG_MAX_MS: Final = 30_000
 """`replica.lag.time.max.ms` of Kafka (KIP-537)."""

@@ -20,7 +20,7 @@ from sim.protocol.log import Batch
 from sim.protocol.replication.cleaning import why_refused
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.replica import Leadership, Replica
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 from sim.protocol.rules.storage import Flush
 
 LEADING: Final = True

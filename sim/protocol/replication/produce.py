@@ -34,7 +34,7 @@ from sim.protocol.replication.messages import (
     WriteTxnMarkersRequest,
 )
 from sim.protocol.replication.replica import Leadership, Replica
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 
 AT_ONCE: Final = -1
 """`due_above` of an answer that does not wait: every high watermark is above it."""

@@ -34,7 +34,7 @@ from sim.protocol.replication.messages import (
     ErrorCode,
 )
 from sim.protocol.replication.replica import Replica
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 
 ISOLATIONS = ("read_uncommitted", "read_committed")
 """Kafka's `isolation.level`, its default first."""

@@ -38,7 +38,7 @@ from sim.protocol.events import EpochCacheChanged, Event
 from sim.protocol.log import Log
 from sim.protocol.replication.replica import Replica, crash, restart
 from sim.protocol.replication.snapshots import install
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 from sim.protocol.rules.storage import Flush
 
 _FETCHING_FLUSHES: Final[tuple[Flush, ...]] = ("acknowledged", "before_fetch")

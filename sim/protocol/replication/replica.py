@@ -28,7 +28,7 @@ from sim.protocol.log import Log, LogConfig, Record
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.log.producers import REMEMBERED_BATCHES
 from sim.protocol.replication.messages import SnapshotId
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 
 
 def log_config(rules: Rules, config: LogConfig) -> LogConfig:

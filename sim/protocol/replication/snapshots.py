@@ -44,8 +44,8 @@ from sim.protocol.replication.messages import (
     SnapshotId,
 )
 from sim.protocol.replication.replica import Replica, Snapshot, begin_anew
+from sim.protocol.rules import Rules
 from sim.protocol.rules.policy import state_strategy
-from sim.protocol.rules.rules import Rules
 
 HEADER_BYTES = BATCH_HEADER_BYTES + 22
 """Size of a header: a control record with a key of 4 bytes and a value of 11 (version, time, no

@@ -35,8 +35,8 @@ from sim.protocol.replication.messages import (
 )
 from sim.protocol.replication.replica import Replica, truncate
 from sim.protocol.replication.snapshots import drop_download
+from sim.protocol.rules import Rules
 from sim.protocol.rules.replication import Truncation
-from sim.protocol.rules.rules import Rules
 
 _ASKING: Final[tuple[Truncation, ...]] = ("epoch_kip101", "epoch_kip279")
 """With these a new follower asks where its newest epoch ends before it fetches."""

@@ -9,7 +9,7 @@ from sim.protocol.compaction import (
     unmapped_version,
 )
 from sim.protocol.compaction.strategies import meant_strategy
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 
 
 def cleaner_policy(rules: Rules) -> CleanerPolicy:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sim.errors import BadInput, did_you_mean
-from sim.protocol.rules.rules import Rules, RuleValue, listed, place_of
+from sim.protocol.rules.spec import RuleValue
 
 
 class Preset(NamedTuple):
@@ -144,28 +143,3 @@ PRESETS: dict[str, Preset] = {
     )
 }
 """Every preset by name."""
-
-
-def rules_from(
-    values: Mapping[str, object], *, base: Rules | None = None, where: str = "rules"
-) -> Rules:
-    """The rules of `base` (default: `Rules()`), changed by a mapping that may name a `preset`.
-
-    The preset comes first, so that other rules of the mapping override it. `where` is the place of
-    the mapping in messages.
-
-    Raises:
-        BadInput: Unknown preset, rule or value.
-    """
-    rules = base or Rules()
-    rest = dict(values)
-    preset = rest.pop("preset", None)
-    if preset is not None:
-        if not isinstance(preset, str) or preset not in PRESETS:
-            close = did_you_mean(str(preset), PRESETS)
-            raise BadInput(
-                f"{place_of('preset', where)}: unknown preset {preset!r}{close}; "
-                f"allowed: {listed(PRESETS)}"
-            )
-        rules = rules.with_values(PRESETS[preset].values, where=where)
-    return rules.with_values(rest, where=where)

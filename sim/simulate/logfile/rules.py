@@ -10,8 +10,7 @@ from sim.files.document import CommandLine, Complaints, Place, as_object, shown,
 from sim.files.limits import LONG
 from sim.protocol.compaction.eligibility import EligibilityConfig
 from sim.protocol.compaction.strategies import ENCODERS
-from sim.protocol.rules import PRESETS, Rules
-from sim.protocol.rules.rules import DEFAULTS
+from sim.protocol.rules import DEFAULTS, PRESETS, Rules
 from sim.simulate.scenario.runnable import check_rule
 
 DEFAULT_PRESET = "kafka-4.0"

@@ -35,7 +35,7 @@ from sim.files.bounds import (
 )
 from sim.files.limits import EVENTS, LOAD, PHASES
 from sim.protocol.log.formats import VERSION_SETTINGS, Versions
-from sim.protocol.rules.rules import Rules, RuleValue
+from sim.protocol.rules import Rules, RuleValue
 from sim.simulate.faults.fault import Fault
 from sim.simulate.scenario.runnable import Expectation, Runnable
 

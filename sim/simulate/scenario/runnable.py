@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self
 
 from sim.files.document import Complaints, Place, as_object, unknown_field, unknown_value
-from sim.protocol.rules import PRESETS, RULES, Rules, rules_from
-from sim.protocol.rules.rules import allowed_value
+from sim.protocol.rules import PRESETS, RULES, Rules, allowed_value, rules_from
 
 
 @dataclass(frozen=True, slots=True)

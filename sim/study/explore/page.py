@@ -14,7 +14,7 @@ from sim.files.formats import PROVEN_FORMAT
 from sim.files.reading import read_text
 from sim.files.shipped import check_extra
 from sim.protocol.rules import Rules
-from sim.protocol.rules.rules import shown as rule_shown
+from sim.protocol.rules import shown as rule_shown
 from sim.study.explore.judging import names_of
 from sim.study.explore.plan import SearchPlan
 from sim.study.explore.search import Search

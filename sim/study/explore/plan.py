@@ -13,8 +13,7 @@ from sim.files.formats import EXPLORE_FORMAT
 from sim.files.limits import RULE_SETS, VERSION
 from sim.files.models import refused
 from sim.files.reading import read_document
-from sim.protocol.rules import Rules, rules_from
-from sim.protocol.rules.rules import shown
+from sim.protocol.rules import Rules, rules_from, shown
 from sim.simulate.story.format import STORY_DEFAULTS
 from sim.study.explore.judging import JUDGED, searchable
 from sim.study.explore.world import Budgets, World, replica_names

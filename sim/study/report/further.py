@@ -12,8 +12,7 @@ from sim.files.atomic import replace_text
 from sim.files.foreign import json_text
 from sim.files.formats import PROVEN_FORMAT
 from sim.files.shipped import shipped_folder
-from sim.protocol.rules import Rules
-from sim.protocol.rules.rules import RuleValue, check_value, shown
+from sim.protocol.rules import Rules, RuleValue, check_value, shown
 from sim.study.explore.answers import answers_of, as_document
 from sim.study.explore.page import as_answer
 from sim.study.explore.plan import load_plan

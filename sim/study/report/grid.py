@@ -22,8 +22,7 @@ from sim.errors import BadInput, did_you_mean
 from sim.files.formats import PROVEN_FORMAT
 from sim.files.reading import read_text
 from sim.files.shipped import shipped_folder, shipped_path
-from sim.protocol.rules import Rules, rules_from
-from sim.protocol.rules.rules import shown
+from sim.protocol.rules import Rules, rules_from, shown
 from sim.simulate.run import conclusive, run_of
 from sim.study.matrix import judged
 from sim.study.report.sweep_folder import SweepFolder

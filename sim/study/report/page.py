@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sim.check.coverage import SITUATIONS
 from sim.files import markdown
-from sim.protocol.rules.rules import shown
+from sim.protocol.rules import shown
 from sim.study.report.cells import grid_table, interval_text, rates_table
 from sim.study.report.claims import verdict_of
 from sim.study.report.costs import costs_of

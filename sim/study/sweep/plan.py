@@ -34,8 +34,7 @@ from sim.files.formats import PLAN_FORMAT
 from sim.files.limits import CASES, CELLS, ENVIRONMENTS, RULE_SETS, SEED, TITLE
 from sim.files.models import refused
 from sim.files.reading import read_document
-from sim.protocol.rules import rules_from
-from sim.protocol.rules.rules import DEFAULTS, Rules, RuleValue, shown
+from sim.protocol.rules import DEFAULTS, Rules, RuleValue, rules_from, shown
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
 from sim.study.sweep.plan_matrix import (
     Environment,

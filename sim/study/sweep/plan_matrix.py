@@ -38,9 +38,8 @@ from sim.files.document import Complaints, Document, Location, check_format, lis
 from sim.files.limits import RULE_SETS
 from sim.files.models import refused, validate
 from sim.plugins import require_plugins
-from sim.protocol.rules import RULES, rules_from
-from sim.protocol.rules.rules import RuleValue
-from sim.protocol.rules.rules import shown as rule_shown
+from sim.protocol.rules import RULES, RuleValue, rules_from
+from sim.protocol.rules import shown as rule_shown
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.runnable import rule_problem
 

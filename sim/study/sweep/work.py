@@ -24,7 +24,7 @@ from sim.diagnose.explain.questions import first_signatures
 from sim.diagnose.explain.text import so_since
 from sim.files.atomic import replacing
 from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
-from sim.protocol.rules.rules import Rules
+from sim.protocol.rules import Rules
 from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate

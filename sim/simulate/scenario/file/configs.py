@@ -15,8 +15,7 @@ from sim.files.bounds import Count, Must, Name, Period, Setting, Size
 from sim.files.document import Report
 from sim.files.limits import LONG
 from sim.protocol.compaction import STRATEGIES
-from sim.protocol.rules import Rules
-from sim.protocol.rules.rules import RuleValue
+from sim.protocol.rules import Rules, RuleValue
 from sim.simulate.scenario.file import as_printed
 from sim.simulate.scenario.file.as_printed import AsPrinted
 from sim.simulate.scenario.model import (

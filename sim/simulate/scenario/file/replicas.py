@@ -16,7 +16,7 @@ from sim.protocol.log.formats import (
     VERSION_SETTINGS,
     Versions,
 )
-from sim.protocol.rules.rules import RuleValue, check_value
+from sim.protocol.rules import RuleValue, check_value
 from sim.simulate.faults import FAULTS, ROLES, Fault
 from sim.simulate.scenario.file.configs import BrokerSettings
 from sim.simulate.scenario.file.format import (

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sim.protocol.rules.rules import RuleValue
+from sim.protocol.rules import RuleValue
 from sim.simulate.scenario.generate.clients import (
     FIRST,
     SECOND,
