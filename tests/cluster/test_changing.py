@@ -8,8 +8,7 @@ from sim.protocol.events import Appended, Cleaned
 from sim.protocol.log import Record
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.faults import FaultKind
-from sim.simulate.faults.kinds import Roll
+from sim.simulate.faults import FaultKind, Roll
 from sim.simulate.scenario.model import Change, ReplicaSpec, Scenario, Send, Topic, Workload
 from tests.cluster.worlds import fault, scenario, tell
 

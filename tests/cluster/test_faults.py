@@ -17,8 +17,7 @@ from sim.protocol.replication.follower import fetch_request
 from sim.protocol.replication.recovery import OldFiles
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.faults import FaultKind
-from sim.simulate.faults.kinds import Crash
+from sim.simulate.faults import Crash, FaultKind
 from sim.simulate.scenario.model import Workload
 from tests.cluster.worlds import fault, log_ends, scenario, sends, tell
 

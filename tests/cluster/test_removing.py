@@ -15,8 +15,7 @@ from sim.protocol.events import (
 from sim.protocol.replication.messages import FetchRequest
 from sim.protocol.rules import rules_from
 from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.faults import FaultKind
-from sim.simulate.faults.kinds import RemoveReplica
+from sim.simulate.faults import FaultKind, RemoveReplica
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix, Weights

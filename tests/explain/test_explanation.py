@@ -14,7 +14,7 @@ from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.questions import QUESTIONS
 from sim.protocol.events import Truncated
 from sim.protocol.events.sentences import describe
-from sim.simulate.faults.kinds import Wipe
+from sim.simulate.faults import Wipe
 from sim.simulate.run.stories import run_story
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario

@@ -1,8 +1,7 @@
 """What a scenario exposes a cluster to: counted from what it is made of."""
 
 from sim.protocol.rules import Rules
-from sim.simulate.faults import Fault
-from sim.simulate.faults.kinds import Crash, Partition, Roll, SlowCleaner, Wipe
+from sim.simulate.faults import Crash, Fault, Partition, Roll, SlowCleaner, Wipe
 from sim.simulate.scenario.derived import exposure_of
 from sim.simulate.scenario.model import Scenario, Send, Workload
 

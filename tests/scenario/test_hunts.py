@@ -2,8 +2,7 @@
 
 from collections import Counter
 
-from sim.simulate.faults import FaultKind
-from sim.simulate.faults.kinds import Crash, Partition
+from sim.simulate.faults import Crash, FaultKind, Partition
 from sim.simulate.scenario.generate import Mix, generate
 from sim.simulate.scenario.generate.scenario import targeted_faults_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.protocol.rules import PRESETS, Rules
-from sim.simulate.faults.kinds import Crash, Migrate, Partition
+from sim.simulate.faults import Crash, Migrate, Partition
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.file.write import as_said, scenario_text

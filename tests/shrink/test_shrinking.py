@@ -22,7 +22,7 @@ from sim.diagnose.shrink.stories import (
 )
 from sim.diagnose.shrink.target import Target, target_of
 from sim.errors import BadInput
-from sim.simulate.faults.kinds import AddReplica, Crash, Partition
+from sim.simulate.faults import AddReplica, Crash, Partition
 from sim.simulate.run.stories import run_story
 from sim.simulate.scenario.generate import Mix, generate
 from sim.simulate.scenario.model import Change, EndTransaction, Scenario, Send, Workload

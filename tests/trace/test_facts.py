@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sim.protocol.events import Cleaned, ConfigChanged
-from sim.simulate.faults.kinds import Roll
+from sim.simulate.faults import Roll
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import ReplicaSpec, Scenario, Workload
 from tests.cluster.worlds import sends, tell

@@ -33,8 +33,7 @@ from sim.protocol.replication.elections import wins
 from sim.protocol.replication.interrupting import SWAP
 from sim.protocol.replication.joining import waits_for_joining
 from sim.protocol.rules import Rules
-from sim.simulate.faults import ROLES
-from sim.simulate.faults.kinds import Crash
+from sim.simulate.faults import ROLES, Crash
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.driver import StoryDriver
 from sim.simulate.story.fields import REPLICA

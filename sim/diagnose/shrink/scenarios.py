@@ -22,8 +22,7 @@ from sim.diagnose.shrink.engine import (
     without,
 )
 from sim.protocol.rules import Rules
-from sim.simulate.faults import ROLES, Fault
-from sim.simulate.faults.kinds import Partition
+from sim.simulate.faults import ROLES, Fault, Partition
 from sim.simulate.scenario.model import (
     EVERY_REPLICA,
     Change,

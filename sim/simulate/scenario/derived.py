@@ -21,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from sim.protocol.rules import Rules
-from sim.simulate.faults.kinds import Roll
+from sim.simulate.faults import Roll
 from sim.simulate.scenario.model import (
     LateMessages,
     Scenario,

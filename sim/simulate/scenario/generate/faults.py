@@ -14,9 +14,11 @@ from itertools import accumulate, chain
 from operator import attrgetter
 from typing import Any
 
-from sim.simulate.faults import FAULTS, ROLES, Fault
-from sim.simulate.faults.kinds import (
+from sim.simulate.faults import (
+    FAULTS,
+    ROLES,
     Crash,
+    Fault,
     Migrate,
     OneWayPartition,
     Partition,
