@@ -35,7 +35,7 @@ from sim.protocol.log.segment import OffsetIndex
 from sim.protocol.replication.messages import PartitionState
 from sim.protocol.replication.replica import Replica
 from sim.protocol.rules import Rules
-from sim.simulate.cluster.isr import IsrMembership
+from sim.simulate.cluster.controller import IsrMembership
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership

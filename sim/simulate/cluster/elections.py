@@ -12,8 +12,7 @@ from collections.abc import Mapping
 
 from sim.protocol.replication.leader import can_do_without
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.controller import Controller
-from sim.simulate.cluster.isr import IsrMembership
+from sim.simulate.cluster.controller import Controller, IsrMembership
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
