@@ -18,8 +18,7 @@ from sim.protocol.events.cluster import REBUILT
 from sim.protocol.log import Batch
 from sim.protocol.replication.replica import Replica
 from sim.protocol.replication.snapshots import file_bytes
-from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.cluster.elections import ControllerElections
+from sim.simulate.cluster.cluster import Cluster, ControllerElections
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 from tests.audits.sending import Answers, Failed

@@ -37,9 +37,8 @@ from typing import Any, Final
 
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.messages import PartitionState
-from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.cluster import Cluster, ControllerElections
 from sim.simulate.cluster.controller import IsrMembership
-from sim.simulate.cluster.elections import ControllerElections
 from sim.simulate.cluster.network import CONTROLLER, Receive
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership

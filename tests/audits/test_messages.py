@@ -12,8 +12,7 @@ from sim.protocol.replication import messages as of
 from sim.protocol.replication.replica import Snapshot
 from sim.protocol.replication.snapshots import install
 from sim.protocol.rules import Rules
-from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.cluster.elections import ControllerElections
+from sim.simulate.cluster.cluster import Cluster, ControllerElections
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 from tests.audits.observer import Observer

@@ -14,8 +14,7 @@ from sim.protocol.replication.messages import (
     LeaderAndIsrRequest,
 )
 from sim.protocol.rules import Rules
-from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.cluster.elections import ControllerElections
+from sim.simulate.cluster.cluster import Cluster, ControllerElections
 from tests.cluster.worlds import scenario
 
 NAMES = st.sampled_from(["r1", "r2", "r3"])

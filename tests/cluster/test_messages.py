@@ -26,11 +26,10 @@ from sim.protocol.replication.replica import Replica
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.clients import Timetable
-from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.cluster import Cluster, ControllerElections
 from sim.simulate.cluster.consumer import Consumer
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.controller import Controller, IsrMembership
-from sim.simulate.cluster.elections import ControllerElections
 from sim.simulate.cluster.network import Network
 from sim.simulate.cluster.producer import Producer
 from sim.simulate.faults import FaultKind
