@@ -133,7 +133,7 @@ def _show_causes(found: Causes) -> None:
 
 def _shares(cause: Cause) -> Iterator[dict[str, str]]:
     """Rule sets and environments in which the cause occurred, most runs first."""
-    from sim.study.sweep.wording import shares
+    from sim.study.sweep.numbers import shares
 
     met = sorted((share for share in cause.shares if share.runs), key=lambda one: -one.runs)
     for share in met[:LISTED_MAX]:

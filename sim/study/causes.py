@@ -27,10 +27,9 @@ from sim.simulate.run import conclusive, run_of
 from sim.simulate.scenario.model import Scenario
 from sim.simulate.story.format import Story
 from sim.study.suite.scenario_files import content_at, format_of, scenario_files
+from sim.study.sweep.numbers import Interval, clopper_pearson, counted
 from sim.study.sweep.plan import Sweep
-from sim.study.sweep.stats import clopper_pearson
 from sim.study.sweep.table import open_rows, scenario_of_run
-from sim.study.sweep.wording import Interval, counted
 
 NOT_KNOWN = "not known: no story of the track record has this cause under these rules"
 

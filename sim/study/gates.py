@@ -30,8 +30,7 @@ from sim.errors import BadInput, did_you_mean
 from sim.files import markdown
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.reports import error_command
-from sim.study.sweep import wording
-from sim.study.sweep.stats import holm
+from sim.study.sweep import numbers
 
 ANY = "any"
 """The name for a violation of any invariant."""
@@ -172,13 +171,13 @@ class GateFinding(NamedTuple):
         """The counts and the conclusion; never a bare zero."""
         if not self.judged:
             return "no run was judged: nothing is decided"
-        runs, high = wording.counted(self.judged, "run"), wording.share(self.high)
-        share = wording.share(self.violated / self.judged)
-        seen = f"{wording.count(self.violated)} of {runs} ({share})"
+        runs, high = numbers.counted(self.judged, "run"), numbers.share(self.high)
+        share = numbers.share(self.violated / self.judged)
+        seen = f"{numbers.count(self.violated)} of {runs} ({share})"
         if self.limit is not None:
             follows = {
                 "passed": "within the budget",
-                "failed": f"above the budget ({wording.p_value(self.adjusted_p)})",
+                "failed": f"above the budget ({numbers.p_value(self.adjusted_p)})",
                 "undecided": "not decided with so few runs",
             }
             return f"{seen}, a rate of up to {high} is not excluded: {follows[self.outcome]}"
@@ -227,8 +226,8 @@ class Verdict(NamedTuple):
         """The outcome and how many comparisons had each, in one line."""
         outcomes = [one.outcome for one in self.findings]
         counts = ", ".join(f"{outcomes.count(one)} {one}" for one in ORDER if one in outcomes)
-        comparisons = wording.counted(len(outcomes), "comparison")
-        return f"gates {self.outcome}: {comparisons}, {counts} (level {wording.share(LEVEL)})"
+        comparisons = numbers.counted(len(outcomes), "comparison")
+        return f"gates {self.outcome}: {comparisons}, {counts} (level {numbers.share(LEVEL)})"
 
     def lines(self) -> Iterator[str]:
         """Lines for a terminal: one for each finding, and the summary."""
@@ -278,7 +277,7 @@ def judge(folder: SweepFolder, gates: Gates) -> Verdict:
     gates.check(labels, folder.sweep.plan.about, seen)
     strict = ((name, None) for name in gates.fail_on)
     counted = [one for gate in (*strict, *gates.budgets) for one in _counted(folder, gates, *gate)]
-    adjusted = iter(holm([one.p for one in counted if one.p is not None]))
+    adjusted = iter(numbers.holm([one.p for one in counted if one.p is not None]))
     found = (one if one.p is None else one._replace(adjusted_p=next(adjusted)) for one in counted)
     return Verdict(folder, tuple(found))
 
@@ -287,7 +286,7 @@ def _counted(
     folder: SweepFolder, gates: Gates, name: str, limit: float | None
 ) -> Iterator[GateFinding]:
     """Counts what a gate limits, in each environment under each rule set that is judged."""
-    gate = f"fail-on {name}" if limit is None else f"budget {name}={wording.share(limit)}"
+    gate = f"fail-on {name}" if limit is None else f"budget {name}={numbers.share(limit)}"
     others = {ANY: ("verdict", "violated"), ABOUT: ("about", ANY)}
     measure, key = others.get(name, ("family" if name in FAMILIES else "invariant", name))
     for one in folder.statistics:

@@ -18,7 +18,7 @@ from sim.simulate.scenario.derived import promise_of
 from sim.simulate.story import load_story
 from sim.study.causes import Causes, TrackRecord, causes_of
 from sim.study.suite.scenario_files import format_of, scenario_files
-from sim.study.sweep.stats import clopper_pearson
+from sim.study.sweep.numbers import clopper_pearson
 from sim.study.sweep.table import scenario_of_run
 from tests.causes.folders import swept
 from tests.sweeps.tables import load_sweep, load_violations

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sim.study.report.costs import cost_of
-from sim.study.sweep.stats import mean_difference
+from sim.study.report.page import cost_of
+from sim.study.sweep.numbers import mean_difference
 from tests.report.folders import entry, pair
 
 CASES = 100

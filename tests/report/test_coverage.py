@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sim.study.sweep.stats import clopper_pearson, mean_difference
+from sim.study.sweep.numbers import clopper_pearson, mean_difference
 
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.2, 0.5)
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from sim.diagnose.explain.case import listed
 from sim.files import markdown
 from sim.study.report.grid import RUNS, SEARCH, STORY, UNCLEAN, Finding, Grid
-from sim.study.sweep import stats, wording
+from sim.study.sweep import numbers
 
 Anchors = Mapping[Finding, str]
 """A finding of a search -> the anchor of its schedule on the page."""
@@ -100,8 +100,8 @@ def _proven(cell: Sequence[Finding], after: Callable[[Sequence[Finding]], str]) 
 def _counts(rates: Sequence[Finding]) -> str:
     """The runs that met a hazard in each environment, as in `0 and 12 of 1,000`."""
     if len({one.judged for one in rates}) > 1:
-        return ", ".join(f"{wording.count(one.runs)} of {one.judged:,}" for one in rates)
-    return f"{listed([wording.count(one.runs) for one in rates])} of {rates[0].judged:,}"
+        return ", ".join(f"{numbers.count(one.runs)} of {one.judged:,}" for one in rates)
+    return f"{listed([numbers.count(one.runs) for one in rates])} of {rates[0].judged:,}"
 
 
 def rates_anchor(hazard: str) -> str:
@@ -152,10 +152,10 @@ def _rate(found: Finding) -> str:
     if not found.runs:
         return "0" if found.judged else "no run was judged"
     limits = interval_text(found.runs, found.judged).replace(" to ", "\u2013")
-    return f"{wording.count(found.runs)} ({limits})"
+    return f"{numbers.count(found.runs)} ({limits})"
 
 
 def interval_text(runs: int, judged: int) -> str:
     """The exact two-sided 95 % interval of a rate; for 0 runs its upper end: `below 0.37 %`."""
-    limits = stats.clopper_pearson(runs, judged)
-    return wording.shares(limits) if runs else f"below {wording.share(limits.high)}"
+    limits = numbers.clopper_pearson(runs, judged)
+    return numbers.shares(limits) if runs else f"below {numbers.share(limits.high)}"

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from sim.diagnose.explain.case import listed
 from sim.study.report.grid import RUNS, SEARCH, STORY, TARGETED, Comparison, Grid, Unit
-from sim.study.sweep import stats, wording
+from sim.study.sweep import numbers
 from sim.study.sweep.hazards import PHRASES
 from sim.study.sweep.plan_matrix import PLAIN
 
@@ -84,8 +84,8 @@ def _rates_apart(grid: Grid) -> Apart:
     for (unit, hazard, one, other), fewer in grid.apart.items():
         more = grid.apart[unit, hazard, other, one]
         if fewer <= more and more and (unit, hazard, other, one) not in tests:
-            tests[unit, hazard, one, other] = stats.mcnemar_exact(fewer, more)
-    adjusted = stats.holm([*tests.values()])
+            tests[unit, hazard, one, other] = numbers.mcnemar_exact(fewer, more)
+    adjusted = numbers.holm([*tests.values()])
     return {key for key, p in zip(tests, adjusted, strict=True) if p < SURE}
 
 
@@ -127,7 +127,7 @@ def _differences(grid: Grid, apart: Apart) -> Clauses:
         shown,
     )
     for one in grid.most_met(lambda one: (one.unit, one.hazard, *_extremes(one)) in apart):
-        texts = [f"{wording.count(one.findings[at].runs)} under {at}" for at in _extremes(one)]
+        texts = [f"{numbers.count(one.findings[at].runs)} under {at}" for at in _extremes(one)]
         rates = f"{PHRASES[one.hazard]} in {listed(texts)}"
         clauses.setdefault(f"of {_of_runs(one)}", []).append((rates, [one]))
     return clauses
@@ -167,7 +167,7 @@ def _against_first(grid: Grid, apart: Apart, verb: str) -> Clauses:
         gravest = next(each for each in most if each.unit.name == one.unit.name)
         beside = "" if one.unit == gravest.unit else f", {one.unit.beside}"
         to = _range([one.findings[each].runs for each in moving(one)])
-        text = f"{PHRASES[one.hazard]} ({wording.count(one.runs[0])} to {to}{beside})"
+        text = f"{PHRASES[one.hazard]} ({numbers.count(one.runs[0])} to {to}{beside})"
         lead = f"in {_of_runs(gravest)} {_do(grid, moving(one), verb)}"
         clauses.setdefault(lead, []).append((text, [one]))
     return clauses
@@ -227,7 +227,7 @@ def _extremes(one: Comparison) -> list[str]:
 
 def _of_runs(one: Comparison) -> str:
     """The judged runs of an environment, as in `1,000 plain runs`: the fewest of an alternative."""
-    judged = wording.count(min(each.judged for each in one.findings.values()))
+    judged = numbers.count(min(each.judged for each in one.findings.values()))
     beside = f" ({one.unit.beside})" if one.unit.beside else ""
     names = {TARGETED: "runs with targeted faults", PLAIN: "plain runs"}
     return f"{judged} {names.get(one.unit.title, f'runs of {one.unit.title}')}{beside}"
@@ -257,7 +257,7 @@ def _do(grid: Grid, labels: Sequence[str], verb: str) -> str:
 
 def _range(counts: Sequence[int]) -> str:
     """The fewest and the most of some counts: 137\u2013138, or 138."""
-    return "\u2013".join(map(wording.count, sorted({min(counts), max(counts)})))
+    return "\u2013".join(map(numbers.count, sorted({min(counts), max(counts)})))
 
 
 def _named(found: Sequence[Comparison], most: int = NAMED_MAX) -> str:

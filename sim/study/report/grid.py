@@ -27,7 +27,7 @@ from sim.simulate.run import conclusive, run_of
 from sim.study.matrix import judged
 from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import content_at
-from sim.study.sweep import stats
+from sim.study.sweep import numbers
 from sim.study.sweep.hazards import HAZARDS, hazard_of
 from sim.study.sweep.plan import Sweep
 from sim.study.sweep.plan_matrix import HUNTED
@@ -201,7 +201,7 @@ class Finding(NamedTuple):
     def as_row(self) -> dict[str, Any]:
         """The finding as a row of a table: texts and numbers."""
         row = self._asdict() | {"kind": self.unit.kind, "unit": self.unit.name}
-        low, high = stats.clopper_pearson(self.runs, self.judged) if self.judged else (None, None)
+        low, high = numbers.clopper_pearson(self.runs, self.judged) if self.judged else (None, None)
         return row | {"beside": self.unit.beside, "low": low, "high": high}
 
 

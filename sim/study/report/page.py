@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from sim.check.counters import COSTS
 from sim.check.coverage import SITUATIONS
 from sim.files import markdown
 from sim.protocol.rules import shown
 from sim.study.report.cells import grid_table, interval_text, rates_table
 from sim.study.report.claims import verdict_of
-from sim.study.report.costs import costs_of
 from sim.study.report.grid import NAMES, RUNS, SEARCH, STORY, Grid, Unit, rules_searched
 from sim.study.report.schedules import Schedule, anchors_of, schedules_in, schedules_of
 from sim.study.report.sweep_folder import SweepFolder
-from sim.study.sweep import wording
+from sim.study.sweep import numbers
 from sim.study.sweep.runner import unjudged
 
 Section = tuple[str, Iterable[str]]
@@ -63,7 +64,7 @@ def headline(folder: SweepFolder, grid: Grid) -> list[str]:
     for one in folder.statistics if not said else ():
         entry = one["rule_sets"][0]
         runs, judged = entry["counts"]["verdict"]["violated"]["runs"], entry["judged"]
-        rate = f"{wording.count(runs)} of {wording.counted(judged, 'judged run')}"
+        rate = f"{numbers.count(runs)} of {numbers.counted(judged, 'judged run')}"
         interval = f" ({interval_text(runs, judged)})" if judged else ""
         said.append(f"An invariant was violated in {rate}{interval}, {Unit(RUNS, one['name'])}.")
     missing = unjudged(folder.statistics).in_words(folder.sweep.runs)
@@ -103,8 +104,8 @@ def _cases(folder: SweepFolder) -> str:
     said = []
     for one in folder.statistics:
         entry = one["rule_sets"][0]
-        targeted = wording.share(entry["targeted"] / entry["runs"])
-        seeds = wording.counted(entry["runs"], "seed")
+        targeted = numbers.share(entry["targeted"] / entry["runs"])
+        seeds = numbers.counted(entry["runs"], "seed")
         said.append(f"{Unit(RUNS, one['name'])}: {seeds}, {targeted} with targeted faults")
     return markdown.text(f"Cases, the same draws in each environment: {'; '.join(said)}.")
 
@@ -132,7 +133,7 @@ def _worlds(folder: SweepFolder, grid: Grid) -> Iterator[str]:
             for rule in plan["named"]
             if all(one[rule] == first[rule] for one in others)
         ]
-        counts = wording.count(max(one["states"] for one in plan["answers"]))
+        counts = numbers.count(max(one["states"] for one in plan["answers"]))
         counts += "" if all(one["exhausted"] for one in plan["answers"]) else ", not exhausted"
         cells = (f"{plan['world']}; {plan['bounds']}", ", ".join(common), counts)
         rows.append((f'<a id="{name}"></a>{name}', *map(markdown.text, cells)))
@@ -185,3 +186,120 @@ def _about_the_sweep(folder: SweepFolder) -> Iterator[Section]:
     )
     commands = markdown.block(folder.commands, language="console")
     yield "How this was made", (commands, markdown.text(made))
+
+
+class Cost(NamedTuple):
+    """A counter that is a cost, under one rule set, against a baseline on the same cases.
+
+    Attributes:
+        text: The mean over the runs that ended, then its ratio to the baseline's and the interval
+            of the difference, as in 1,200 (×1.200, +180 to +220).
+        difference: Mean of (this - baseline) over the cases whose runs ended under both; 0 for the
+            baseline.
+        differs: True where the 95 % interval of the difference leaves out 0.
+    """
+
+    text: str
+    difference: float = 0.0
+    differs: bool = False
+
+
+def cost_of(environment: Mapping[str, Any], counter: str, place: int, baseline: int) -> Cost:
+    """A cost of a rule set in one environment.
+
+    Args:
+        environment: Statistics of the environment.
+        counter: Name of the counter.
+        place: Place of the rule set.
+        baseline: Place of the rule set to compare with; equal to `place` for no comparison.
+    """
+    mean, base = (_mean(environment["rule_sets"][one], counter) for one in (place, baseline))
+    text = numbers.number(mean)
+    if place == baseline:
+        return Cost(text)
+    pair = next(
+        one for one in environment["pairs"] if {one["left"], one["right"]} == {place, baseline}
+    )
+    differing = pair["differing"][counter]
+    if not differing:
+        return Cost(f"{text} (same)")
+    more = pair["differences"][counter] * (1 if pair["left"] == baseline else -1)
+    interval = numbers.mean_difference(more, pair["squares"][counter], differing, pair["ended"])
+    limits = f"other in {numbers.counted(differing, 'case')}"
+    if interval is not None:
+        limits = numbers.signed_numbers(interval)
+    ratio = f"\u00d7{mean / base:.3f}, " if base else ""
+    differs = interval is not None and not interval.low <= 0 <= interval.high
+    return Cost(f"{text} ({ratio}{limits})", more / pair["ended"], differs)
+
+
+def _mean(entry: Mapping[str, Any], counter: str) -> float:
+    return float(entry["totals"][counter] / max(1, entry["ended"]))
+
+
+def costs_of(folder: SweepFolder, grid: Grid) -> str:
+    """The costs in the first environment, in Markdown; empty where no alternative differs."""
+    environment, places = folder.statistics[0], _places(folder, grid)
+    rows = [*_differing(environment, grid, places)]
+    if not rows:
+        return ""
+    head = ("cost per run", *map(markdown.text, grid.alternatives))
+    table = markdown.table(head, rows, numbers=len(grid.alternatives))
+    note = (
+        f"Mean per {markdown.text(environment['name'])} run; in brackets against the first "
+        "alternative on the same cases, with Student's 95 % interval (same: in every case), under "
+        "the other rules with which it differs most. Costs that do not differ are left out."
+    )
+    return f"### What it costs\n\n{table}\n\n{note}{_at_a_gigabyte(environment, grid, places)}"
+
+
+Places = Mapping[str, Mapping[str, int]]
+"""Values of the other rules -> the place of each alternative's rule set."""
+
+
+def _places(folder: SweepFolder, grid: Grid) -> Places:
+    found: dict[str, dict[str, int]] = {}
+    for one in folder.sweep.rule_sets:
+        label = grid.decision.alternative_of(one.rules.as_dict())
+        if label is not None:
+            found.setdefault(grid.decision.beside(one.values), {})[label] = one.index
+    return {beside: own for beside, own in found.items() if grid.alternatives[0] in own}
+
+
+def _differing(
+    environment: Mapping[str, Any], grid: Grid, places: Places
+) -> Iterator[tuple[str, ...]]:
+    """A row for each cost that differs, under the other rules with which it differs most."""
+    for counter, title in COSTS.items():
+        found = []
+        for beside, own in places.items():
+            base = own[grid.alternatives[0]]
+            costs = {name: cost_of(environment, counter, at, base) for name, at in own.items()}
+            if any(cost.differs for cost in costs.values()):
+                most = max(abs(cost.difference) for cost in costs.values())
+                found.append((most, beside, costs))
+        if found:
+            _, beside, costs = max(found, key=lambda each: each[0])
+            texts = [costs[name].text if name in costs else "" for name in grid.alternatives]
+            yield (markdown.text(f"{title}, {beside}" if beside else title), *texts)
+
+
+def _at_a_gigabyte(environment: Mapping[str, Any], grid: Grid, places: Places) -> str:
+    """The bytes that a fix for the log end keeps more per pass, also as a share of 1 GB.
+
+    Empty for a decision about another rule than `fix`.
+    """
+    if any({*values} != {"fix"} for values in grid.decision.alternatives.values()):
+        return ""
+    more = dict.fromkeys(grid.alternatives, 0.0)
+    for own in places.values():
+        for name, at in own.items():
+            cost = cost_of(environment, "bytes_retained", at, own[grid.alternatives[0]])
+            passes = _mean(environment["rule_sets"][at], "cleanings") or 1
+            more[name] = max(more[name], cost.difference / passes)
+    most = max(more, key=more.__getitem__)
+    return (
+        " A pass keeps at most one record or batch more at the log end, whatever the size of the "
+        f"log: {numbers.number(more[most])} bytes per pass under {markdown.text(most)}, "
+        f"{numbers.share(more[most] / 10**9)} of 1 GB of segments."
+    )

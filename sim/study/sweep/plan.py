@@ -36,6 +36,7 @@ from sim.files.models import refused
 from sim.files.reading import read_document
 from sim.protocol.rules import DEFAULTS, Rules, RuleValue, rules_from, shown
 from sim.simulate.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.study.sweep.numbers import counted
 from sim.study.sweep.plan_matrix import (
     Environment,
     Plugins,
@@ -44,7 +45,6 @@ from sim.study.sweep.plan_matrix import (
     environments_of,
     read_plan,
 )
-from sim.study.sweep.wording import counted
 
 PRESET = "preset"
 FLAG_MARKS = ("magic", "flag")

@@ -1,4 +1,4 @@
-"""Intervals and tests against published numbers and against statsmodels."""
+"""Numbers against published ones and against statsmodels, and how they are written."""
 
 import warnings
 from unittest.mock import patch
@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.study.sweep.stats import (
+from sim.study.sweep import numbers
+from sim.study.sweep.numbers import (
+    Interval,
     clopper_pearson,
     holm,
     mcnemar_exact,
@@ -43,3 +45,27 @@ def test_holms_correction_is_that_of_statsmodels(values: list[float]) -> None:
         expected = multipletests(values, method="holm")[1]
 
     assert holm(values) == pytest.approx(list(expected), abs=1e-12)
+
+
+MINUS = "\u2212"
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        (numbers.share(0.12695), "12.7 %"),
+        (numbers.share(0.000149), "0.015 %"),
+        (numbers.share(1.0), "100 %"),
+        (numbers.share(1e-12), "0.00000000010 %"),
+        (numbers.shares(Interval(0.107, 0.136)), "10.7 to 13.6 %"),
+        (numbers.number(5049.7), "5,050"),
+        (numbers.number(-4.0), f"{MINUS}4.00"),
+        (numbers.number(0.0), "0"),
+        (numbers.p_value(1e-9), "p < 0.0001"),
+        (numbers.p_value(0.015625), "p = 0.016"),
+    ],
+)
+def test_a_number_has_the_digits_that_say_something_its_sign_and_its_unit_once(
+    told: str, text: str
+) -> None:
+    assert told == text
