@@ -188,7 +188,7 @@ def sweep(
 
 def _verdict(out: Path, gates: Gates) -> Verdict:
     from sim.study.gates import judge
-    from sim.study.report import read_folder
+    from sim.study.sweep.table import read_folder
 
     return judge(read_folder(out), gates)
 

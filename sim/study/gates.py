@@ -28,9 +28,9 @@ from sim.check.checker import known_invariants
 from sim.check.violation import FAMILIES
 from sim.errors import BadInput, did_you_mean
 from sim.files import markdown
-from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.reports import error_command
 from sim.study.sweep import numbers
+from sim.study.sweep.table import SweepFolder
 
 ANY = "any"
 """The name for a violation of any invariant."""

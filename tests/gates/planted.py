@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sim.check.violation import FAMILIES
-from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.plan import Plan, number_runs
+from sim.study.sweep.table import SweepFolder
 from tests.report.folders import MADE, entry
 
 

@@ -9,10 +9,10 @@ import yaml
 from sim.check.counters import COSTS, COUNTERS
 from sim.study.report.grid import grids_of
 from sim.study.report.output import files_of
-from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.folder import PlanFile
 from sim.study.sweep.plan import Plan, number_runs
 from sim.study.sweep.statistics import MEASURES, VERDICTS
+from sim.study.sweep.table import SweepFolder
 
 Verdicts = dict[str, int]
 

@@ -13,9 +13,9 @@ from sim.study.explore.plan import load_plan as load_search_plan
 from sim.study.report import add_alternative, decision_of, further, grids_of, read_folder
 from sim.study.report.claims import contradictions, verdict_of
 from sim.study.report.grid import RUNS, SEARCH, STORY, ReportDecision
-from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.plan import load_plan
 from sim.study.sweep.runner import Silent, run_sweep
+from sim.study.sweep.table import SweepFolder
 from tests.sweeps.fakes import simulating_here
 
 ROOT = Path(__file__).resolve().parents[2]

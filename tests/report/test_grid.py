@@ -24,10 +24,10 @@ from sim.study.report.grid import (
     violated_in,
 )
 from sim.study.report.schedules import story_of
-from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import format_of, scenario_files
 from sim.study.sweep.hazards import HAZARDS, hazard_of
 from sim.study.sweep.plan import load_plan, number_runs
+from sim.study.sweep.table import SweepFolder
 from tests.report.folders import MADE, entry, folder_of, pair
 
 ROOT = Path(__file__).resolve().parents[2]

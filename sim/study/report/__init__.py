@@ -16,4 +16,4 @@ from sim.study.report.further import add_alternative
 from sim.study.report.grid import decision_of, grids_of
 from sim.study.report.output import document_of, write_report
 from sim.study.report.page import headline
-from sim.study.report.sweep_folder import read_folder
+from sim.study.sweep.table import read_folder

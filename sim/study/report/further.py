@@ -17,9 +17,9 @@ from sim.study.explore.answers import answers_of, as_document
 from sim.study.explore.page import as_answer
 from sim.study.explore.plan import load_plan
 from sim.study.report.grid import OWN_PROVEN, ReportDecision, plans_of, rules_searched
-from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.plan import Plan
 from sim.study.sweep.runner import Teller, run_sweep
+from sim.study.sweep.table import SweepFolder
 
 BOUNDS: Final = Bounds(seconds=300)
 """Bounds of time and memory for each search of a further alternative."""

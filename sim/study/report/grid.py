@@ -25,12 +25,12 @@ from sim.files.shipped import shipped_folder, shipped_path
 from sim.protocol.rules import Rules, rules_from, shown
 from sim.simulate.run import conclusive, run_of
 from sim.study.matrix import judged
-from sim.study.report.sweep_folder import SweepFolder
 from sim.study.suite.scenario_files import content_at
 from sim.study.sweep import numbers
 from sim.study.sweep.hazards import HAZARDS, hazard_of
 from sim.study.sweep.plan import Sweep
 from sim.study.sweep.plan_matrix import HUNTED
+from sim.study.sweep.table import SweepFolder
 
 Values = Mapping[str, Any]
 

@@ -17,8 +17,8 @@ from sim.study.report.claims import verdict_of
 from sim.study.report.grid import Comparison, Grid
 from sim.study.report.page import headline, page_of
 from sim.study.report.schedules import pictures_of, schedules_of
-from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep.folder import describe
+from sim.study.sweep.table import SweepFolder
 
 REPORT_FORMAT: Final = "replog-report/4"
 TEMPLATES: Final = Path(__file__).with_name("templates")

@@ -14,9 +14,9 @@ from sim.study.report.cells import grid_table, interval_text, rates_table
 from sim.study.report.claims import verdict_of
 from sim.study.report.grid import NAMES, RUNS, SEARCH, STORY, Grid, Unit, rules_searched
 from sim.study.report.schedules import Schedule, anchors_of, schedules_in, schedules_of
-from sim.study.report.sweep_folder import SweepFolder
 from sim.study.sweep import numbers
 from sim.study.sweep.runner import unjudged
+from sim.study.sweep.table import SweepFolder
 
 Section = tuple[str, Iterable[str]]
 """Title of a part of the page that is folded until a reader opens it, and its paragraphs."""
