@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sim.errors import BadInput
 from sim.files.shipped import shipped_path
-from sim.simulate.partition import ahead, as_log, as_story, contents
+from sim.simulate.partition import ahead, as_log, as_story, contents, partitions_in
 from sim.simulate.partition.dump import partition_of_dump
-from sim.simulate.partition.partition import partitions_in
 from sim.simulate.partition.replicas import Comparison, compare
 from sim.simulate.partition.segments import Detail
 from sim.simulate.partition.settings import settings_of

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.simulate.partition.partition import checkpoint_in
+from sim.simulate.partition import checkpoint_in
 from tests.conformance.jvm import java_command
 
 BROKERS = (1, 2, 3)

@@ -25,8 +25,8 @@ import sim
 from sim.errors import BadInput
 from sim.protocol.log import Batch
 from sim.simulate.logfile.run import run_steps
+from sim.simulate.partition import Partition, partition_in
 from sim.simulate.partition.dump import Dump
-from sim.simulate.partition.partition import Partition, partition_in
 from sim.simulate.partition.segments import Detail, Stored, text_of
 from tests.conformance.batches import write_segments
 from tests.conformance.broker_run import SEGMENT_MS, RandomClients

@@ -21,8 +21,8 @@ import zstandard
 import sim
 from sim.errors import BadInput
 from sim.protocol.log import Batch
+from sim.simulate.partition import partition_in
 from sim.simulate.partition.dump import partition_of_dump
-from sim.simulate.partition.partition import partition_in
 from sim.simulate.partition.segments import Detail
 from tests.commands import replog
 from tests.partition.writing import write_batch, write_partition

@@ -9,8 +9,8 @@ import sim
 from sim.protocol.log.formats import OldBatch
 from sim.simulate.logfile.file import log_file_in, read_log_document
 from sim.simulate.logfile.run import run_steps
+from sim.simulate.partition import Partition, partition_in
 from sim.simulate.partition.dump import partition_of_dump
-from sim.simulate.partition.partition import Partition, partition_in
 from sim.simulate.partition.segments import Detail
 from tests.partition.conftest import ZIP
 

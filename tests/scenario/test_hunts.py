@@ -3,8 +3,7 @@
 from collections import Counter
 
 from sim.simulate.faults import Crash, FaultKind, Partition
-from sim.simulate.scenario.generate import Mix, generate
-from sim.simulate.scenario.generate.scenario import targeted_faults_of
+from sim.simulate.scenario.generate import Mix, generate, targeted_faults_of
 
 CALM = Mix(tail_hunts=0.0, kind_off=1.0)
 ELECTIONS = CALM.model_copy(update={"election_hunts": 1.0})

@@ -24,8 +24,8 @@ from sim.simulate.logfile.explain import explain_key, records_of
 from sim.simulate.logfile.file import LogFile
 from sim.simulate.logfile.run import replica_of, run_steps
 from sim.simulate.logfile.steps import Clean
+from sim.simulate.partition import Partition
 from sim.simulate.partition.as_log import AskedPartition
-from sim.simulate.partition.partition import Partition
 from sim.simulate.partition.segments import Detail
 
 RATE_SEGMENTS: Final = 5

@@ -24,7 +24,7 @@ from sim.simulate.logfile.file import LogFile, LogStart, WrittenSegment
 from sim.simulate.logfile.rules import DEFAULT_PRESET, rules_at
 from sim.simulate.logfile.settings import LogSettings
 from sim.simulate.logfile.steps import Clean
-from sim.simulate.partition.partition import Partition
+from sim.simulate.partition import Partition
 from sim.simulate.partition.segments import Detail, PartitionSegment, Stored
 from sim.simulate.partition.settings import GivenSettings
 

@@ -17,7 +17,7 @@ from sim.errors import BadInput
 from sim.files.reading import read_bytes
 from sim.protocol.log import Batch, Control, Record
 from sim.protocol.log.formats import old_batch
-from sim.simulate.partition.partition import Partition
+from sim.simulate.partition import Partition
 from sim.simulate.partition.segments import MAGIC, Damaged, PartitionSegment, Stored, text_of
 
 DUMP_BYTES_MAX: Final = 1 << 31

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from sim.protocol.log import Batch, Control, Record
 from sim.simulate.logfile.batches import readable
-from sim.simulate.partition.partition import Partition
+from sim.simulate.partition import Partition
 from sim.simulate.partition.segments import Detail, PartitionSegment
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sim.check.counters import COSTS, described_counters
 from sim.check.violation import Violation
 from sim.simulate.run import Run
-from sim.simulate.scenario.generate.scenario import targeted_faults_of
+from sim.simulate.scenario.generate import targeted_faults_of
 from sim.study.sweep.plan import Sweep, swept_type
 
 
