@@ -26,7 +26,7 @@ DATA = 2_500 * 2**20
 MOST_FILE_BYTES = 256 * 2**20
 WARM = (
     "pytest", "yaml", "sim.cli.runs", "sim.cli.suites", "sim.cli.logs", "sim.cli.diagnosing",
-    "sim.cli.studies", "sim.cli.sweeps", "sim.cli.partitions", "sim.cli.new",
+    "sim.cli.studies", "sim.cli.sweeps", "sim.cli.new",
     "sim.cli.listing", "sim.simulate.story", "sim.simulate.scenario.file",
     "sim.simulate.run.timed", "sim.simulate.logfile", "sim.check.certify", "sim.diagnose.draw",
     "sim.diagnose.explain", "sim.study.sweep", "sim.study.suite", "sim.diagnose.shrink",
