@@ -25,7 +25,7 @@ import pytest
 
 if TYPE_CHECKING:
     from sim.errors import BadInput
-    from sim.study.suite.cases import CaseResult, SuiteCase
+    from sim.study.suite import CaseResult, SuiteCase
 
 PLUGINS, STRICT = "replog_plugins", "replog_strict"
 FAILURES = "--replog-failures"
@@ -110,7 +110,7 @@ class CollectedFile(pytest.File):
         # those: the imports that a scenario needs are here.
         from sim.errors import BadInput
         from sim.files.foreign import one_line
-        from sim.study.suite.cases import load_case, tags_of
+        from sim.study.suite import load_case, tags_of
         from sim.study.suite.scenario_files import format_of, set_aside
 
         if self._is_evidence():

@@ -14,7 +14,7 @@ import pytest
 from sim.bounds import Bounds, bounded, each_run_within, uninterrupted
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import load_story
-from sim.study.suite.cases import run_any
+from sim.study.suite import run_any
 from tests.commands import replog
 
 ENDLESS = """\
@@ -150,7 +150,7 @@ def test_a_file_of_a_suite_that_hits_a_bound_is_inconclusive_alone(
     texts = {"timed": ENDLESS, "story": LONG_STORY, "log": '{"format": "replog-log/1"}'}
     file.write_text(texts[kind])
     if kind == "log":  # no log file within the limits is that slow
-        monkeypatch.setattr("sim.study.suite.cases.load_case", lambda _path: spin())
+        monkeypatch.setattr("sim.study.suite.load_case", lambda _path: spin())
 
     with each_run_within(Bounds(0.1)):
         result = run_any(file)

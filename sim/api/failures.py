@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 from sim.api.runs import Run, run
 from sim.api.tables import grid, shorten
 from sim.errors import BadInput, did_you_mean
-from sim.study.suite.cases import CaseResult, NotRun
+from sim.study.suite import CaseResult, NotRun
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -120,7 +120,7 @@ def _keys_of(event: Event) -> Sequence[str]:
 
 def violations_table(recorded: Run, past: Past, time: str) -> pd.DataFrame:
     """Makes the table `Run.violations`; `time` as in `events_table`."""
-    from sim.diagnose.explain.text import so_since
+    from sim.diagnose.explain import so_since
 
     rows = [
         (

@@ -101,7 +101,7 @@ class Violation(NamedTuple):
         evidence: The values that decided, by name.
         position: Place of the event that showed it among all recorded ones; -1 if unknown.
         began: Time at which it began, where the invariant saw that; None otherwise, see
-            `sim.diagnose.explain.text`.
+            `sim.diagnose.explain`.
     """
 
     invariant: str

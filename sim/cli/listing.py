@@ -16,8 +16,7 @@ from sim.files.limits import LIMITS, TITLE
 from sim.protocol.compaction.extending import REGISTERED
 from sim.protocol.rules import DEFAULTS, PRESETS, RULES, shown
 from sim.protocol.rules.spec import RuleSpec
-from sim.study.suite import format_of, scenario_files
-from sim.study.suite.cases import KINDS
+from sim.study.suite import KINDS, format_of, scenario_files
 
 Rows = list[dict[str, Any]]
 

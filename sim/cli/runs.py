@@ -186,7 +186,7 @@ def _show_detail(found: Simulated) -> None:
 
 def _with_since(made: Run) -> dict[str, Any]:
     """A run as JSON; each violation also has the time since which it holds."""
-    from sim.diagnose.explain.text import so_since
+    from sim.diagnose.explain import so_since
 
     found = made.recorded
     document = found.as_json()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sim.cli.studies import causes as causes_command
+from sim.diagnose.explain import so_since
 from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.questions import first_signatures
-from sim.diagnose.explain.text import so_since
 from sim.errors import BadInput
 from sim.files.formats import STORY_FORMAT
 from sim.simulate.run.stories import run_story

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.study.suite.cases import load_case, tags_of
+from sim.study.suite import load_case, tags_of
 from sim.study.suite.reports import failure_lines
 from tests.suite.red import RED, TIMED
 

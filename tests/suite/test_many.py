@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.study.suite import cases, collect, run_suite
-from sim.study.suite.cases import BAD_INPUT, ERROR, CaseResult
+from sim.study import suite
+from sim.study.suite import BAD_INPUT, ERROR, CaseResult, collect, run_suite
 from tests.suite.conftest import GOOD, Fill
 
 
@@ -29,13 +29,13 @@ def test_what_a_run_raises_is_the_result_of_that_file(
     verdict: str,
     reason: str,
 ) -> None:
-    def load(path: Path) -> cases.SuiteCase:
+    def load(path: Path) -> suite.SuiteCase:
         if path.name == "b.yaml":
             raise raised
         return loaded(path)
 
-    loaded = cases.load_case
-    monkeypatch.setattr(cases, "load_case", load)
+    loaded = suite.load_case
+    monkeypatch.setattr(suite, "load_case", load)
 
     folder = fill(dict.fromkeys(("a.yaml", "b.yaml", "c.yaml"), GOOD))
 

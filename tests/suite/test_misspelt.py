@@ -6,7 +6,7 @@ import pytest
 
 import sim
 from sim.errors import BadInput
-from sim.study.suite.cases import load_case, run_any
+from sim.study.suite import load_case, run_any
 
 SCENARIO = """\
 format: replog-scenari/1

@@ -1,6 +1,6 @@
 """Tags are the kind and the folder of a file and its own words."""
 
-from sim.study.suite.cases import tags_of
+from sim.study.suite import tags_of
 from tests.suite.conftest import GOOD, Fill
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from sim.bounds import Bounds, bound_each_run
 from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
-from sim.study.suite.cases import CaseResult, run_any
+from sim.study.suite import CaseResult, run_any
 from sim.study.suite.scenario_files import collect
 from tests.audits.registering import register
 from tests.zoo.draws import SCENARIOS, Draw

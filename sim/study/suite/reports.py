@@ -19,7 +19,7 @@ from sim.files import markdown
 from sim.files.atomic import replacing
 from sim.files.foreign import LONGEST, one_line
 from sim.files.reading import read_document
-from sim.study.suite.cases import BAD_INPUT, ERROR, INCONCLUSIVE, NOT_AS_EXPECTED, CaseResult
+from sim.study.suite import BAD_INPUT, ERROR, INCONCLUSIVE, NOT_AS_EXPECTED, CaseResult
 from sim.study.suite.scenario_files import from_here
 
 DIFFERENCES = 4

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.bounds import NO_BOUNDS, Bounds, bounded, each_run_within
+from sim.diagnose.explain import so_since
 from sim.diagnose.explain.past import Past
 from sim.diagnose.explain.questions import first_signatures
-from sim.diagnose.explain.text import so_since
 from sim.files.atomic import replacing
 from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
 from sim.protocol.rules import Rules
