@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from sim.check.violation import Value
-from sim.protocol.events import Acknowledged, Copied, HighWatermarkMoved, Quiesced
+from sim.protocol.events import Acknowledged, Appended, Copied, HighWatermarkMoved, Quiesced
 from tests.audits.law import Law
 
 
@@ -37,6 +37,11 @@ class AcknowledgedCommitted(Law):
         self._too_few: dict[int, int] = {}
         self._had_below: defaultdict[str, int] = defaultdict(int)
         self._owed: list[tuple[str, int, int, int]] = []
+
+    def on_appended(self, event: Appended) -> None:
+        """So has the leader that wrote it, which may follow another one before it leaves."""
+        end, had = event.batch.last_offset + 1, self._had_below
+        had[event.replica] = max(end, had[event.replica])
 
     def on_copied(self, event: Copied) -> None:
         """Once it was there: a leader may have counted it before a crash took it."""

@@ -83,6 +83,10 @@ class Said(Answers):
         if heard and leader is not None and leader.epoch == message.epoch:
             reports[message.replica] = message.report
 
+    def handled(self, name: str, message: Any) -> None:
+        """What moves a bound from now on is no bound that was handed out."""
+        self._hears_bounds = False
+
     def after(self, event: Event) -> None:
         """Notes where a high watermark was before it moved; judges bounds and timestamps."""
         super().after(event)

@@ -76,6 +76,7 @@ class Decisions:
             on.ReplicaWiped: self._wiped,
             on.ReplicaRemoved: self._removed,
             on.LogEmptied: self._wiped,
+            on.LogStartedAfresh: self._begins_anew,
             on.LeaderElected: self._elected,
             on.LeaderResigned: self._resigned,
             on.FaultEnded: self._look_at_leaders,
@@ -128,7 +129,10 @@ class Decisions:
             if kept:
                 self._witness.failed(name, "disk", what, kept, "forgotten")
         for base, index in rebuilt_indexes(replica.log).items():
-            if index.calls or index.dangling or {*index.restarts} - {replica.log.log_end_offset}:
+            opened = {*index.restarts} - {replica.log.log_end_offset}
+            # Where the log end is that of the last record it is found after the log was opened.
+            opened = opened if self._rules.storage.leo_source == "stored" else set()
+            if index.calls or index.dangling or opened:
                 self._witness.failed(name, "disk", f"index of segment {base}", index, "a new one")
 
     def _look_for_lost_disk(self, name: str) -> None:
@@ -141,6 +145,7 @@ class Decisions:
                     self._failed(node.name, f"counts on a lost disk of {name}", position, "nothing")
 
     def _installed(self, event: on.SnapshotInstalled) -> None:
+        self._begins_anew(event)
         replica, end, epoch = self._nodes[event.replica].replica, event.end_offset, event.epoch
         log = replica.log
         found: dict[str, tuple[object, object]] = {
@@ -358,6 +363,10 @@ class Decisions:
         replica = self._nodes[name].replica
         disk, compacted = (name, replica.disk), replica.cleanly_compacted_offset
         self._compacted[disk] = max(compacted, self._compacted.get(disk, 0))
+
+    def _begins_anew(self, event: on.LogStartedAfresh | on.SnapshotInstalled) -> None:
+        """What is not there is compacted, and may be reported so before the next crash."""
+        self._note_compacted(event.replica)
 
     def _pass_failed(self, event: on.CleaningFailed) -> None:
         self._cleaned(event)

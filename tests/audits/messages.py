@@ -114,7 +114,11 @@ class Witness(Answers):
     def handled(self, name: str, message: Any) -> None:
         """Compares that with what it is now, and the work of a leader with its epoch."""
         node, kind = self.nodes[name], type(message)
-        if self._out_of_date:
+        answer = node.fetcher._answer
+        if kind in _OF_LEADERS and answer.callbacks and answer.triggered:
+            if answer.value is message:
+                self._watch(node, message)
+        elif self._out_of_date:
             _, look = _AT_BROKERS.get(kind, _NOBODY)
             what = f"{kind.__name__} {self._out_of_date}"
             self._compare(node, what, self._before, look(node, message))
@@ -126,6 +130,24 @@ class Witness(Answers):
             or not (leader.epoch == leadership.epoch >= node.replica.epoch)
         ):
             self._leads_otherwise(node)
+
+    def _watch(self, node: Node, message: Any) -> None:
+        """Compares around the step in which a follower acts on an answer that it has taken."""
+        judge, look = _AT_BROKERS[type(message)]
+        assert judge is not None
+        assert node.fetcher._answer.callbacks is not None
+        known: list[tuple[str, object]] = []
+
+        def before(_: Any) -> None:
+            why = judge(node, self.seen[node.name], message) if node.replica.up else ""
+            known.append((why, look(node, message)))
+
+        def after(_: Any) -> None:
+            why, was = known[0]
+            if why:
+                self._compare(node, f"{type(message).__name__} {why}", was, look(node, message))
+
+        node.fetcher._answer.callbacks[:] = [before, *node.fetcher._answer.callbacks, after]
 
     def _asked(self, node: Node, client: str) -> None:
         """A client asks a replica for what leaders alone do."""
@@ -356,6 +378,11 @@ def _waits(node: Node, request: of.ConsumerFetchRequest) -> object:
 _REFUSALS: Final = 10
 _REFUSED_MS: Final = 1_000
 _OF_CLIENTS: Final = {of.ProduceRequest, of.WriteTxnMarkersRequest, of.ConsumerFetchRequest}
+_OF_LEADERS: Final = {
+    of.FetchResponse,
+    of.FetchSnapshotResponse,
+    of.OffsetsForLeaderEpochResponse,
+}
 _NOBODY: tuple[Judge | None, Look] = (None, _log_end)
 
 _AT_BROKERS: Mapping[type, tuple[Judge | None, Look]] = {

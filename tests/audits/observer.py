@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from sim.plugins import Report
 from sim.protocol.events import Event
+from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.cluster.network import CONTROLLER
+from sim.simulate.cluster.network import CONTROLLER, Overdue
 from tests.audits.answers import Said
 from tests.audits.caught_up import CaughtUp
 from tests.audits.clients import Clients
@@ -49,6 +50,7 @@ class Observer:
         """Starts before the replicas connect."""
         scenario = cluster.context.scenario
         self._report = report
+        self._now_ms = lambda: cluster.context.now_ms
         self.witness = Witness(cluster, self.failed)
         caught_up = CaughtUp(cluster, self.failed)
         self.decisions = Decisions(self.witness, scenario, caught_up)
@@ -71,6 +73,8 @@ class Observer:
 
         def listen(message: Any) -> None:
             self._listening.receives(name, message)
+            if type(message) is Overdue and isinstance(message.message, of.ProduceRequest):
+                self._sends.late(self._now_ms())
             receive(message)
             self._listening.handled(name, message)
 

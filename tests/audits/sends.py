@@ -69,6 +69,10 @@ class Sends:
             elif isinstance(event, FaultEnded):
                 self._going_on -= 1
 
+    def late(self, at_ms: int) -> None:
+        """A write comes late: others of its producer may have been given up before it."""
+        self._disturbed_ms = at_ms
+
     def _appended(self, at_ms: int, replica: str, batch: Batch) -> None:
         first, producer = batch.base_sequence, batch.producer_id
         sender = (producer, batch.producer_epoch)

@@ -231,7 +231,8 @@ class PlacesFollowed(Following):
         ):
             self.differs(node.name, f"fetched from {follows}", fetcher.fetched, answered)
         floor = node.replica.version_floor or ()
-        if late and floor < own.told_floor:
+        # A follower that cannot append an answer takes nothing of it.
+        if late and not node.replica.fetching_failed and floor < own.told_floor:
             self.differs(node.name, "floor of versions", floor, f"{follows} said {own.told_floor}")
 
     def _look_at_epoch(self, node: Node, own: Places) -> None:

@@ -281,6 +281,7 @@ class ProducersFollowed(Following):
                 own.cut(log, event.target, start, high_watermark=mark)
             case on.ReplicaCrashed() if event.log_end_offset < own.end:
                 start, mark = log.log_start_offset, self._marks.get(event.replica, 0)
+                mark = min(mark, event.high_watermark)  # it may have left an older checkpoint
                 own.cut(log, event.log_end_offset, start, high_watermark=mark)
             case on.ReplicaRestarted():
                 own.restart(log)

@@ -49,7 +49,7 @@ class Votes(Answers):
             name, had = event.replica, self.committed
             if event.reason == REBUILT:
                 had = self._acknowledged.get(event.replica, 0)
-            self._owed[name] = max(1, had)
+            self._owed[name] = max(1, had, self._owed.get(name, 0))
             self._heard.pop(name, None)
         elif isinstance(event, ReplicaCrashed):
             self._heard.pop(event.replica, None)
@@ -71,6 +71,7 @@ class Votes(Answers):
             and not overdue  # on a connection that is closed
             and message.answer is of.RECORDS
             and message.correlation_id == node.fetcher.number
+            and not node.fetcher._answer.triggered  # else time ran out in this millisecond
         ):
             self._heard[name] = (message.leader, message.epoch, now_ms)
 
