@@ -1,8 +1,5 @@
 """A step `cleaned` leaves a log as earlier passes did, whatever the rules say."""
 
-import pytest
-
-from sim.errors import BadInput
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
 
@@ -46,8 +43,3 @@ def test_what_is_taken_out_although_nothing_supersedes_it_is_reported() -> None:
     found = run("cleaned r1 offsets=1", "check")
 
     assert "hole-justified" in found.violated
-
-
-def test_horizons_are_pairs() -> None:
-    with pytest.raises(BadInput, match=r"horizons: expected a list of \[base offset, ms\]"):
-        run({"op": "cleaned", "replica": "r1", "horizons": [[2]]})

@@ -1,10 +1,8 @@
 """A story notes moments, and claims what replicas held at each: batches and epochs, too."""
 
-from pathlib import Path
-
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
-from tests.story.refusing import BASE, refused
+from tests.story.refusing import BASE
 
 STEPS = [
     "elect 1 3",
@@ -55,9 +53,3 @@ def test_a_claim_that_is_not_met_names_its_moment() -> None:
         "written: replica 1: log is ['a@0', '-A@1', 'b@2'], expected ['a@0']",
         "cleaned: replica 2: epochs is [(3, 0)], expected [(3, 0), (4, 3)]",
     ]
-
-
-def test_a_replica_that_did_not_exist_yet_cannot_be_claimed(tmp_path: Path) -> None:
-    said = refused(tmp_path, story(cleaned={"3": {"leo": 0}}))
-
-    assert "expect.moments.cleaned: no replica '3'; known here: 1, 2" in said

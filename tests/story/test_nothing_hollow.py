@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-import pytest
 import yaml
 
 from sim.diagnose.shrink.writing import story_text
-from sim.errors import BadInput
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import story_from
 from tests.story.running import run_steps
@@ -25,54 +23,6 @@ def test_an_assertion_step_is_judged_whatever_is_checked() -> None:
 
     assert run.violated == ["tombstone-eventually-removed"]
     assert run.differences != ()
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"steps": []}, "steps: no steps"),
-        ({"expect": {"checked": []}}, "expect.checked: no invariant would be judged"),
-        ({"steps": ["elect r1 1", "expect_tombstone_gone K"]}, "step 2 .*no step writes a key 'K'"),
-        ({"steps": ["elect r1 1", "push r1 r1 x"]}, "step 2 .*no step writes a record 'x'"),
-    ],
-)
-def test_a_story_that_tests_nothing_is_refused(changed: dict[str, object], said: str) -> None:
-    data = {"format": "replog-story/1", "replicas": ["r1"], "steps": ["elect r1 1"], **changed}
-
-    with pytest.raises(BadInput, match=said):
-        story_from(data, where="test")
-
-
-def test_a_record_in_an_expectation_that_no_step_writes_is_refused() -> None:
-    """A marker, an election's own record and an empty slot are of no step."""
-    data = {
-        "format": "replog-story/1",
-        "replicas": ["r1"],
-        "steps": ["elect r1 1", "append r1 old K"],
-        "expect": {"replicas": {"r1": {"log": ["LC1@0", "olt@1"], "committed": ["-@0", "C:7@1"]}}},
-    }
-
-    said = r"expect.replicas.r1.log\[1\]: no step writes a record 'olt' \(did you mean 'old'"
-    with pytest.raises(BadInput, match=said) as refused:
-        story_from(data, where="test")
-    assert len(str(refused.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("rules", "field", "meant_under"),
-    [
-        ({}, "null_value", "null_value or flag or header or magic"),
-        ({}, "flag", "flag or header or magic"),
-        ({"preset": "kafka-4.0"}, "tombstone", "explicit"),
-        ({"tombstone_mark": "flag"}, "tombstone", "explicit"),
-    ],
-)
-def test_a_mark_that_the_rules_ignore_is_refused(
-    rules: dict[str, str], field: str, meant_under: str
-) -> None:
-    said = rf"{field}: means nothing under .*, but under `tombstone_mark: {meant_under}`$"
-    with pytest.raises(BadInput, match=said):
-        run_steps(f"elect 1 1\nappend 1 d K {field}=true", rules=rules)
 
 
 def test_what_a_preset_says_goes_before_the_defaults_of_stories() -> None:
@@ -105,14 +55,6 @@ def test_a_cluster_at_rest_is_not_said_to_be_in_sync_while_a_member_is_down() ->
     )
     led_by_none = run_steps("elect 1 1\nappend 1 a A\ncrash 1\nquiesce")
     assert describe(led_by_none.events[-1][1]) == "the cluster is at rest"
-
-
-@pytest.mark.parametrize("claims", [{"replicas": {"r1": {}}}, {"moments": {"m": {}}}])
-def test_a_claim_that_claims_nothing_is_refused(claims: dict[str, object]) -> None:
-    data = {"format": "replog-story/1", "replicas": ["r1"], "steps": ["moment m"], "expect": claims}
-
-    with pytest.raises(BadInput, match="claims nothing"):
-        story_from(data, where="test")
 
 
 def test_what_fetches_votes_and_reads_are_answered_is_kept() -> None:

@@ -12,7 +12,7 @@ from sim.files.yaml_text import parse_yaml
 from sim.protocol.rules import RULES
 from sim.simulate.story import load_story
 from sim.simulate.story.ops import OPS
-from tests.story.refusing import BASE, refused, step_refused
+from tests.story.refusing import BASE, refused
 
 _FILE = Path(__file__).with_name("refusals.yaml")
 SAID = parse_yaml(_FILE.read_text(encoding="utf-8"), str(_FILE)).data
@@ -67,31 +67,6 @@ def test_an_unknown_value_is_answered_with_the_values_of_its_rule(
 
     assert f"rules.{name}: unknown value 'sometimes'" in said
     assert all(str(value).lower() in said for value in RULES[name].values)
-
-
-@pytest.mark.parametrize("shown", ["[1,2]", "[1, 2]", "1,2,"])
-def test_a_list_of_replicas_has_no_brackets_in_a_line(tmp_path: Path, shown: str) -> None:
-    for field, step in {"isr": f"isr {shown}", "votes": f"elect 1 2 votes={shown}"}.items():
-        told = step_refused(tmp_path, step)
-        assert f"{field}: expected a list of replicas, not" in told or (
-            f"{field}: no replica '[1'; known here: 1, 2" in told
-        )
-
-
-@pytest.mark.parametrize(
-    ("steps", "said"),
-    [
-        (["sync 3 1", "add_replica 3"], "step 1 (sync): follower: no replica '3'"),
-        (["add_replica 3", "add_replica 3"], "step 2 (add_replica): replica: '3' exists already"),
-        (["remove_replica 2", "crash 2"], "step 2 (crash): replica: no replica '2'"),
-        (["remove_replica 3"], "step 1 (remove_replica): replica: no replica '3'"),
-        (["moment one", "check", "moment one"], "step 3 (moment): name: 'one' was noted before"),
-    ],
-)
-def test_what_a_step_names_has_to_be_there_by_then(
-    tmp_path: Path, steps: list[str], said: str
-) -> None:
-    assert said in refused(tmp_path, BASE | {"steps": steps})
 
 
 EVERYTHING = """\
