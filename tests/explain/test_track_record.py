@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sim.diagnose.explain import ExplanationText, explanation
 from sim.diagnose.explain.past import Past
-from sim.diagnose.explain.questions import Signature, signature_of
+from sim.diagnose.explain.questions import Signature, first_signatures
 from sim.files.formats import STORY_FORMAT
 from sim.simulate.run.stories import run_story
 from sim.simulate.story import load_story
@@ -32,11 +32,9 @@ def told() -> list[tuple[str, Signature, ExplanationText]]:
     for path in scenario_files(SCENARIOS):
         if format_of(path) == STORY_FORMAT:
             run = run_story(load_story(path))
-            firsts = {(one.invariant, one.family): one for one in reversed(run.violations)}
-            for one in firsts.values():
-                why = signature_of(Past(run.events, run.rules), one)
-                told_of = explanation(Past(run.events, run.rules), one)
-                found.append((run.id, why, told_of))
+            past = Past(run.events, run.rules)
+            for index, why in first_signatures(past, run.violations).items():
+                found.append((run.id, why, explanation(past, run.violations[index])))
     return found
 
 

@@ -154,48 +154,6 @@ def test_half_a_character_is_no_text() -> None:
     assert told == "has half a character (a lone surrogate)"
 
 
-def test_a_batch_without_records_is_not_compressed() -> None:
-    empty = {"base_offset": 0, "last_offset": 2, "records": [], "compression": "lz4"}
-
-    assert complaint(put(good(), FIRST, empty)) == (
-        "segments[0].batches[0].compression: lz4 of a batch without records; allowed: none"
-    )
-
-
-def test_a_change_of_the_leader_is_nobodys_transaction() -> None:
-    change = {
-        "base_offset": 2,
-        "last_offset": 2,
-        "control": "LEADER_CHANGE",
-        "records": [{"offset": 2, "marker": "LEADER_CHANGE"}],
-    }
-    at = "segments[0].batches[0]"
-
-    assert len(answer(put(good(), FIRST, change))["steps"]) == 5
-    assert complaint(put(good(), FIRST, change | {"producer_id": 4})) == (
-        f"{at}.producer_id: a change of the leader has none, not 4"
-    )
-    assert complaint(put(good(), FIRST, change | {"transactional": True})) == (
-        f"{at}.producer_id: a transaction has a producer; allowed: 0 and above"
-    )
-
-
-def test_a_control_batch_has_no_second_record() -> None:
-    marker = {"offset": 6, "marker": "ABORT"}
-    document = put(good(), f"{MARKED}.records", [marker, marker | {"offset": 7}])
-
-    assert "records[1].offset: 7 is outside its batch" in complaint(document)
-
-
-def test_a_producer_that_writes_outside_transactions_has_none_to_end() -> None:
-    document = put(good(), "segments.1.batches.0.transactional", False)
-
-    assert complaint(document) == (
-        "segments[1].batches[1].control: ABORT without a transaction: producer 4 writes outside "
-        "transactions, as at offset 3"
-    )
-
-
 def test_what_earlier_cleaning_left_is_a_possible_log() -> None:
     """A marker whose data is gone, one that was emptied, and an empty batch without a producer."""
     log = Writer()
@@ -207,26 +165,6 @@ def test_what_earlier_cleaning_left_is_a_possible_log() -> None:
     assert last_offsets(log.answers()[0]) == [0, 1, 9]
 
 
-def test_batches_that_overlap_are_no_possible_log() -> None:
-    document = put(good(), "segments.1.batches.0.base_offset", 2)
-
-    assert complaint(document).startswith("segments[1].batches[0].base_offset: 2 is below 3")
-
-
-def test_two_segments_cannot_start_at_the_same_offset() -> None:
-    document = good() | {"segments": [[], []], "steps": []}
-
-    assert complaint(document) == "segments[1]: starts at 0, where segments[0] starts"
-
-
-def test_an_old_format_has_no_delete_horizon() -> None:
-    document = put(good(), f"{FIRST}.delete_horizon_ms", 5)
-
-    assert complaint(put(document, f"{FIRST}.magic", 1)) == (
-        "segments[0].batches[0].delete_horizon_ms: a batch of magic 1 has none; allowed: magic 2"
-    )
-
-
 def test_a_given_map_knows_offsets_only() -> None:
     step = {"op": "clean", "now_ms": 0, "first_dirty_offset": 0, "upper_bound": 3}
     step |= {"offset_map": {"a": 1}, "map_latest_offset": 2}
@@ -234,12 +172,6 @@ def test_a_given_map_knows_offsets_only() -> None:
 
     assert complaint(document) == (
         "steps[0].offset_map: goes with strategy offset only, and this is timestamp"
-    )
-    assert complaint(put(good() | {"steps": [step]}, "steps.0.forced_rescan", True)) == (
-        "steps[0].offset_map: forced_rescan runs with an empty map; give one or the other"
-    )
-    assert complaint(put(good() | {"steps": [step]}, "steps.0.offset_map.a", -1)) == (
-        "steps[0].offset_map.a: -1 is below the smallest allowed, 0"
     )
 
 
