@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from sim.errors import BadInput
 from sim.protocol.compaction import STRATEGIES, UnreadableVersion, entry_bytes, map_capacity
 from sim.protocol.compaction.strategies import (
     encode_varint,
@@ -69,24 +68,6 @@ def test_the_topics_setting_stands_for_the_brokers_each_for_itself(
 
     assert rules.cleaner.strategy == strategy
     assert strategy != "header" or rules.topic.strategy_header == header
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (f"topic: {{{STRATEGY}: newest}}\n", "2: .*offset.*timestamp.*header"),
-        (f"broker: {{log.cleaner.{STRATEGY}: newest}}\n", "2: .*offset.*timestamp.*header"),
-        (f"topic: {{{STRATEGY}: Header}}\n", r"2: .*header needs compaction\.strategy\.header"),
-        (f"broker: {{log.cleaner.{STRATEGY}: header}}\n", r"2: .*compaction\.strategy"),
-        (f'topic: {{{STRATEGY}: header, {HEADER}: " "}}\n', r"2: .*compaction\.strategy"),
-        (f"{DRAFTS}topic: {{{STRATEGY}: lsn, {HEADER}: v}}\n", "3: .*'lsn' is the key of a header"),
-    ],
-)
-def test_a_strategy_that_is_none_and_a_header_without_a_name_are_refused(
-    tmp_path: Path, text: str, said: str
-) -> None:
-    with pytest.raises(BadInput, match=rf"x\.yaml:{said}"):
-        load_scenario(file_of(tmp_path, text))
 
 
 def long(version: int) -> tuple[str, bytes]:
