@@ -134,12 +134,6 @@ def test_an_instance_that_was_replaced_writes_and_commits_nothing() -> None:
     assert story.outcome.inconclusive is None
 
 
-def test_a_consumer_starts_where_it_ended() -> None:
-    consumed = [e for _, e in tell(scenario()).of(Consumed)]
-
-    assert [e.start for e in consumed] == [0, *(e.end for e in consumed[:-1])]
-
-
 def test_a_repetition_is_not_appended_again_and_acknowledged_as_the_first_time() -> None:
     story = tell(scenario(network=LOSSY, workload=Workload(sends=sends(), retries=20)))
     appended = [e.batch for _, e in story.of(Appended)]

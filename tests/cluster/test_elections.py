@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from sim.protocol.events import LeaderElected, LeaderResigned
+from sim.protocol.events import (
+    HighWatermarkMoved,
+    LeaderElected,
+    LeaderResigned,
+    ReplicaRestarted,
+)
 from sim.protocol.replication.elections import successors, waits
 from sim.protocol.replication.messages import (
     Answer,
@@ -24,7 +29,7 @@ from sim.simulate.faults import FaultKind
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
 from sim.simulate.scenario.model import Network, ReplicaSpec, Timers
-from tests.cluster.worlds import Story, fault, scenario, tell
+from tests.cluster.worlds import THREE, Story, fault, scenario, tell
 from tests.replication.replicas import batch
 
 KRAFT = rules_from({"preset": "kraft"})
@@ -169,6 +174,16 @@ def test_a_voter_that_is_alone_elects_itself_again_after_a_crash() -> None:
     story = tell(scenario(crash, rules=KRAFT, replicas=(ReplicaSpec("r1"),)))
 
     assert leaders(story) == [("r1", 1), ("r1", 2)]
+
+
+def test_a_leader_alone_in_its_cluster_resumes_with_all_of_its_log_committed() -> None:
+    restart = fault(FaultKind.CRASH, 1_000, "r1", 100, high_watermark=2)
+    rules = Rules.of(commit="majority", leader_restart="resumes")
+    story = tell(scenario(restart, rules=rules, replicas=THREE[:1]))
+    [(back_ms, back)] = story.of(ReplicaRestarted)
+
+    assert back.high_watermark == 2 < back.log_end_offset
+    assert (back_ms, HighWatermarkMoved("r1", back.log_end_offset, leading=True)) in story.events
 
 
 def settled() -> Cluster:

@@ -65,20 +65,6 @@ def test_a_replaced_disk_is_empty_and_fills_again() -> None:
     assert log_ends(story)["r3"] == 40
 
 
-def test_a_leader_does_not_count_on_what_a_lost_disk_acknowledged() -> None:
-    cluster = Cluster(scenario(rules=Rules()), lambda _at, _event: None)
-    cluster.elections.start()
-    leader, wiped, _ = cluster.nodes.values()
-    leader.lead(1, isr=(), replicas=("r1", "r2", "r3"))
-    leadership = leader.replica.leadership
-    assert leadership is not None
-    leadership.positions |= {"r2": 5, "r3": 5}
-
-    cluster.elections.wiped(wiped)
-
-    assert leadership.positions == {"r3": 5}
-
-
 def test_a_fetch_from_before_the_loss_of_a_disk_is_not_believed_after_it() -> None:
     cluster = Cluster(scenario(rules=Rules()), lambda _at, _event: None)
     cluster.elections.start()

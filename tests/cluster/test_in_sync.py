@@ -7,6 +7,7 @@ import pytest
 from sim.protocol.events import (
     Appended,
     AppendRefused,
+    IsrChanged,
 )
 from sim.protocol.rules import rules_from
 from sim.simulate.faults import Fault, FaultKind
@@ -43,6 +44,16 @@ def test_a_patient_producer_gets_everything_in_with_the_sequence_numbers_it_had(
     assert len(story.of(AppendRefused)) > 2
     assert [b.base_sequence for b in batches] == [b.base_offset for b in batches]
     assert sum(len(b.records) for b in batches) == len(WRITES)
+
+
+def test_a_broker_whose_registration_was_lost_registers_again_when_it_can_talk() -> None:
+    cut = fault(FaultKind.PARTITION, 400, "r2", 1_500)
+    down = fault(FaultKind.CRASH, 500, "r2", 300)
+    story = tell(scenario(cut, down))
+    joined = [at for at, e in story.of(IsrChanged) if e.joined == "r2"]
+
+    assert [at > 1_900 for at in joined] == [True]
+    assert story.outcome.inconclusive is None
 
 
 @pytest.mark.parametrize("leaders", ["isr", "elr"])
