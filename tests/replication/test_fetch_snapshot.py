@@ -87,22 +87,6 @@ def test_chunks_cut_records_and_add_up_to_the_file(max_bytes: int) -> None:
     assert len(chunks) == -(-size // max_bytes)
 
 
-def test_a_record_counts_when_its_last_byte_is_there() -> None:
-    replica, fetcher = source(), Replica("r2")
-    fetch(replica, fetcher)
-    first_end = record_ends(replica.snapshots[ID].records)[0]
-    request = FetchSnapshotRequest("r2", 2, ID, 0, max_bytes=first_end - 1)
-
-    def complete(request: FetchSnapshotRequest) -> int:
-        answer = answer_fetch_snapshot(replica, request, rules=RULES)
-        return len(answer.records)
-
-    assert complete(request) == 0
-    assert complete(replace(request, max_bytes=first_end)) == 1
-    assert complete(replace(request, position=first_end - 1, max_bytes=1)) == 1
-    assert complete(replace(request, position=first_end, max_bytes=1)) == 0
-
-
 @pytest.mark.parametrize(
     ("epochs", "delete", "below_start", "by_epoch"),
     [

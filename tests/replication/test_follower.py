@@ -1,31 +1,18 @@
-"""What a follower does: copy, truncate, turn to a snapshot, ignore what is stale."""
+"""What a follower makes of answers: what it commits, copies and cuts, and what it refuses."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sim.protocol.events import Copied, Event, FetchingFailed, HighWatermarkMoved, Truncated
+from sim.protocol.events import HighWatermarkMoved, Truncated
 from sim.protocol.log import Log, LogConfig, Record, data_batch
 from sim.protocol.log.segment import Call
 from sim.protocol.replication import Replica, follower, leader
 from sim.protocol.replication.cleaning import Cleaner
-from sim.protocol.replication.follower import fetch_request
 from sim.protocol.replication.messages import Answer
-from sim.protocol.replication.replica import restart
-from sim.protocol.replication.truncation import start_following
 from sim.protocol.rules import Rules
 from tests.replication.replicas import RULES, ask, bases, elect, fetch, leading, with_log
-
-
-def test_a_follower_copies_batches_as_they_are() -> None:
-    source, fetcher = leading(records=2), Replica("r2")
-    response, _ = ask(source, fetcher)
-    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events
-
-    assert events[0] == Copied("r2", "r1", 0, response.batches, 2)
-    assert fetch_request(fetcher).offset == fetcher.log.acknowledged_end == 2
-    assert all(a is b for a, b in zip(source.log.batches(), fetcher.log.batches(), strict=True))
 
 
 def test_what_a_follower_copies_at_once_has_one_entry_of_the_offset_index_at_most() -> None:
@@ -107,25 +94,6 @@ def test_a_diverging_answer_cuts_to_the_smaller_end_and_ends_the_round() -> None
     assert [tuple(entry) for entry in fetcher.log.epochs.entries] == [(1, 0)]
 
 
-def test_a_batch_that_begins_below_the_log_end_ends_fetching_until_another_epoch() -> None:
-    rules = RULES.with_values({"truncation": "none"})
-    source, fetcher = leading(epoch=2), with_log("r2", 1)
-    both = (Record(0, "k", "v", 0, (), uid=7), Record(1, "k", "w", 0, (), uid=8))
-    leader.append(source, data_batch(both, epoch=2), rules=rules, now_ms=0)
-    response, _ = ask(source, fetcher, rules=rules)
-
-    def told() -> list[Event]:
-        return follower.receive_fetch(fetcher, response, rules=rules, now_ms=0).events
-
-    assert told() == [FetchingFailed("r2", "r1", 0, 1)]
-    assert (told(), fetcher.log.log_end_offset) == ([], 1)
-    start_following(fetcher, 3, rules=rules)
-    assert not fetcher.fetching_failed
-    fetcher.fetching_failed = True
-    restart(fetcher, rules=rules)
-    assert not fetcher.fetching_failed
-
-
 def test_a_follower_learns_from_the_result_whether_to_ask_at_once_or_later() -> None:
     source, fetcher = leading(records=2), Replica("r2")
     response, _ = ask(source, fetcher)
@@ -137,15 +105,6 @@ def test_a_follower_learns_from_the_result_whether_to_ask_at_once_or_later() -> 
 
     refusal, _ = ask(Replica("r3"), fetcher)
     assert follower.receive_fetch(fetcher, refusal, rules=RULES, now_ms=0).retry_later
-
-
-def test_a_follower_takes_no_earlier_answer() -> None:
-    source, fetcher = leading(records=3), with_log("r2", 1)
-    late, _ = ask(source, fetcher)
-    fetch(source, fetcher)
-
-    assert follower.receive_fetch(fetcher, late, rules=RULES, now_ms=0).events == []
-    assert (bases(fetcher), fetcher.log.high_watermark) == ([0, 1, 2], 3)
 
 
 @pytest.mark.parametrize(("fencing", "copied"), [(True, []), (False, [0])])

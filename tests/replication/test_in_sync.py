@@ -1,17 +1,15 @@
-"""Who may lead cleanly: the in-sync set, eligible leader replicas, the last leader (KIP-966)."""
+"""The in-sync set: whose word the controller takes, and who counts before it has (KIP-497).
+
+Who may lead cleanly then: the law of `tests/cluster/test_controller.py`, the decisions
+that `tests/audits` judges, and the timed scenarios of `scenarios/isr`.
+"""
 
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from sim.protocol.replication.elections import (
-    alter_partition,
-    clean_choice,
-    last_resort,
-    led_by,
-    with_isr,
-)
+from sim.protocol.replication.elections import alter_partition, with_isr
 from sim.protocol.replication.leader import expand_isr, record_position
 from sim.protocol.replication.messages import AlterPartitionRequest, PartitionState
 from sim.protocol.rules import Rules
@@ -36,14 +34,6 @@ def partition(
 def sets(state: PartitionState) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:
     """Who is in sync, who is eligible, and who led last."""
     return state.isr, state.elr, state.last_known_leader
-
-
-def test_an_eligible_replica_that_leads_is_alone_in_sync() -> None:
-    chosen = led_by(partition((), ("r2", "r1"), "r1", leader=None), "r2", rules=ELIGIBLE)
-
-    assert sets(chosen) == (("r2",), ("r1",), None)
-    assert (chosen.leader, chosen.leader_epoch) == ("r2", 5)
-    assert sets(led_by(partition(), "r2", rules=ELIGIBLE)) == sets(partition())
 
 
 @pytest.mark.parametrize(
@@ -105,23 +95,3 @@ def test_who_is_in_sync_who_is_eligible_and_who_led_last(
     expected: Sets,
 ) -> None:
     assert sets(with_isr(state, isr, unclean=unclean, rules=rules)) == expected
-
-
-@pytest.mark.parametrize(
-    ("state", "clean", "resort"),
-    [
-        (partition(("r1",), heard=("r2", "r3")), (), None),
-        (partition(("r1",), ("r2",)), ("r1",), None),
-        (partition((), ("r2", "r1"), heard=("r3", "r2")), ("r2",), None),
-        (partition((), ("r2", "r1"), heard=("r3",)), (), None),
-        # The last leader is the last resort and no clean choice.
-        (partition((), (), "r1", leader=None), (), "r1"),
-        (partition((), (), "r1", leader=None, heard=("r2",)), (), None),
-        (partition((), (), None, leader=None), (), None),
-        (partition((), ("r2",), "r1", leader=None, heard=("r1",)), (), None),
-    ],
-)
-def test_who_may_lead_cleanly_and_who_as_the_last_resort(
-    state: PartitionState, clean: tuple[str, ...], resort: str | None
-) -> None:
-    assert (clean_choice(state), last_resort(state)) == (clean, resort)

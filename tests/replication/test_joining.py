@@ -9,7 +9,7 @@ from sim.protocol.replication.joining import (
     trust_the_in_sync,
     wait_for_joining,
 )
-from sim.protocol.replication.replica import Leadership, crash
+from sim.protocol.replication.replica import Leadership
 from tests.replication.replicas import RULES, leading
 
 ALL = ("r1", "r2", "r3")
@@ -49,25 +49,6 @@ def test_a_follower_is_caught_up_for_so_long_after_it_had_all(
     found = [at for at in range(51, 300) if is_caught_up(leader, "r3", now_ms=at, lag_max_ms=100)]
 
     assert found == ([] if until_ms is None else [*range(51, until_ms + 1)])
-
-
-def test_who_is_at_the_log_end_is_caught_up_however_long_it_is_silent() -> None:
-    leader = leader_at_zero()
-    leadership_of(leader).positions["r3"] = 2
-
-    assert is_caught_up(leader, "r3", now_ms=1_000_000, lag_max_ms=LAG_MS)
-    leadership_of(leader).positions["r3"] = 1
-    assert not is_caught_up(leader, "r3", now_ms=1_000_000, lag_max_ms=LAG_MS)
-
-
-def test_a_new_leader_takes_those_in_sync_for_caught_up_until_it_crashes() -> None:
-    leader = leader_at_zero()
-    assert [is_caught_up(leader, name, now_ms=100, lag_max_ms=100) for name in ("r2", "r3")] == [
-        True,
-        False,
-    ]
-    crash(leader)
-    assert not is_caught_up(leader, "r2", now_ms=0, lag_max_ms=LAG_MS)
 
 
 @pytest.mark.parametrize(

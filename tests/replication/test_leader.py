@@ -87,28 +87,6 @@ def test_a_voter_may_go_if_most_of_those_that_stay_have_what_is_committed(
 
 
 @pytest.mark.parametrize(
-    ("last_epoch", "offset", "answer"),
-    [(1, 2, Answer.RECORDS), (1, 3, Answer.DIVERGING), (2, 2, Answer.DIVERGING)],
-)
-def test_a_fetch_diverges_by_a_smaller_epoch_or_an_end_below_it(
-    last_epoch: int, offset: int, answer: Answer
-) -> None:
-    """The leader's epochs are 1 from 0 and 3 from 2."""
-    source = leading(records=2)
-    elect(source, epoch=3)
-    fetcher = Replica("r2")
-    fetcher.log.append(batch(0), now_ms=0)
-    while fetcher.log.log_end_offset < offset:
-        fetcher.log.append(batch(fetcher.log.log_end_offset, epoch=last_epoch), now_ms=0)
-
-    response, events = ask(source, fetcher)
-    assert response.answer is answer
-    if answer is Answer.DIVERGING:
-        assert response.diverging == (1, 2)
-        assert events == []
-
-
-@pytest.mark.parametrize(
     ("rule", "position", "joins"),
     [
         ("epoch_start", None, False),
@@ -124,9 +102,7 @@ def test_joining_needs_the_high_watermark_and_the_epoch_s_start(
 ) -> None:
     """The high watermark is 2, epoch 2 starts at 3."""
     rules = RULES.with_values({"isr_join": rule})
-    source = Replica("r1")
-    for offset in range(3):
-        source.log.append(batch(offset), now_ms=0)
+    source = with_log("r1", 1, 1, 1)
     source.log.high_watermark = 2
     elect(source, epoch=2, isr=("r1", "r3"))
     if position is not None:

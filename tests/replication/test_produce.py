@@ -58,15 +58,6 @@ def sent(
     )
 
 
-def test_records_get_the_next_offsets_and_uids_whatever_the_producer_numbered_them() -> None:
-    leader = leading(records=2)
-    result = sent(leader, request("a", "b"))
-
-    written = list(leader.log.batches())[-1]
-    assert [(r.offset, r.uid, r.key) for r in written.records] == [(2, 10, "a"), (3, 11, "b")]
-    assert (result.base_offset, result.last_offset, result.uids_used) == (2, 3, 2)
-
-
 def test_a_batch_that_its_producer_has_gone_past_is_refused_unless_it_is_known_to_be_written() -> (
     None
 ):

@@ -24,16 +24,9 @@ from sim.protocol.replication.replica import (
 )
 from sim.protocol.replication.snapshots import install
 from sim.protocol.rules import Rules
-from tests.replication.replicas import RULES, batch, leading
+from tests.replication.replicas import RULES, batch, leading, with_log
 
 FINISHED = Rules.of(install_recovery="finished")
-
-
-def follower(end: int, *, epoch: int = 1) -> Replica:
-    made = Replica("r2")
-    for offset in range(end):
-        made.log.append(batch(offset, epoch=epoch), now_ms=0)
-    return made
 
 
 @pytest.mark.parametrize(
@@ -52,7 +45,7 @@ def test_a_snapshot_is_installed_that_is_in_a_later_epoch_or_above_the_log_end(
     log_end: int, log_epoch: int, id_: SnapshotId, *, installed: bool
 ) -> None:
     """KafkaMetadataLog.truncateToLatestSnapshot compares the last epoch first, then the end."""
-    made = follower(log_end, epoch=log_epoch)
+    made = with_log("r2", *[log_epoch] * log_end)
     made.snapshots[id_] = Snapshot(id_, ())
     crash(made)
     events = recover(made, rules=FINISHED)
@@ -63,23 +56,8 @@ def test_a_snapshot_is_installed_that_is_in_a_later_epoch_or_above_the_log_end(
     assert made.log.log_start_offset == (5 if installed else 0)
 
 
-@pytest.mark.parametrize(
-    ("rule", "left"), [("from_batches", [(1, 0)]), ("as_stored", [(1, 0), (2, 2)])]
-)
-def test_an_epoch_without_a_batch_is_gone_after_a_restart(
-    rule: str, left: list[tuple[int, int]]
-) -> None:
-    """A leader that has written nothing; LogLoader.load cuts the epochs at the log end."""
-    made, rules = follower(2), Rules.of(epoch_recovery=rule)
-    made.log.epochs.assign(2, 2)
-    crash_with_files(made, rules=rules)
-    recover(made, rules=rules)
-
-    assert entries(made) == left
-
-
 def test_a_log_that_is_empty_after_an_install_has_the_epoch_of_its_snapshot() -> None:
-    made, id_ = follower(2), SnapshotId(5, 1)
+    made, id_ = with_log("r2", 1, 1), SnapshotId(5, 1)
     install(made, Snapshot(id_, ()), rules=FINISHED)
     crash_with_files(made, rules=FINISHED, power_loss=True)
     events = recover(made, rules=FINISHED)
@@ -90,8 +68,7 @@ def test_a_log_that_is_empty_after_an_install_has_the_epoch_of_its_snapshot() ->
 
 def two_epochs() -> Replica:
     """Records 0 and 1 of epoch 1, record 2 of epoch 2; all but the last one committed and clean."""
-    made = follower(2)
-    made.log.append(batch(2, epoch=2), now_ms=0)
+    made = with_log("r2", 1, 1, 2)
     made.log.high_watermark = made.first_dirty_offset = 2
     return made
 
@@ -134,9 +111,7 @@ def test_a_restart_tells_its_epochs_where_they_are_not_those_of_what_is_left(
 def test_whatever_is_lost_the_cache_is_that_of_the_batches_and_the_watermark_in_the_log(
     epochs: list[int], lost: int, known: int, checkpoint: int
 ) -> None:
-    made = Replica("r1")
-    for offset, epoch in enumerate(epochs):
-        made.log.append(batch(offset, epoch=epoch), now_ms=0)
+    made = with_log("r1", *epochs)
     made.log.high_watermark = len(epochs)
     old = OldFiles(high_watermark=checkpoint, epochs=known)
     crash_with_files(made, rules=Rules(), lost_batches=lost, old=old)

@@ -1,10 +1,9 @@
-"""Snapshots: take, delete the prefix, serve in chunks, fetch, install (KIP-630)."""
+"""Snapshots: when none is taken, what has arrived of one, what an install leaves (KIP-630)."""
 
 import pytest
 
-from sim.protocol.events import SnapshotInstalled, SnapshotTaken
-from sim.protocol.log import Record, data_batch
-from sim.protocol.replication import Replica, leader
+from sim.protocol.events import SnapshotInstalled
+from sim.protocol.replication import Replica
 from sim.protocol.replication.messages import SnapshotId
 from sim.protocol.replication.replica import Snapshot
 from sim.protocol.replication.snapshots import (
@@ -15,7 +14,7 @@ from sim.protocol.replication.snapshots import (
     take_snapshot,
 )
 from sim.protocol.rules import Rules
-from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading, with_log
+from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
 
 
 def source_with_snapshot() -> Replica:
@@ -35,26 +34,6 @@ def chunk(source: Replica, fetcher: Replica, entries: int | None = None) -> list
     assert request is not None
     response = answer_fetch_snapshot(source, request, rules=RULES)
     return receive_snapshot_chunk(fetcher, response, rules=RULES).events
-
-
-def test_a_snapshot_is_named_by_its_end_and_the_epoch_of_its_last_offset() -> None:
-    replica = leading(records=2)
-    elect(replica, epoch=3)
-    replica.log.append(batch(2, epoch=3), now_ms=0)
-    for end in (1, 2, 3):
-        take_snapshot(replica, end, rules=RULES)
-
-    assert list(replica.snapshots) == [SnapshotId(1, 1), SnapshotId(2, 1), SnapshotId(3, 3)]
-
-
-def test_deleting_a_prefix_drops_the_snapshots_that_end_below_the_new_start() -> None:
-    replica = leading(records=3)
-    for end in (1, 2, 3):
-        take_snapshot(replica, end, rules=RULES)
-    delete_prefix(replica, 2)
-
-    assert [id_.end_offset for id_ in replica.snapshots] == [2, 3]
-    assert delete_prefix(replica, 1) == []
 
 
 @pytest.mark.parametrize("end", [0, 4])
@@ -98,15 +77,6 @@ def test_what_has_arrived_of_a_snapshot_is_kept_within_its_epoch_alone(
     assert arrived(fetcher) == kept
 
 
-def test_an_installed_snapshot_takes_the_place_of_the_follower_s_own() -> None:
-    source, fetcher = source_with_snapshot(), with_log("r2", 1)
-    take_snapshot(fetcher, 1, rules=RULES)
-    fetch(source, fetcher)
-    chunk(source, fetcher)
-
-    assert list(fetcher.snapshots) == [SnapshotId(3, 1)]
-
-
 def test_a_log_that_a_cut_emptied_is_of_the_epoch_of_its_snapshot() -> None:
     """Otherwise a new leader would take it for one of before its own oldest snapshot."""
     source, fetcher = source_with_snapshot(), Replica("r2")
@@ -145,21 +115,3 @@ def test_an_installed_snapshot_is_not_taken_again() -> None:
 
     assert take_snapshot(replica, 7, rules=Rules()) == []
     assert list(replica.snapshots) == [SnapshotId(7, 3)]
-
-
-def test_a_snapshot_above_an_installed_one_has_the_epoch_of_its_last_record() -> None:
-    replica = replica_with_a_snapshot_of(7, 3)
-    record = Record(7, "k", "v", 0, (), uid=1)
-    replica.log.append(data_batch((record,), epoch=4), now_ms=0)
-
-    assert take_snapshot(replica, 8, rules=Rules()) == [SnapshotTaken("r1", 8, 4, (record,))]
-
-
-def test_a_snapshot_in_the_log_is_no_reason_for_another_one() -> None:
-    rules = Rules.of(snapshot_placement="in_log")
-    replica = leading(records=1, rules=rules)
-    taken = [take_snapshot(replica, end, rules=rules, uid=9) for end in (1, 2)]
-    leader.append(replica, batch(2), rules=rules, now_ms=0)
-
-    assert [len(events) > 0 for events in taken] == [True, False]
-    assert take_snapshot(replica, 3, rules=rules, uid=10)[0].replica == "r1"
