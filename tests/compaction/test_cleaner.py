@@ -47,14 +47,6 @@ def test_of_three_segments_it_is_the_second_one_s_end_that_must_be_in_range() ->
     assert [[len(group) for group in groups] for groups in told] == [[2, 1], [1, 2]]
 
 
-def test_before_kafka_12889_an_empty_segment_had_to_be_in_range_like_any_other() -> None:
-    log = [segment(batch(record(0, "a"))), segment(base=1), segment(base=FAR + 8)]
-
-    for exempt, count in ((True, 1), (False, 2)):
-        groups = groups_of(log[:2], max_bytes=None, upper_bound=FAR + 8, exempt_empty=exempt)
-        assert len(groups) == count
-
-
 def test_a_pass_that_fails_names_what_its_finished_groups_counted_as_aborted() -> None:
     """The ABORT marker at 1 is gone; the batch at 3 has no producer epoch and loses a record."""
     aborted = segment(batch(record(2, "a"), pid=7))

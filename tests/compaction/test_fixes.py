@@ -10,14 +10,6 @@ from tests.compaction.logs import batch, record
 from tests.plugins.plugged import forgetting_plugins
 
 
-@pytest.mark.parametrize("name", FIXES)
-def test_a_fix_has_nothing_to_keep_in_an_empty_log_but_the_end_of_its_round(name: str) -> None:
-    kept = FIXES[name].keeps(Tail(None, 0, 0))
-
-    assert kept.record_offset is None
-    assert kept.batch_end in (None, -1)
-
-
 def test_what_each_fix_keeps() -> None:
     last = replace(batch(record(3, "k"), record(4, "k")), last_offset=6)
     tail = Tail(last, 5, 9)

@@ -1,41 +1,10 @@
-"""Folding a log into the table it stands for."""
+"""The table that a log stands for is the same after a pass."""
 
 from hypothesis import given
 
-from sim.protocol.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, clean, fold
-from sim.protocol.log import Batch
+from sim.protocol.compaction import FIXES, STRATEGIES, clean, fold
 from tests.compaction.histories import Case, cases, stable_end
-from tests.compaction.logs import batch, batches_of, changed, record, whole
-
-
-def table(batches: list[Batch], below: int, strategy: str = "offset") -> dict[str, int]:
-    """Key -> offset of its winner."""
-    folded = fold(
-        batches,
-        below=below,
-        strategy=STRATEGIES[strategy],
-        is_tombstone=TOMBSTONE_MARKS["null_value"],
-    )
-    return {key: winner.offset for key, winner in folded.items()}
-
-
-def test_the_last_value_of_a_key_counts_and_a_tombstone_removes_it() -> None:
-    log = [batch(record(0, "a")), batch(record(1, "b")), batch(record(2, "a", None))]
-
-    assert table(log, 2) == {"a": 0, "b": 1}
-    assert table(log, 3) == {"b": 1}
-
-
-def test_a_snapshot_is_what_the_log_goes_on_from() -> None:
-    folded = fold(
-        [batch(record(5, "a", None)), batch(record(6, "b"))],
-        below=7,
-        strategy=STRATEGIES["offset"],
-        is_tombstone=TOMBSTONE_MARKS["null_value"],
-        base=[record(1, "a"), record(2, "c")],
-    )
-
-    assert {key: winner.offset for key, winner in folded.items()} == {"b": 6, "c": 2}
+from tests.compaction.logs import batches_of, changed, whole
 
 
 @given(cases())

@@ -1,4 +1,7 @@
-"""The leader epoch cache: where each epoch starts and ends (KIP-101, KIP-279)."""
+"""The leader epoch cache: where each epoch starts (KIP-101, KIP-279).
+
+Where one ends, and what a truncation leaves: as the oracle's book, `tests/check/test_promise.py`.
+"""
 
 import pytest
 
@@ -33,37 +36,8 @@ def test_a_new_entry_drops_those_that_contradict_it(
     assert entries(epochs) == left
 
 
-@pytest.mark.parametrize(
-    ("asked", "answer"),
-    [
-        (0, (0, 2)),
-        (1, (1, 5)),
-        (2, (1, 5)),
-        (3, (3, 8)),
-        (5, (3, 8)),
-        (6, (6, 20)),
-        (9, (6, 20)),
-    ],
-)
-def test_an_epoch_ends_where_the_next_known_one_starts(asked: int, answer: tuple[int, int]) -> None:
-    """An unknown one is answered by its floor, the newest ends at the log end."""
-    assert cache((1, 2), (3, 5), (6, 8)).end_offset_for(asked, 20) == answer
-
-
 @pytest.mark.parametrize(("offset", "epoch"), [(1, -1), (2, 1), (4, 1), (5, 3), (99, 3)])
 def test_an_offset_was_written_in_the_last_epoch_that_starts_at_or_below_it(
     offset: int, epoch: int
 ) -> None:
     assert cache((1, 2), (3, 5)).epoch_at(offset) == epoch
-
-
-@pytest.mark.parametrize(
-    ("target", "left"), [(0, []), (5, [(1, 2)]), (6, [(1, 2), (3, 5)]), (2, []), (3, [(1, 2)])]
-)
-def test_truncation_drops_what_starts_at_or_above_it(
-    target: int, left: list[tuple[int, int]]
-) -> None:
-    epochs = cache((1, 2), (3, 5))
-    epochs.truncate_from(target)
-
-    assert entries(epochs) == left

@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from sim.protocol.compaction import TOMBSTONE_MARKS
 from sim.protocol.log import Batch, Control, Record, control_batch, data_batch
 from sim.protocol.log.formats import (
     Served,
@@ -13,7 +12,6 @@ from sim.protocol.log.formats import (
     stored,
 )
 
-BY_VALUE, BY_FLAG = TOMBSTONE_MARKS["null_value"], TOMBSTONE_MARKS["flag"]
 VALUE = Record(0, "k", "v")
 NULL = Record(1, "k", None)
 DELETE = Record(2, "k", "deleted by the owner", flagged=True)
@@ -23,25 +21,6 @@ PLAIN_DELETE = Record(3, "k", None, flagged=True)
 def records_of(served: Served) -> list[Record]:
     """What a reader is given."""
     return [record for batch in served.batches for record in batch.records]
-
-
-def test_before_magic_2_the_null_value_is_used_for_compaction() -> None:
-    assert [BY_VALUE(r) for r in (VALUE, NULL, DELETE, PLAIN_DELETE)] == [
-        False,
-        True,
-        False,
-        True,
-    ]
-
-
-@pytest.mark.parametrize("mark", ["flag", "magic"])
-def test_at_magic_2_the_tombstone_bit_is_used_for_compaction(mark: str) -> None:
-    assert [TOMBSTONE_MARKS[mark](r) for r in (VALUE, NULL, DELETE, PLAIN_DELETE)] == [
-        False,
-        False,
-        True,
-        True,
-    ]
 
 
 def test_a_null_value_that_is_no_tombstone_is_not_allowed_at_magic_2() -> None:

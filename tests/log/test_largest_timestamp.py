@@ -22,46 +22,42 @@ def log_of(*times_ms: int, interval_bytes: int | None = 4096) -> Log:
     return log
 
 
-def test_a_truncation_of_what_is_in_memory_looks_for_what_is_the_largest_now() -> None:
-    log = log_of(10, 20, 30)
+@pytest.mark.parametrize(
+    ("times_ms", "reopened", "interval_bytes", "left_ms"),
+    [
+        # What is in memory is looked for anew; after a restart the time index has to have an entry.
+        ((10, 20, 30), False, 4096, 20),
+        ((10, 20, 30), True, 4096, -1),
+        ((10, 20, 30), True, SIZE - 1, 20),
+        ((10, 20, 30), True, SIZE, -1),
+        ((10, 20, 30), True, 2 * SIZE - 1, -1),
+        # An entry names the batch with the largest so far; it stays when another batch goes.
+        ((10, 30, 20), True, 4096, 30),
+        # Nobody asks for an index.
+        ((10, 20, 30), True, None, 20),
+    ],
+)
+def test_a_truncation_leaves_the_largest_timestamp_that_memory_or_the_time_index_knows(
+    times_ms: tuple[int, ...], reopened: bool, interval_bytes: int | None, left_ms: int
+) -> None:
+    """LogSegment.truncateTo, .readLargestTimestamp: without one the age is that of the file."""
+    log = log_of(*times_ms, interval_bytes=interval_bytes)
+    if reopened:
+        log.reopen()
     log.truncate_to(2)
 
-    assert log.active.largest_timestamp_ms == 20
+    assert log.active.largest_timestamp_ms == left_ms
 
 
-def test_one_that_takes_the_only_entry_of_the_time_index_after_a_restart_leaves_none() -> None:
-    """LogSegment.truncateTo, .readLargestTimestamp: the age is that of the file then."""
+def test_that_there_is_none_is_known_until_the_next_append() -> None:
     log = log_of(10, 20, 30)
     log.reopen()
     log.truncate_to(2)
-    assert log.active.largest_timestamp_ms == -1
-
     log.truncate_to(1)
-    assert log.active.largest_timestamp_ms == -1  # known by now: there is none
+
+    assert log.active.largest_timestamp_ms == -1
     log.append(stamped(1, 5), now_ms=0)
     assert log.active.largest_timestamp_ms == 5
-
-
-@pytest.mark.parametrize(
-    ("interval_bytes", "largest_ms"),
-    [(SIZE - 1, 20), (SIZE, -1), (2 * SIZE - 1, -1), (None, 20)],
-    ids=["entry of the second batch", "of the third", "of the third, too", "nobody asks"],
-)
-def test_an_entry_that_is_left_lets_it_look(interval_bytes: int | None, largest_ms: int) -> None:
-    log = log_of(10, 20, 30, interval_bytes=interval_bytes)
-    log.reopen()
-    log.truncate_to(2)
-
-    assert log.active.largest_timestamp_ms == largest_ms
-
-
-def test_an_entry_names_the_batch_with_the_largest_timestamp_so_far() -> None:
-    """It stays when what it was written beside goes."""
-    log = log_of(10, 30, 20)
-    log.reopen()
-    log.truncate_to(2)
-
-    assert log.active.largest_timestamp_ms == 30
 
 
 @pytest.mark.parametrize("takes_it_into_memory", ["asked", "appended", "rolled", "recovered"])

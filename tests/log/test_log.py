@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from sim.protocol.log import Batch, Log, LogConfig, Record, Segment, data_batch
 from sim.protocol.log.formats import old_batch
-from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
 
 
 def batch(*offsets: int, epoch: int = 1, timestamp_ms: int = 0) -> Batch:
@@ -147,15 +146,6 @@ def test_reading_crosses_segments_that_have_nothing_left() -> None:
     assert offsets(log.read(0)) == [0, 2]
 
 
-def test_a_reset_log_starts_ends_and_is_committed_at_one_offset() -> None:
-    log = filled(batch(0), data_batch((Record(1, "k", "v", 0),), epoch=1, producer_id=7))
-    log.reset_to(5, 3)
-
-    assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (5, 5, 5)
-    assert [tuple(entry) for entry in log.epochs.entries] == [(3, 5)]
-    assert (list(log.batches()), log.producers.producers) == ([], {})
-
-
 def test_the_end_recomputed_from_what_is_left() -> None:
     log = filled(batch(0), batch(1), batch(2))
     log.high_watermark = 3
@@ -185,15 +175,6 @@ def test_a_segment_rolls_by_the_timestamps_of_appends(timestamp_ms: int, segment
     log.append(batch(1, timestamp_ms=timestamp_ms), now_ms=10_000)
 
     assert len(log.segments) == segments
-
-
-def test_an_emptied_batch_weighs_its_header_and_counts_for_the_log_end() -> None:
-    full = batch(1, 2)
-    log = filled(batch(0), full.emptied())
-
-    assert (log.log_end_offset, log.last_batch()) == (3, full.emptied())
-    assert full.size_bytes == size_of(full.records) > BATCH_HEADER_BYTES
-    assert full.emptied().size_bytes == BATCH_HEADER_BYTES
 
 
 @pytest.mark.parametrize(("offset", "bases"), [(2**31 - 1, [0]), (2**31, [0, 2**31])])

@@ -56,20 +56,6 @@ def test_what_was_written_in_one_call_has_one_entry_with_its_largest_offset() ->
     assert starts(made, interval_bytes=200) == [0, 0, 0, 0, 0, 5]
 
 
-def test_a_segment_that_is_opened_counts_from_its_end() -> None:
-    """LogSegment keeps the count in memory: the batch after a restart is two later than else."""
-    log = Log()
-    for offset in range(2):
-        log.append(batch(offset), now_ms=0)
-    log.reopen()
-    for offset in range(2, 6):
-        log.append(batch(offset), now_ms=0)
-
-    assert starts(log.active, interval_bytes=150) == [0, 0, 0, 0, 4, 4]
-    log.active.index.rebuild()
-    assert starts(log.active, interval_bytes=150) == [0, 0, 2, 2, 4, 4]
-
-
 def test_an_index_that_is_written_anew_has_forgotten_calls() -> None:
     log = Log(LogConfig(indexes_calls=True))
     for offset in range(6):
@@ -79,17 +65,6 @@ def test_an_index_that_is_written_anew_has_forgotten_calls() -> None:
 
     log.reopen(recovered_from=0)
     assert starts(log.active, interval_bytes=50) == [0, 1, 2, 3, 4, 5]
-
-
-def test_truncation_takes_entries_and_counts_anew() -> None:
-    log = Log()
-    for offset in range(5):
-        log.append(batch(offset), now_ms=0)
-    log.truncate_to(4)
-    for offset in range(4, 8):
-        log.append(batch(offset), now_ms=0)
-
-    assert starts(log.active, interval_bytes=150) == [0, 0, 2, 2, 2, 2, 6, 6]
 
 
 def test_a_call_that_is_cut_has_no_entry_any_more() -> None:

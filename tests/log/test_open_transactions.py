@@ -7,16 +7,6 @@ from hypothesis import strategies as st
 from sim.protocol.log import Control, LastRecord, Log
 from tests.log.producing import data, filled, marker, noted, sent
 
-
-def test_a_transaction_is_open_from_its_first_batch_to_its_marker() -> None:
-    states = noted(data(4), data(5))
-    assert states.producers[7].open_since == 4
-
-    states.note(marker(6))
-    assert not states.has_open(7)
-    assert not states.has_open(8)
-
-
 # Reading a log again.
 
 

@@ -24,16 +24,6 @@ def test_what_the_cleaner_took_is_still_known_after_a_truncation() -> None:
     assert log.producers.last_sequences() == {7: 1}
 
 
-def test_a_snapshot_remembers_the_last_batch_of_a_producer_alone() -> None:
-    log = rolled([0, 1], [2])
-    assert log.producers.repeated(7, 0, 0, 0) is not None
-
-    log.truncate_to(2)
-
-    assert log.producers.repeated(7, 0, 0, 0) is None
-    assert log.producers.repeated(7, 0, 1, 1) is not None
-
-
 def test_segments_that_are_joined_lose_the_snapshots_between_them() -> None:
     log = rolled([0], [1], [2])
     assert log.snapshots.offsets == [1, 2]
@@ -41,15 +31,6 @@ def test_segments_that_are_joined_lose_the_snapshots_between_them() -> None:
     log.replace_segments(2, log.segments[:1])
 
     assert log.snapshots.offsets == [2]
-
-
-def test_where_all_producers_had_expired_a_truncation_looks_for_none() -> None:
-    log = rolled([0, 1, 2])
-    assert log.producers.expire(now_ms=10, after_ms=1) == (7,)
-
-    log.truncate_to(2)
-
-    assert log.producers.last_sequences() == {}
 
 
 def test_a_transaction_decided_above_the_high_watermark_makes_a_truncation_look_for_producers() -> (
