@@ -33,30 +33,6 @@ def rules_of(values: object) -> LogRules:
     return rules_at(values, Document("", values).top)
 
 
-@pytest.mark.parametrize(
-    ("preset", "removal", "fix", "map_range", "form"),
-    [
-        ("kafka-4.0", "horizon", "empty_batch", "dirty", "last_long"),
-        ("kafka-3.8", "horizon", "none", "dirty", "last_long"),
-        ("kafka-2.8", "last_modified", "none", "dirty", "last_long"),
-        ("kip-280-pr8103", "last_modified", "none", "dirty", "first_varint"),
-        ("kip-280-azure", "last_modified", "none", "dirty", "unchecked_varint"),
-        ("kip-280", "horizon", "none", "full", "last_long"),
-    ],
-)
-def test_a_preset_sets_the_rules_that_concern_one_cleaner(
-    preset: str, removal: str, fix: str, map_range: str, form: str
-) -> None:
-    given = rules_of({"preset": preset})
-    rules = given.rules.as_dict()
-
-    assert given.last_modified_ms is None
-    assert (rules["tombstone_removal"], rules["fix"]) == (removal, fix)
-    assert (rules["map_range"], rules["header_form"]) == (map_range, form)
-    assert rules["strategy"] == "offset"
-    assert rules["delete_retention_ms"] == 86_400_000
-
-
 def test_a_rule_beside_the_preset_overrides_it_and_without_a_preset_it_is_kafka_4_0() -> None:
     rules = rules_of({"preset": "kip-280", "fix": "leo_retention", "map_range": "dirty"})
 

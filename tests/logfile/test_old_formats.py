@@ -5,19 +5,9 @@ from typing import Any
 
 from sim.simulate.logfile.answer import answer
 from tests.logfile.test_bad_logs import complaint, put
-from tests.logfile.writer import Json
+from tests.logfile.writer import Json, batch
 
 DAY = 86_400_000
-
-
-def old(magic: int, *records: tuple[int, str | None, str | None]) -> Json:
-    """A batch of that format; its records as offset, key, value."""
-    return {
-        "base_offset": records[0][0],
-        "last_offset": records[-1][0],
-        "magic": magic,
-        "records": [{"offset": at, "key": key, "value": value} for at, key, value in records],
-    }
 
 
 def log(*batches: Json, preset: str = "kafka-4.0", **rules: Any) -> Json:
@@ -42,18 +32,18 @@ def left(document: Json) -> list[tuple[int, int, int, int | None]]:
     ]
 
 
-MESSAGE = old(1, (0, "K", "v"), (1, "K", None), (2, "L", "l"))
+MESSAGE = batch(0, "K=v", "K", "L=l", magic=1)
 
 
 def test_what_says_nothing_may_be_written_down() -> None:
-    batch = deepcopy(MESSAGE) | {"epoch": -1, "producer_id": -1, "transactional": False}
-    batch["records"][0] |= {"headers": [], "timestamp_ms": -1}
+    same = deepcopy(MESSAGE) | {"epoch": -1, "producer_id": -1, "transactional": False}
+    same["records"][0] |= {"headers": [], "timestamp_ms": -1}
 
-    assert left(log(batch)) == left(log(MESSAGE))
+    assert left(log(same)) == left(log(MESSAGE))
 
 
 def test_magic_0_has_no_timestamps_and_magic_1_has() -> None:
-    document = put(log(old(0, (0, "K", "v"))), "segments.0.0.records.0.timestamp_ms", 5)
+    document = put(log(batch(0, "K=v", magic=0)), "segments.0.0.records.0.timestamp_ms", 5)
     said = complaint(document)
 
     assert said.startswith("segments[0][0].records[0].timestamp_ms: a record of magic 0 has none")
@@ -67,7 +57,7 @@ def test_a_message_of_several_records_shrinks_to_what_is_left_and_converted_it_d
 ):
     assert left(log(MESSAGE, preset="kafka-3.8")) == [(1, 2, 1, None)]
     assert left(log(MESSAGE)) == [(1, 2, 2, 10 + DAY)]
-    later = {"op": "append", "batches": [old(1, (3, "L", None))], "roll_after": True}
+    later = {"op": "append", "batches": [batch(3, "L", magic=1)], "roll_after": True}
     again = {"op": "clean", "now_ms": 20, "first_dirty_offset": 3, "upper_bound": 4}
     both = log(MESSAGE)
     both["steps"] += [later, again]
@@ -75,17 +65,17 @@ def test_a_message_of_several_records_shrinks_to_what_is_left_and_converted_it_d
 
 
 def test_what_lies_beyond_the_map_is_converted_and_what_lies_beyond_the_pass_is_not() -> None:
-    document = log(old(0, (0, "A", "a")), old(0, (1, "B", None)), old(0, (2, "C", "c")))
+    document = log(batch(0, "A=a", magic=0), batch(1, "B", magic=0), batch(2, "C=c", magic=0))
     document["steps"][0]["map_capacity"] = 1
     assert left(document) == [(0, 0, 2, None), (1, 1, 2, 10 + DAY), (2, 2, 2, None)]
 
-    document["segments"] = [[old(0, (0, "A", "a"))], [old(0, (1, "B", None))], []]
+    document["segments"] = [[batch(0, "A=a", magic=0)], [batch(1, "B", magic=0)], []]
     document["steps"][0]["upper_bound"] = 2
     assert left(document) == [(0, 0, 2, None), (1, 1, 0, None)]
 
 
 def test_an_old_batch_that_would_have_to_stay_empty_fails_the_pass_and_leaves_the_log() -> None:
-    document = log(old(1, (0, "K", "v")), old(1, (1, None, "no key")))
+    document = log(batch(0, "K=v", magic=1), batch(1, "=no key", magic=1))
     step = answer(document)["steps"][0]
 
     assert (step["failed_at"], step["surviving_offsets"]) == (1, [0, 1])
