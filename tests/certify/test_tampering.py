@@ -13,8 +13,7 @@ import pytest
 
 import sim
 from sim.check.certify import Certificate, Refused, Undecidable, certify, logs
-from sim.check.certify.logs import RebuiltCluster, digest, parse, ranking
-from sim.protocol.compaction import STRATEGIES
+from sim.check.certify.logs import RebuiltCluster, digest, parse
 
 ROOT = Path(__file__).parents[2]
 STORY = ROOT / "scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml"
@@ -277,8 +276,3 @@ def test_a_strategy_that_is_not_known_cannot_be_decided() -> None:
     edited[0]["strategy"]["name"] = "longest"
     with pytest.raises(Undecidable, match="longest"):
         judged(edited)
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_every_strategy_but_that_of_a_plugin_is_known(name: str) -> None:
-    assert callable(ranking({"name": name, "header": "version", "header_form": "last_long"}))

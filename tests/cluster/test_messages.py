@@ -25,7 +25,7 @@ from sim.simulate.cluster.clients import Timetable
 from sim.simulate.cluster.cluster import Cluster, ControllerElections
 from sim.simulate.cluster.consumer import Consumer
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.controller import Controller, IsrMembership
+from sim.simulate.cluster.controller import IsrMembership
 from sim.simulate.cluster.network import Network
 from sim.simulate.faults import FaultKind
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.compaction import STRATEGIES
 from sim.protocol.compaction.strategies import ENCODERS
 from sim.protocol.log import Record
 from sim.protocol.rules import RULES, Rules
@@ -68,16 +67,3 @@ def test_a_flag_is_looked_for_however_it_was_set() -> None:
 
     assert marks["explicit"] is marks["flag"]
     assert len(set(marks.values())) == 4
-
-
-def test_the_defaults_are_those_of_kafkas_cleaner_with_a_full_map() -> None:
-    policy = cleaner_policy(Rules())
-
-    assert policy.strategy is STRATEGIES["offset"]
-    assert policy.full_map
-    assert policy.stamp_beyond_map
-    assert policy.markers_like_tombstones
-    assert policy.group_empty_segments
-    assert (policy.stamps_again, policy.keeps_deltas) == (False, False)
-    assert (policy.markers_by_key, policy.last_abort_only) == (False, False)
-    assert policy.unmapped_version is None

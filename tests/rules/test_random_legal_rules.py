@@ -20,7 +20,7 @@ from sim.simulate.scenario.generate import BUILT_IN_MIXES, Mix, generate
 from sim.simulate.scenario.model import Scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-BLOCKS, BLOCK = 8, 15
+BLOCKS, BLOCK = 4, 15
 BOUNDS = Bounds(seconds=20)
 ONLY_STORIES = {"offset_assignment": "leader_assigned"}
 """What a timed run refuses in one line, so that it is never drawn."""

@@ -13,54 +13,43 @@ from tests.scenario.texts import load
 MIB, DAY_MS = 1024 * 1024, 24 * 60 * 60 * 1000
 
 
-def test_without_settings_nothing_is_taken(tmp_path: Path) -> None:
-    assert load(tmp_path, "").snapshots == SnapshotSettings()
-    assert SnapshotSettings().record_bytes is SnapshotSettings().interval_ms is None
-
-
-def test_a_policy_of_snapshots_brings_kafkas_defaults(tmp_path: Path) -> None:
-    found = load(tmp_path, "topic: {cleanup.policy: snapshot}")
-
-    assert found.snapshots == SnapshotSettings(8 * MIB, 20 * MIB, 3_600_000, 100 * MIB, 7 * DAY_MS)
-    assert found.rules.cleaner.cleanup == "snapshot"
-
-
-@pytest.mark.parametrize("policy", ['"compact,snapshot"', '"snapshot,compact"'])
-def test_cleaners_and_snapshots_may_go_together(tmp_path: Path, policy: str) -> None:
-    found = load(tmp_path, f"rules: {{preset: kraft}}\ntopic: {{cleanup.policy: {policy}}}")
-
-    assert found.rules.cleaner.cleanup == "compact_and_snapshot"
-
-
-def test_every_setting_has_kafkas_name(tmp_path: Path) -> None:
-    text = """
-topic: {cleanup.policy: snapshot}
+SNAPSHOT = "topic: {cleanup.policy: snapshot}"
+EVERY_NAME = f"""{SNAPSHOT}
 broker:
   controller.quorum.fetch.snapshot.max.bytes: 1
   metadata.log.max.record.bytes.between.snapshots: 2
   metadata.log.max.snapshot.interval.ms: 3
   metadata.max.retention.bytes: 4
   metadata.max.retention.ms: 5
-  metadata.start.offset.lag.time.max.ms: 6
 """
-    found = load(tmp_path, text)
-
-    assert found.snapshots == SnapshotSettings(1, 2, 3, 4, 5)
-    assert found.rules.snapshots.start_offset_lag_ms == 6
-
-
-def test_an_interval_of_0_is_never_and_a_bound_of_minus_1_is_none(tmp_path: Path) -> None:
-    text = """
-topic: {cleanup.policy: snapshot}
+NO_BOUNDS = f"""{SNAPSHOT}
 broker:
   metadata.log.max.snapshot.interval.ms: 0
   metadata.max.retention.bytes: -1
   metadata.max.retention.ms: -1
 """
-    found = load(tmp_path, text).snapshots
 
-    assert found.interval_ms is None
-    assert (found.retention_bytes, found.retention_ms) == (NEVER_REACHED, NEVER_REACHED)
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("", SnapshotSettings()),
+        (SNAPSHOT, SnapshotSettings(8 * MIB, 20 * MIB, 3_600_000, 100 * MIB, 7 * DAY_MS)),
+        (EVERY_NAME, SnapshotSettings(1, 2, 3, 4, 5)),
+        (NO_BOUNDS, SnapshotSettings(8 * MIB, 20 * MIB, None, NEVER_REACHED, NEVER_REACHED)),
+    ],
+    ids=["nothing is taken", "kafkas defaults", "kafkas names", "0 is never, -1 no bound"],
+)
+def test_snapshots_are_taken_and_kept_as_kafkas_settings_say(
+    tmp_path: Path, text: str, settings: SnapshotSettings
+) -> None:
+    assert load(tmp_path, text).snapshots == settings
+
+
+def test_the_lag_of_the_start_offset_has_kafkas_name(tmp_path: Path) -> None:
+    found = load(tmp_path, "broker: {metadata.start.offset.lag.time.max.ms: 6}")
+
+    assert found.rules.snapshots.start_offset_lag_ms == 6
 
 
 def test_minus_1_is_no_bound_for_the_topics_retention_either(tmp_path: Path) -> None:
@@ -89,7 +78,13 @@ def test_random_snapshots_differ_only_where_a_mix_has_any() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "cleanup"),
-    [("delete", "compact"), ("compact,delete", "compact"), ("snapshot", "snapshot")],
+    [
+        ("delete", "compact"),
+        ("compact,delete", "compact"),
+        ("snapshot", "snapshot"),
+        ("compact,snapshot", "compact_and_snapshot"),
+        ("snapshot,compact", "compact_and_snapshot"),
+    ],
 )
 def test_what_the_topic_says_of_cleanup_goes_before_the_preset(
     tmp_path: Path, policy: str, cleanup: str

@@ -91,7 +91,6 @@ CASES = {
     "a leader lacks a record": (REUSED, "leader-completeness", 7),
     "a tombstone goes too early": (REMOVED, "tombstone-safety", 8),
     "a deleted key is back": (AT_ONCE, "no-resurrection", 8),
-    "a state differs": (AT_ONCE, "materialized-state-equivalence", 8),
 }
 """A run, what it violates, and in how many steps a story does so at most."""
 

@@ -54,8 +54,8 @@ def assert_as_the_page_says(rows: list[Row]) -> None:
     assert [row["at"] for row in events] == sorted(row["at"] for row in events)
 
 
-def test_every_line_of_every_third_storys_trace_is_as_the_page_says() -> None:
-    for path in STORIES[::3]:
+def test_every_line_of_every_tenth_storys_trace_is_as_the_page_says() -> None:
+    for path in STORIES[::10]:
         assert_as_the_page_says(written(run_story(load_story(path))))
 
 
