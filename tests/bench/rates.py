@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from contextlib import ExitStack
 from statistics import median, quantiles
 from typing import Any
 
-from tests.bench.trees import Tree, Worker
+from tests.bench.trees import Tree
 
+WORKER = "tests/bench/worker.py"
 CHUNK = 10
 """Scenarios of one turn: short enough that a disturbance meets all in the same way."""
 BARE_EVENTS = 50_000
@@ -24,20 +25,18 @@ def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
     per_bare: dict[str, list[float]] = defaultdict(list)
     totals: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     bare_seconds: list[float] = []
-    with ExitStack() as stack:
-        processes = [stack.enter_context(Worker(tree)) for tree in trees]
-        for first in range(0, count, CHUNK):
-            bare = processes[0].ask("bare", BARE_EVENTS)["seconds"]
-            bare_seconds.append(bare)
-            spent: list[float] = []
-            for process in processes:
-                answer = process.ask("runs", first, CHUNK)
-                name, seconds = process.name, answer["seconds"]
-                spent.append(seconds)
-                per_bare[name].append(answer["simulator_events"] / seconds / (BARE_EVENTS / bare))
-                for figure in ("seconds", "simulator_events", "events"):
-                    totals[name][figure] += answer[figure]
-            faster += [beside / spent[0] for beside in spent[1:]]
+    for first in range(0, count, CHUNK):
+        bare = measured(trees[0], "bare", BARE_EVENTS)["seconds"]
+        bare_seconds.append(bare)
+        spent: list[float] = []
+        for tree in trees:
+            answer = measured(tree, "runs", first, CHUNK)
+            seconds = answer["seconds"]
+            spent.append(seconds)
+            per_bare[tree.name].append(answer["simulator_events"] / seconds / (BARE_EVENTS / bare))
+            for figure in ("seconds", "simulator_events", "events"):
+                totals[tree.name][figure] += answer[figure]
+        faster += [beside / spent[0] for beside in spent[1:]]
     return {
         "scenarios": count,
         **({"times_as_fast_as_beside": _spread(faster)} if faster else {}),
@@ -55,6 +54,15 @@ def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
             for name in totals
         },
     }
+
+
+def measured(tree: Tree, *task: object) -> dict[str, Any]:
+    """What a process of the tree measures in one task, see `worker.py`.
+
+    Each tree has a worker of its own, which knows where its modules are.
+    """
+    answer: dict[str, Any] = json.loads(tree.python(WORKER, said=" ".join(map(str, task))))
+    return answer
 
 
 def _spread(values: list[float]) -> dict[str, float | list[float]]:

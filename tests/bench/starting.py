@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import resource
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -47,8 +46,7 @@ def _swept(tree: Tree, folder: Path) -> list[str]:
 
     Older revisions have a command of its own for that.
     """
-    out = folder / f"sweep-{tree.name}"
-    plan = folder / "plan.yaml"
+    out, plan = folder / f"sweep-{tree.name}", folder / "plan.yaml"
     plan.write_text(PLAN, encoding="utf-8")
     _replog(tree, ["sweep", str(plan), "--out", str(out), "--engine", "process"])
     repeats = "RUN_ID" in _replog(tree, ["run", "--help"])
@@ -56,24 +54,11 @@ def _swept(tree: Tree, folder: Path) -> list[str]:
 
 
 def _spent(tree: Tree, arguments: list[str]) -> float:
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     _replog(tree, arguments)
-    after = os.times()
-    return (
-        after.children_user + after.children_system - before.children_user - before.children_system
-    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _replog(tree: Tree, arguments: list[str]) -> str:
-    done = subprocess.run(
-        tree.command("-c", "from sim.cli import main; main()", *arguments),
-        cwd=tree.path,
-        env=tree.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    # 1: what a story or a run expects is not met; or Python itself ended with a traceback.
-    if done.returncode not in {0, 1} or "Traceback" in done.stderr:
-        raise AssertionError(f"replog {' '.join(arguments)} ({tree.name}): {done.stderr}")
-    return done.stdout
+    return tree.python("-c", "from sim.cli import main; main()", *arguments)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
-WORKER = Path("tests", "bench", "worker.py")
-"""The worker within a checkout; each runs its own, which knows where its modules are."""
+from tests.commands import ROOT
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(NamedTuple):
     """A checkout of Replog that is measured.
 
     Attributes:
@@ -28,56 +22,30 @@ class Tree:
     name: str
     path: Path
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """Environment of the processes of the tree, without the caller's variables of Python."""
+    def python(self, *words: object, said: str = "") -> str:
+        """What a process of Python prints in it, to which `said` is typed.
+
+        It has none of the caller's variables of Python; -P keeps a script's folder off its path.
+        """
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
         }
-        return inherited | {"PYTHONPATH": str(self.path)}
-
-    def command(self, *arguments: str) -> list[str]:
-        """The command line of Python; -P keeps the folder of a script off its path."""
-        return [sys.executable, "-P", *arguments]
+        done = subprocess.run(
+            [sys.executable, "-P", *map(str, words)],
+            cwd=self.path,
+            env=inherited | {"PYTHONPATH": str(self.path)},
+            input=said,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        # 1: what a story or a run expects is not met; or Python itself ended with a traceback.
+        if done.returncode not in {0, 1} or "Traceback" in done.stderr:
+            raise AssertionError(f"{words} ({self.name}): {done.stderr}")
+        return done.stdout
 
 
 def trees(beside: Path | None) -> list[Tree]:
     """Returns this tree and, where it is named, another checkout."""
     here = Tree("here", ROOT)
     return [here] if beside is None else [here, Tree("beside", beside.resolve())]
-
-
-class Worker:
-    """A process of a tree that measures on demand, one task after the other."""
-
-    def __init__(self, tree: Tree) -> None:
-        """Starts the process."""
-        self.name = tree.name
-        self._process = subprocess.Popen(
-            tree.command(str(tree.path / WORKER)),
-            env=tree.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __enter__(self) -> Worker:
-        """Returns the process, which runs already."""
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
-        """Ends the process."""
-        self._process.communicate()
-
-    def ask(self, *task: object) -> dict[str, Any]:
-        """Returns what the process measured in one task, see `worker.py`."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(*task, file=self._process.stdin, flush=True)
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
