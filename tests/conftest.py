@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     items.sort(
         key=lambda item: (
-            item.path.stem not in {"test_cluster", "test_session"},
+            item.path.stem != "test_cluster",
             "spark" not in getattr(item, "fixturenames", ()) and item.path.stem != "test_engines",
         )
     )

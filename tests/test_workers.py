@@ -6,22 +6,24 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
-from sim.study.workers import Lifeline, interruptibly, starting_workers
+from sim.study.workers import interruptibly, pool_of, starting_workers
+from tests.commands import ROOT
 
 BLOCKED = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
 
-WORKER = """
-import sys, time
-from multiprocessing.connection import Connection
-from sim.study.workers import follow_the_parent
+PARENT = """
+import time
+from sim.study.workers import pool_of
 
-follow_the_parent(Connection(int(sys.argv[1]), writable=False))
-print("works for ever", flush=True)
-time.sleep(60)
+if __name__ == "__main__":
+    with pool_of(1) as pool:
+        pool.submit(time.sleep, 0).result()
+        pool.submit(time.sleep, 600)
+        print("works for ever", flush=True)
+        time.sleep(600)
 """
 
 
@@ -65,16 +67,28 @@ def test_ctrl_c_ends_the_waiting_and_not_the_call() -> None:
     assert ended.wait(20)
 
 
-def test_workers_end_at_once_when_their_lifeline_is_cut() -> None:
-    lifeline = Lifeline()
-    end = lifeline.end.fileno()
+def test_an_exception_ends_the_workers_of_its_block_at_once() -> None:
+    began = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        _failing_while_a_worker_works()
+    assert time.monotonic() - began < 60
+
+
+def _failing_while_a_worker_works() -> None:
+    with pool_of(1) as pool:
+        pool.submit(time.sleep, 0).result()
+        pool.submit(time.sleep, 60)
+        raise ZeroDivisionError
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    """They hold its output, which ends with the last of them."""
     with subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(end)],
-        pass_fds=[end],
+        [sys.executable, "-c", PARENT],
         stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
-    ) as worker:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == b"works for ever\n"
-        lifeline.cut()
-        assert worker.wait(timeout=20) == 1
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"works for ever\n"
+        parent.kill()
+        assert parent.stdout.read() == b""

@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.commands import ROOT
 from tests.sweeps.spark_cluster import Cluster, kill, processes
 
-ROOT = Path(__file__).resolve().parents[2]
 PLAN = "scenarios/sweeps/demo.yaml"
 ENGINES = ("process", "spark", "cluster")
 MARK = "REPLOG_CHAOS"

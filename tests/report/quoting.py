@@ -4,9 +4,9 @@
 """
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.commands import ROOT
+
 PLACE = re.compile(r"(?<=<!-- verdict of leo_fixes.yaml -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -16,9 +16,9 @@ from sim.study.report.grid import RUNS, SEARCH, STORY, ReportDecision
 from sim.study.sweep.plan import load_plan
 from sim.study.sweep.runner import Silent, run_sweep
 from sim.study.sweep.table import SweepFolder
+from tests.commands import ROOT
 from tests.sweeps.fakes import simulating_here
 
-ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "scenarios/sweeps/demo.yaml"
 STORIES = ("finding_01_leo_retention_truncated_tail",)
 

@@ -28,9 +28,9 @@ from sim.study.suite.scenario_files import format_of, scenario_files
 from sim.study.sweep.hazards import HAZARDS, hazard_of
 from sim.study.sweep.plan import load_plan, number_runs
 from sim.study.sweep.table import SweepFolder
+from tests.commands import ROOT
 from tests.report.folders import MADE, entry, folder_of, pair
 
-ROOT = Path(__file__).resolve().parents[2]
 PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))
 TWICE = "offset given twice"
 LIKE_ANOTHER = ("kip280_13_retained_loser_stays_with_a_dirty_map",)

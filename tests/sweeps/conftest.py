@@ -2,13 +2,11 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.commands import ROOT
 from tests.sweeps.spark_cluster import SMALL_SPARK
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,8 @@ from typing import Self
 
 import pyspark
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.commands import ROOT
+
 PATIENCE_SECONDS = 300
 """For what takes two seconds on an idle machine: another one may have a load of twenty."""
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -38,8 +39,6 @@ SMALL_SPARK = {
     "spark.ui.enabled": "false",
 }
 """Settings of Spark, so that a cluster and all that goes on beside it fit into one machine."""
-SMALL = [word for item in SMALL_SPARK.items() for word in ("--conf", "=".join(item))]
-"""The same as options of the command."""
 MARK = "REPLOG_TEST_CLUSTER"
 NOT_FOR_EXECUTORS = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
 

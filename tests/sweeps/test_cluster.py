@@ -10,7 +10,7 @@ import pytest
 
 from sim.study.sweep.plan import load_plan
 from sim.study.sweep.runner import run_sweep
-from tests.sweeps.conftest import ROOT
+from tests.commands import ROOT
 from tests.sweeps.fakes import simulating_here
 from tests.sweeps.spark_cluster import PATIENCE_SECONDS, SPARK_HOME, Cluster, wait_until
 from tests.sweeps.test_engines import assert_same

@@ -1,11 +1,5 @@
 """Both engines make the same tables, whatever the blocks; what was finished survives."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +12,6 @@ from sim.study.sweep.columns import TIMING_COLUMNS, runs_schema
 from sim.study.sweep.plan import number_runs
 from sim.study.sweep.runner import EngineName, Silent, run_sweep
 from sim.study.sweep.table import find_run, scenario_of_run
-from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, simulating_here, slow
 from tests.sweeps.tables import load_sweep, load_violations
 
@@ -126,8 +119,21 @@ def rows_there(out: Path) -> int:
     return sum(pq.read_metadata(path).num_rows for path in out.glob("runs/part-*.parquet"))
 
 
-def test_ctrl_c_keeps_what_is_finished_and_a_resumed_sweep_is_the_same(
-    engine: EngineName, reference: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("engine", "other"),
+    [
+        ("process", "process"),
+        pytest.param("process", "spark", marks=pytest.mark.spark),
+        pytest.param("spark", "process", marks=pytest.mark.spark),
+    ],
+    indirect=["engine"],
+)
+def test_ctrl_c_keeps_what_is_finished_and_either_engine_goes_on_to_the_same_tables(
+    engine: EngineName,
+    other: EngineName,
+    reference: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
@@ -143,10 +149,10 @@ def test_ctrl_c_keeps_what_is_finished_and_a_resumed_sweep_is_the_same(
     kept = rows_there(out)
     assert 0 < kept < 3 * CASES
 
-    with nullcontext() if engine == "process" else simulating_here():
-        made = run_sweep(
-            plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick
-        )
+    if other == "spark":
+        request.getfixturevalue("spark")
+    with simulating_here():
+        made = run_sweep(plan(), out=out, count=CASES, engine=other, resume=True, open_case=quick)
 
     assert made.runs_before == kept
     assert_same(out, reference)
@@ -164,54 +170,6 @@ def test_a_block_whose_worker_dies_leaves_no_rows_and_what_was_finished_stays(
     assert 0 < rows_there(out) < 3 * CASES
     with simulating_here():
         run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
-    assert_same(out, reference)
-
-
-def wait_for_the_end_of_group(group: int) -> None:
-    """Workers go with their parent, who cannot tell them."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.05)
-    os.killpg(group, signal.SIGKILL)
-    pytest.fail("workers outlive the sweep that started them")
-
-
-@pytest.mark.spark
-def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
-    spark: object, reference: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    program = (
-        "from pathlib import Path\n"
-        "from sim.study.sweep.runner import run_sweep\n"
-        "from tests.sweeps.fakes import plan, slow\n"
-        "if __name__ == '__main__':\n"
-        f"    run_sweep(plan(), out=Path({str(out)!r}), count={CASES}, engine='process',\n"
-        "              partitions=24, open_case=slow)\n"
-    )
-    (tmp_path / "program.py").write_text(program)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        [sys.executable, tmp_path / "program.py"],
-        cwd=ROOT,
-        env=environment,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as process:
-        deadline = time.monotonic() + 60
-        while not list(out.glob("runs/part-*")) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        process.kill()
-    wait_for_the_end_of_group(process.pid)
-    assert 0 < rows_there(out) < 3 * CASES
-    assert (out / ".lock").exists()  # of a process that is no more
-
-    run_sweep(plan(), out=out, count=CASES, engine="spark", resume=True, open_case=quick)
-
     assert_same(out, reference)
 
 

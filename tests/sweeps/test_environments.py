@@ -1,14 +1,12 @@
 """Environments: the same draws with and without scripted hunts, counted each for itself."""
 
-from pathlib import Path
-
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.study.sweep.plan import load_plan, number_runs
 from sim.study.sweep.plan_matrix import environments_of
+from tests.commands import ROOT
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan
 
-ROOT = Path(__file__).resolve().parents[2]
 PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))
 BOTH = number_runs(plan(**TWO_ENVIRONMENTS), count=121)
 

@@ -1,36 +1,22 @@
 """One writer at a time, whoever comes first; the lock ends with its owner."""
 
+import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
 from sim.errors import BadInput
 from sim.study.sweep.folder import locked
-from sim.study.sweep.table import state_of
-from tests.sweeps.conftest import ROOT
+from sim.study.sweep.runner import run_sweep
+from tests.commands import ROOT
+from tests.sweeps.fakes import plan, quick, simulating_here
 
-ROUNDS = 5
-SWEEPER = """
-import sys
-from pathlib import Path
-
-from sim.errors import BadInput
-from sim.study.sweep import runner
-from tests.sweeps.fakes import HereEngine, plan, slow
-
-runner.ProcessEngine = HereEngine
-for line in sys.stdin:
-    try:
-        runner.run_sweep(
-            plan(), out=Path(line.strip()), count=3, engine="process", open_case=slow
-        )
-        print("swept", flush=True)
-    except BadInput as error:
-        print(error, flush=True)
-"""
 HOLDER = """
 import sys, time
 from pathlib import Path
@@ -42,47 +28,53 @@ with locked(Path(sys.argv[1])):
 """
 
 
-def python(program: str, *words: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, words)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-
-
-def told(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
-def test_of_two_sweeps_at_once_in_one_folder_one_is_refused_and_the_other_whole(
-    tmp_path: Path,
-) -> None:
-    with python(SWEEPER) as one, python(SWEEPER) as other:
-        for number in range(ROUNDS):
-            out = tmp_path / str(number)
-            for sweeper in (one, other):
-                assert sweeper.stdin is not None
-                print(out, file=sweeper.stdin, flush=True)
-            answers = sorted((told(one), told(other)))
-            assert answers[1] == "swept"
-            refused = ("another sweep is writing here (", "another sweep has", "holds this sweep")
-            assert answers[0].startswith(tuple(f"{out}: {why}" for why in refused))
-            state = state_of(out, thorough=True)
-            assert (state.missing, state.damage) == ([], {})
+def sweep(out: Path) -> None:
+    with simulating_here():
+        run_sweep(plan(), out=out, count=3, engine="process", open_case=quick)
 
 
 def test_a_lock_names_its_owner_and_ends_with_it_however_that_ends(tmp_path: Path) -> None:
-    with python(HOLDER, tmp_path) as holder:
-        assert told(holder) == "held"
-        with pytest.raises(BadInput) as refused, locked(tmp_path):
-            pass
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, tmp_path],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(BadInput, match="another sweep is writing here") as refused:
+            sweep(tmp_path)
         holder.kill()
     assert f"(process {holder.pid} on " in str(refused.value)
     assert "\n" not in str(refused.value)
-    assert (tmp_path / ".lock").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
     with locked(tmp_path):
         assert (tmp_path / ".lock").read_text().startswith(f"process {os.getpid()} on ")
+
+
+def test_a_sweep_that_somebody_made_since_it_looked_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def late(out: Path) -> Iterator[None]:
+        monkeypatch.undo()
+        sweep(out)
+        with locked(out):
+            yield
+
+    monkeypatch.setattr("sim.study.sweep.runner.locked", late)
+    with pytest.raises(BadInput, match="holds this sweep already"):
+        sweep(tmp_path / "out")
+
+
+def test_a_lock_that_its_holder_has_just_removed_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock = fcntl.flock
+
+    def after_the_end(file: IO[Any], how: int) -> None:
+        Path(file.name).unlink()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", after_the_end)
+    with pytest.raises(BadInput, match="another sweep has just ended here"):
+        sweep(tmp_path)

@@ -14,6 +14,7 @@ from sim.study.sweep.numbers import (
     holm,
     mcnemar_exact,
 )
+from sim.study.sweep.runner import progress
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the oracle's own affairs
@@ -69,3 +70,17 @@ def test_a_number_has_the_digits_that_say_something_its_sign_and_its_unit_once(
     told: str, text: str
 ) -> None:
     assert told == text
+
+
+@pytest.mark.parametrize(
+    ("done", "seconds", "text"),
+    [
+        (0, 1.0, "1,000 of 3,000 runs, 0 runs/s"),
+        (1_000, 20.0, "2,000 of 3,000 runs, 50 runs/s, 20 s left"),
+        (2_000, 40.0, "3,000 of 3,000 runs, 50 runs/s"),
+    ],
+)
+def test_progress_is_what_is_done_its_rate_and_the_time_that_is_left(
+    done: int, seconds: float, text: str
+) -> None:
+    assert progress(done, before=1_000, total=3_000, seconds=seconds) == text

@@ -14,7 +14,7 @@ from sim.cli.arguments import SparkOptions
 from sim.errors import BadInput
 from sim.study.sweep.runner import run_sweep
 from sim.version import Made
-from tests.sweeps.conftest import ROOT
+from tests.commands import ROOT
 from tests.sweeps.fakes import plan, quick
 from tests.sweeps.spark_cluster import PATIENCE_SECONDS, processes, wait_until
 

@@ -2,6 +2,9 @@
 
 import contextlib
 import time
+from collections.abc import Callable
+
+import pytest
 
 from sim.bounds import Bounds
 from sim.check.violation import Violation
@@ -30,49 +33,40 @@ def test_the_scenario_of_a_case_is_drawn_once_for_all_rule_sets() -> None:
     assert len({row["seed"] for row in rows}) == 4
 
 
-def test_an_exception_in_a_run_is_a_row_with_its_traceback() -> None:
-    def open_case(_sweep: Sweep, _case_id: int) -> RunCase:
-        def run(settings: Rules) -> Run:
-            raise KeyError(settings.cleaner.fix)
-
-        return run
-
-    rows = list(rows_of_cases(SWEEP, range(2), open_case=open_case))
-
-    assert [row["verdict"] for row in rows] == ["error"] * 6
-    assert rows[1]["error"].endswith("KeyError: 'leo_retention'\n")
-    assert "in run" in rows[1]["error"]
+def spin() -> None:
+    while True:
+        with contextlib.suppress(Exception):  # no handler may swallow the bound
+            time.sleep(10)
 
 
-def test_a_run_without_end_is_inconclusive_and_names_the_bound() -> None:
-    def open_case(_sweep: Sweep, _case_id: int) -> RunCase:
-        def run(_settings: Rules) -> Run:
-            while True:
-                with contextlib.suppress(Exception):  # no handler may swallow the bound
-                    time.sleep(10)
-
-        return run
-
-    rows = list(rows_of_cases(SWEEP, range(1), open_case=open_case, bounds=Bounds(0.05)))
-
-    assert [row["verdict"] for row in rows] == ["inconclusive"] * 3
-    assert {row["reason"] for row in rows} == {"wall time: more than 0.05 s"}
+def want_memory() -> None:
+    raise MemoryError
 
 
-def test_a_run_that_wants_too_much_memory_is_inconclusive_and_costs_no_other_run() -> None:
+@pytest.mark.parametrize(
+    ("happens", "verdict", "column", "told"),
+    [
+        (lambda: {}["k"], "error", "error", "KeyError: 'k'\n"),
+        (spin, "inconclusive", "reason", "wall time: more than 0.05 s"),
+        (want_memory, "inconclusive", "reason", "memory: none is left"),
+    ],
+)
+def test_whatever_happens_in_a_run_is_its_row_and_costs_no_other_run(
+    happens: Callable[[], object], verdict: str, column: str, told: str
+) -> None:
     def open_case(sweep: Sweep, case_id: int) -> RunCase:
         def run(settings: Rules) -> Run:
             if case_id == 0:
-                raise MemoryError
+                happens()
             return quick(sweep, case_id)(settings)
 
         return run
 
-    rows = list(rows_of_cases(SWEEP, range(2), open_case=open_case))
+    rows = list(rows_of_cases(SWEEP, range(2), open_case=open_case, bounds=Bounds(0.05)))
 
-    assert [row["verdict"] for row in rows[:3]] == ["inconclusive"] * 3
-    assert {row["reason"] for row in rows[:3]} == {"memory: none is left"}
-    assert {row["verdict"] for row in rows[3:]} == {"holds"}
+    assert [row["verdict"] for row in rows] == [verdict] * 3 + ["holds"] * 3
+    assert all(row[column].endswith(told) for row in rows[:3])
+    assert column != "error" or "in run" in rows[0]["error"]  # with its traceback
 
 
 def violated(*invariants: str) -> tuple[Violation, ...]:
