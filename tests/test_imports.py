@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import python
+from tests.commands import ROOT, STORY, python
 
-ROOT = Path(__file__).resolve().parent.parent
-STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 LOG = ROOT / "scenarios/kip280/log_late_version_azure.json"
 TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 TABLES = {"pyspark", "pandas", "matplotlib"}

@@ -1,14 +1,10 @@
 """One small sweep for all tests of the facade, and a story that violates."""
 
-from pathlib import Path
-
 import pytest
 
 import sim
-from tests.commands import python
+from tests.commands import ROOT, python
 
-ROOT = Path(__file__).resolve().parents[2]
-STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 PLAN = ROOT / "scenarios/sweeps/demo.yaml"
 SCRIPT = """\
 import doctest

@@ -3,15 +3,13 @@
 import doctest
 import inspect
 import pydoc
-from pathlib import Path
 
 import pytest
 
 import sim
 from sim.api import answers, failures, runs, scenarios
 from sim.simulate.run import value
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.commands import ROOT
 
 
 def test_a_script_that_sweeps_needs_no_guard_against_being_run_by_its_workers(

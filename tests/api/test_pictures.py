@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import sim
-from tests.api.conftest import ROOT, STORY
+from tests.commands import ROOT, STORY
 
 
 @pytest.fixture(scope="module")

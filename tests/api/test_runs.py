@@ -23,7 +23,7 @@ from sim.protocol.events import (
 from sim.protocol.rules import rules_from
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.format import load_story
-from tests.api.conftest import ROOT, STORY
+from tests.commands import ROOT, STORY
 
 TIMED_LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 TIMED = """\
@@ -258,19 +258,6 @@ def test_the_changes_that_heal_a_story_heal_it() -> None:
     assert "fix: none" not in heals.change.tolist()
     assert sim.run(STORY, fix="empty_batch").violated == []
     assert {"rule", "step"} == set(heals.kind)
-
-
-def test_a_change_with_which_a_run_ends_in_an_error_is_a_row_that_heals_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def failing(value: object, invariant: str) -> list[str]:
-        raise IndexError("beyond the log")
-
-    monkeypatch.setattr("sim.diagnose.what_if.violated_by", failing)
-    heals = sim.run(STORY).heals("no-offset-reuse")
-
-    assert set(heals.error) == {"IndexError: beyond the log"}
-    assert not (heals.still == "").any()
 
 
 def test_a_violation_is_sealed_at_the_latest_when_it_is_found() -> None:

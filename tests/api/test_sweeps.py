@@ -12,8 +12,8 @@ from sim.errors import BadInput
 from sim.study.sweep.columns import VIOLATION, runs_schema
 from sim.study.sweep.folder import read_sweep
 from sim.study.sweep.hazards import hazard_of
-from tests.api.conftest import PLAN, STORY
-from tests.commands import replog
+from tests.api.conftest import PLAN
+from tests.commands import STORY, replog
 
 
 def test_the_table_of_runs_has_the_columns_of_the_rows_and_axes_are_categories(

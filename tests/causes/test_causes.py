@@ -21,9 +21,9 @@ from sim.study.suite.scenario_files import format_of, scenario_files
 from sim.study.sweep.numbers import clopper_pearson
 from sim.study.sweep.table import scenario_of_run
 from tests.causes.folders import swept
+from tests.commands import SCENARIOS
 from tests.sweeps.tables import load_sweep, load_violations
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 LATE = "a late write outlives its delete: lower version came after its delete was gone"
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.commands import replog
+from tests.commands import SCENARIOS, replog
 
-SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 TABLE = yaml.safe_load(Path(__file__).with_name("answers.yaml").read_text(encoding="utf-8"))
 
 

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import replog
+from tests.commands import ROOT, replog
 
-ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml"
 
 

@@ -1,18 +1,14 @@
 """`replog explain`: why, and what if."""
 
-from pathlib import Path
-
 import pytest
 
+import sim
 from sim.diagnose.what_if import Healings
 from sim.simulate.story import Story
-from tests.commands import replog
-
-ROOT = Path(__file__).resolve().parents[2]
-STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+from tests.commands import STORY, replog
 
 
-def test_a_change_that_ends_in_an_error_is_told_as_text_and_as_data(
+def test_a_change_that_ends_in_an_error_heals_nothing_and_is_told_as_text_data_and_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def failing(value: Story, invariant: str) -> list[str]:
@@ -23,11 +19,14 @@ def test_a_change_that_ends_in_an_error_is_told_as_text_and_as_data(
     monkeypatch.setattr("sim.diagnose.what_if.violated_by", failing)
     lines = replog("explain", STORY, "--what-if").out.splitlines()
     document = replog("explain", STORY, "--what-if", "--json").document
+    table = sim.run(STORY).heals("follower-position-sound")
 
     told = lines.index("  not known, since the run ends in an error:")
     assert lines[told + 1] == "    fix: empty_batch (IndexError: beyond)"
     error = {"kind": "rule", "change": "fix: empty_batch", "error": "IndexError: beyond"}
     assert (document["heals"], document["failed"]) == ([], [error])
+    assert table.error.dropna().tolist() == ["IndexError: beyond\nthe log"]
+    assert not (table[table.error.notna()].still == "").any()
 
 
 def test_the_whole_time_is_for_the_changes_of_a_story(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tests.commands import replog
+from tests.commands import SCENARIOS, replog
 
-KIP280 = Path(__file__).resolve().parents[2] / "scenarios/kip280"
+KIP280 = SCENARIOS / "kip280"
 LOST_TAIL = KIP280 / "kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 
 

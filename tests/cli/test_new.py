@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
-from sim.cli.new import TEMPLATES
 from sim.files.reading import read_document
 from sim.files.shipped import shipped_folder
 from sim.study.sweep.plan import load_plan, number_runs
@@ -57,12 +55,3 @@ def test_a_schema_in_the_same_project_is_named_from_the_file(
     named = first.partition("$schema=")[2]
     assert named == "../../.venv/sim/shipped/schema.json"
     assert (here / "ours/deep" / named).is_file()
-
-
-def test_a_new_workflow_is_the_one_that_is_tested(here: Path) -> None:
-    printed = replog("new", "workflow").out
-
-    assert printed == (TEMPLATES / "workflow.yml").read_text(encoding="utf-8")
-    assert replog("new", "workflow", "-o", ".github/workflows/replog.yml").status == 0
-    assert (here / ".github/workflows/replog.yml").read_text() == printed
-    assert "jobs" in yaml.safe_load(printed)

@@ -9,11 +9,10 @@ import pytest
 import yaml
 
 from tests.cli.conftest import PLAN
-from tests.commands import replog
+from tests.commands import SCENARIOS, replog
 from tests.logfile.many_logs import document
 from tests.logfile.writer import Writer
 
-SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 REFUSED = yaml.safe_load(Path(__file__).with_name("refusals.yaml").read_text(encoding="utf-8"))
 STORY = "format: replog-story/1\nreplicas: [r1, r2]\nsteps:\n  - elect r1 1\n"
 TIMED = "format: replog-scenario/1\nduration_ms: 500\n"

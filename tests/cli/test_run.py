@@ -12,9 +12,8 @@ import pytest
 from sim import __version__
 from sim.simulate.run import Run
 from sim.simulate.run.trace_file import trace_lines
-from tests.commands import python, replog
+from tests.commands import ROOT, python, replog
 
-ROOT = Path(__file__).resolve().parents[2]
 LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 
 TIMED = "format: replog-scenario/1\nduration_ms: 500\nworkload: [{at: 100, key: k, value: v}]\n"

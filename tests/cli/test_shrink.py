@@ -6,9 +6,8 @@ import pytest
 
 from sim.study.sweep.folder import write_plan
 from sim.study.sweep.plan import load_plan, number_runs
-from tests.commands import replog
+from tests.commands import SCENARIOS, replog
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 RED = SCENARIOS / "kip280/kip280_07_log_end_from_last_record.yaml"
 OLD_CLIENT = SCENARIOS / "kip87/timed_unchanged_application.yaml"
 PLAN = """

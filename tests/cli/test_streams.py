@@ -13,11 +13,9 @@ import pytest
 
 from sim.cli import main
 from sim.files.foreign import one_line
-from tests.commands import replog
+from tests.commands import ROOT, STORY, replog
 from tests.foreign.nasty import NASTY
 
-ROOT = Path(__file__).resolve().parents[2]
-STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 LOG = ROOT / "scenarios/kip280/log_late_version_azure.json"
 COMMANDS = {
     "version": ["--version"],

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,41 +9,31 @@ from pathlib import Path
 import pytest
 
 from sim.check import Violation
+from sim.errors import BadInput
 from sim.files import shipped
 from sim.simulate.run import run_of
 from sim.study.sweep import runner
+from sim.study.sweep.spark import find_java
 from tests.cli.conftest import PLAN
 from tests.commands import replog
 
-ROOT = Path(__file__).resolve().parents[2]
 
-
-def test_a_sweep_on_spark_without_java_says_what_to_install_and_makes_nothing(here: Path) -> None:
-    (here / "plan.yaml").write_text(PLAN)
-    command = [sys.executable, "-m", "sim", "sweep", "plan.yaml", "--out", "o"]
-    command += ["--engine", "spark"]
-    environment = {"PATH": str(here), "PYTHONPATH": str(ROOT)}
-
-    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-
-    assert (ended.returncode, ended.stdout) == (2, "")
-    (line,) = ended.stderr.splitlines()
-    assert line.startswith("replog: no Java found in JAVA_HOME or on the PATH; ")
-    assert "openjdk-17-jre-headless" in line
-    assert "--engine process needs no Java" in line
-    assert [path.name for path in here.iterdir()] == ["plan.yaml"]
-
-
-def test_a_sweep_without_pyspark_runs_on_processes_and_says_so_in_one_line(
+def test_without_pyspark_a_sweep_runs_on_processes_and_who_asks_for_spark_is_told_what_to_install(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (here / "plan.yaml").write_text(PLAN)
-    monkeypatch.setattr(
-        runner, "find_spec", lambda name: None if name == "pyspark" else find_spec(name)
-    )
+    for module in (runner, shipped):
+        monkeypatch.setattr(
+            module, "find_spec", lambda name: None if name == "pyspark" else find_spec(name)
+        )
+    sweep = ("sweep", "plan.yaml", "--count", 1, "--out", "o")
 
-    swept = replog("sweep", "plan.yaml", "--count", 1, "--out", "o")
-
+    for asked in (["--engine", "spark"], ["--master", "local[1]"]):
+        refused = replog(*sweep, *asked)
+        assert refused.status == 2
+        assert refused.complaint.startswith("sweeps on Spark need pyspark: pip install ")
+        assert [path.name for path in here.iterdir()] == ["plan.yaml"]
+    swept = replog(*sweep)
     assert swept.status == 0
     assert swept.err.splitlines()[0].startswith(
         "replog: simulating on processes: PySpark is not installed; it comes with pip install "
@@ -54,9 +42,7 @@ def test_a_sweep_without_pyspark_runs_on_processes_and_says_so_in_one_line(
     assert "2 runs of 1 seed" in swept.out
 
 
-def test_a_sweep_without_java_runs_on_processes_too(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_java_it_runs_on_processes_too(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "plan.yaml").write_text(PLAN)
     monkeypatch.setenv("JAVA_HOME", str(here))
 
@@ -64,20 +50,10 @@ def test_a_sweep_without_java_runs_on_processes_too(
 
     assert swept.status == 0
     assert f"simulating on processes: JAVA_HOME is {here}, which has no bin/java" in swept.err
-
-
-@pytest.mark.parametrize("asked", [["--engine", "spark"], ["--master", "local[1]"]])
-def test_who_asks_for_spark_is_told_what_to_install(
-    here: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]
-) -> None:
-    (here / "plan.yaml").write_text(PLAN)
-    monkeypatch.setattr(shipped, "find_spec", lambda _name: None)
-
-    swept = replog("sweep", "plan.yaml", "--count", 1, "--out", "o", *asked)
-
-    assert swept.status == 2
-    assert swept.complaint.startswith("sweeps on Spark need pyspark: pip install ")
-    assert not (here / "o").exists()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(here))
+    with pytest.raises(BadInput, match=r"no Java found in .* PATH; .*openjdk-17-jre-headless"):
+        find_java()
 
 
 def test_a_plan_alone_is_enough_to_run_one_of_its_runs(swept: Path, here: Path) -> None:
@@ -149,15 +125,3 @@ def test_a_report_prints_the_grid_the_verdict_and_where_the_page_is(
     assert {"report.html", "report.md", "report.json"} <= {p.name for p in Path("o").iterdir()}
     as_json = replog("report", "o", "--json").document
     assert as_json == json.loads((here / "o/report.json").read_text())
-
-
-def test_a_sweep_goes_on_to_more_cases(swept: Path, here: Path) -> None:
-    (here / "plan.yaml").write_text(PLAN)
-    shutil.copytree(swept, here / "one")
-    sweep = ("sweep", "plan.yaml", "--engine", "process", "--resume", "--out", "one", "--json")
-
-    grown = replog(*sweep, "--count", 8).document
-    again = replog(*sweep).document  # with the folder's eight, not the six of the plan
-
-    assert (grown["cases"], grown["runs"]) == (again["cases"], again["runs"]) == (8, 16)
-    assert replog("run", "one", 15).out.rstrip().endswith("digest reproduced")

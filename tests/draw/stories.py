@@ -17,8 +17,8 @@ from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.story import load_story
 from sim.simulate.story.format import story_in
+from tests.commands import SCENARIOS
 
-SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 LOST_TAIL = "kip280/kip280_15_believed_position_hw_truncation_no_fix.yaml"
 FIXED_TAIL = "kip280/kip280_26_believed_position_hw_truncation_empty_batch.yaml"
 LOST_MARKER = "transactions/txn_02_commit_marker_lost.yaml"

@@ -11,10 +11,8 @@ import pytest
 import sim
 from sim.diagnose.failures import FILES
 from sim.simulate.run.timed import run_scenario
-from tests.commands import replog
+from tests.commands import ROOT, STORY, replog
 
-ROOT = Path(__file__).resolve().parents[2]
-STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 SETTLED = ROOT / "scenarios/durability/timed_power_failure.yaml"
 TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 

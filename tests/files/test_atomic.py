@@ -1,12 +1,15 @@
 """Files that are written whole or not at all."""
 
+import errno
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from sim.errors import BadInput
 from sim.files.atomic import check_writable, replacing
+from tests.commands import ROOT
 
 
 def test_a_file_takes_its_place_when_all_is_written(tmp_path: Path) -> None:
@@ -21,16 +24,29 @@ def test_a_file_takes_its_place_when_all_is_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_goes_wrong_on_the_way_leaves_the_old_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "raised", "said"),
+    [
+        (ZeroDivisionError("by zero"), ZeroDivisionError, "^by zero$"),
+        (
+            OSError(errno.ENOSPC, "No space left"),
+            BadInput,
+            "out: cannot be written: No space left$",
+        ),
+    ],
+)
+def test_what_goes_wrong_on_the_way_leaves_the_old_file(
+    tmp_path: Path, wrong: Exception, raised: type[Exception], said: str
+) -> None:
     path = tmp_path / "out"
     path.write_text("old")
 
     def write() -> None:
         with replacing(path) as file:
             file.write(b"half")
-            raise ZeroDivisionError
+            raise wrong
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(raised, match=said):
         write()
 
     assert path.read_text() == "old"
@@ -50,8 +66,33 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     os.close(reader)
 
 
-def test_a_folder_and_a_missing_folder_are_said_before_any_work(tmp_path: Path) -> None:
+def test_where_nobody_can_write_is_said_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(BadInput, match=r"--out X: is a folder"):
         check_writable(tmp_path, what="--out X")
     with pytest.raises(BadInput, match=r"nowhere/out: no such folder: .*nowhere"):
         check_writable(tmp_path / "nowhere/out")
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+    with pytest.raises(BadInput, match=r"--out X: may not be written by this user"):
+        check_writable(tmp_path / "out", what="--out X")
+
+
+WRITTEN_ELSEWHERE = {
+    "cli/output.py": "the summary of a job, to which a page is added",
+    "cli/schemas.py": "a schema that is committed",
+    "diagnose/failures.py": "a file in a draft of a folder",
+    "study/explore/levels.py": "a draft of a level",
+    "study/explore/page.py": "pages that are committed",
+    "study/sweep/folder.py": "a lock",
+}
+
+
+def test_what_users_ask_for_is_written_in_one_place() -> None:
+    found = {
+        path.relative_to(ROOT / "sim").as_posix()
+        for path in (ROOT / "sim").rglob("*.py")
+        if re.search(r"\.write_(?:text|bytes)\(|open\(\"[wax]", path.read_text(encoding="utf-8"))
+    }
+
+    assert found == {"files/atomic.py", *WRITTEN_ELSEWHERE}

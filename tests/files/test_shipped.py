@@ -11,8 +11,8 @@ from sim.errors import BadInput
 from sim.files import shipped
 from sim.files.shipped import shipped_folder, shipped_path
 from sim.study.suite.scenario_files import scenario_files
+from tests.commands import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip280/kip280_07_log_end_from_last_record.yaml"
 
 _ID = re.compile(r"""^ ?"?id"?: *"?([^"\s]+)""", re.MULTILINE)

@@ -5,9 +5,9 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from sim.protocol.rules import RULES
+from tests.commands import ROOT
 from tests.fuzz.case import Case
 from tests.fuzz.mistakes import BOUNDS, MOST_BYTES, Cases
-from tests.fuzz.running import ROOT
 
 RULE_VALUES = {rule.name: [str(value).lower() for value in rule.values] for rule in RULES.values()}
 MANY = [name for name, found in RULE_VALUES.items() if len(found) > 1]

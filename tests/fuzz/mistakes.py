@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
+from tests.commands import ROOT
 from tests.foreign.nasty import NASTY
 from tests.fuzz.case import Case
-from tests.fuzz.running import ROOT
 
 Cases = st.SearchStrategy[Case]
 MOST_BYTES = 6_000

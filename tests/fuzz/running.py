@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 from tests.fuzz.case import Case
 from tests.fuzz.oracle import Answer, faults
 
-ROOT = Path(__file__).parents[2]
 SECONDS = 30.0
 """A command that takes longer hangs."""
 GRACE_SECONDS = 2.0

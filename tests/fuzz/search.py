@@ -6,9 +6,10 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import HealthCheck, given, seed, settings
 
+from tests.commands import ROOT
 from tests.fuzz.case import Case
 from tests.fuzz.mistakes import Cases, contents, readers, shipped
-from tests.fuzz.running import ROOT, judged, run_in
+from tests.fuzz.running import judged, run_in
 
 KEPT = ROOT / "build/fuzz"
 PLAN = b"""\

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import python
+from tests.commands import ROOT, python
 from tests.pytest_plugin.conftest import GREEN, Replies
 from tests.suite.red import LOG, RED, STORY
 
-ROOT = Path(__file__).parents[2]
 STRANGERS = {
     "compose.yaml": "services: {web: {image: x}}\n",
     "broken.json": "{",

@@ -19,8 +19,8 @@ from sim.simulate.logfile.eligible_file import eligible_file_in, is_eligible_doc
 from sim.simulate.logfile.file import log_file_in
 from sim.simulate.story.format import story_from
 from sim.simulate.story.ops import OPS
+from tests.commands import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CHOOSING = Draft202012Validator(json.loads(schema_text()))
 GOOD = {
     "story": {"format": "replog-story/1", "replicas": ["r1"], "steps": []},

@@ -21,10 +21,10 @@ from sim.study.matrix import (
     make_matrix,
     prices_table,
 )
+from tests.commands import ROOT, SCENARIOS
+from tests.commands import STORY as LOST_TAIL
 
-ROOT = Path(__file__).parents[2]
-KIP280 = ROOT / "scenarios/kip280"
-LOST_TAIL = KIP280 / "kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+KIP280 = SCENARIOS / "kip280"
 LOST_TAIL_CURED = KIP280 / "kip280_17_believed_position_epoch_truncation_empty_batch.yaml"
 LAST_RECORD = KIP280 / "kip280_07_log_end_from_last_record.yaml"
 NARROW = KIP280 / "kip280_59_narrow_empty_batch_and_an_unclean_election.yaml"
