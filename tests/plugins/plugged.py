@@ -13,10 +13,9 @@ from sim import plugins
 from sim.check.registry import forget_invariants, registered_invariants
 from sim.protocol.compaction.extending import REGISTERED, forget
 from tests import commands
-from tests.commands import Ended, python
+from tests.commands import ROOT, Ended, python
 from tests.guide.run_page import Written, steps_of
 
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "notebooks/guide/pages/howto/extend.md"
 EXAMPLE, *_others = (step.text for step in steps_of(PAGE.read_text()) if isinstance(step, Written))
 OTHERS = """

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim.check.registry import INVARIANTS, forget_invariants, registered_invariants
+from sim.check.registry import INVARIANTS, registered_invariants
 from sim.plugins import Invariant, register_invariant
 from sim.protocol.events import Appended
-from tests.plugins.plugged import folder, replog
+from tests.plugins.plugged import folder, forgetting_plugins, replog
 
 __all__ = ["folder"]
 
@@ -51,9 +51,8 @@ def laws(folder: Path) -> Path:
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
     """What a test registers is gone after it."""
-    before = len(registered_invariants())
-    yield
-    forget_invariants(before)
+    with forgetting_plugins():
+        yield
 
 
 def test_a_story_that_breaks_the_law_violates_it_and_one_that_does_not_holds(laws: Path) -> None:

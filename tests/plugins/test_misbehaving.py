@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 import sim
-from sim.check.registry import forget_invariants, register_invariant, registered_invariants
+from sim.check.registry import register_invariant
 from sim.protocol.compaction.extending import register_strategy
 from sim.study.sweep.plan import number_runs
 from sim.study.sweep.work import rows_of_cases
-from tests.plugins.plugged import EXAMPLE, OTHERS, PAIR, replog
+from tests.plugins.plugged import EXAMPLE, OTHERS, PAIR, forgetting_plugins, replog
 from tests.plugins.test_invariants import made
 from tests.sweeps.fakes import plan
 
@@ -112,12 +112,9 @@ def test_in_a_sweep_it_is_the_error_of_a_run() -> None:
     def on_appended(self: object, event: object) -> None:
         raise KeyError
 
-    before = len(registered_invariants())
-    register_invariant(made(on_appended=on_appended))
-    try:
+    with forgetting_plugins():
+        register_invariant(made(on_appended=on_appended))
         (row, *others) = rows_of_cases(number_runs(plan()), range(2))
-    finally:
-        forget_invariants(before)
 
     assert [one["verdict"] for one in (row, *others)] == ["error"] * 6
     last = row["error"].strip().splitlines()[-1]

@@ -18,9 +18,9 @@ from tests.plugins.plugged import (
     replog_process,
     with_plugins,
 )
-from tests.sweeps.spark_cluster import SMALL
+from tests.sweeps.conftest import spark
 
-__all__ = ["folder"]
+__all__ = ["folder", "spark"]
 
 PLUGIN = ("--plugin", "longest")
 NAMED = PLAN.replace("seed: 3", "seed: 3\nplugins: [longest]")
@@ -47,14 +47,16 @@ def assert_no_run_failed(out: Path) -> None:
     assert "error" not in runs["verdict"].to_pylist()
 
 
-def test_worker_processes_know_the_plugins(swept: Path) -> None:
+def test_worker_processes_know_the_plugins_and_so_does_who_runs_again_with_them(
+    swept: Path,
+) -> None:
     assert_no_run_failed(swept / "out")
+    assert replog(swept, "run", "out", 1, *PLUGIN).status == 0
 
 
 @pytest.mark.spark
-def test_workers_of_spark_know_the_plugins(folder: Path) -> None:
-    on_spark = ("--engine", "spark", "--master", "local[2,3]", *SMALL)
-    ran = replog_process(folder, *SWEEP, *on_spark, *PLUGIN)
+def test_workers_of_spark_know_the_plugins(folder: Path, spark: object) -> None:
+    ran = replog(folder, *SWEEP, "--engine", "spark", *PLUGIN)
 
     assert ran.status == 0, ran.err
     assert_no_run_failed(folder / "out")
@@ -92,6 +94,7 @@ def test_a_file_that_names_a_plugin_has_nothing_imported(foreign: Path) -> None:
         assert (ran.status, ran.out) == (2, ""), command
         if "--resume" not in command:  # which compares the plans first
             assert ran.err.splitlines(keepends=True)[0].endswith(NOT_IMPORTED)
+        assert "out: made with a plugin: " in ran.err or "yaml" in command
     assert {path: path.stat().st_mtime_ns for path in foreign.rglob("*")} == before
 
 
@@ -128,13 +131,6 @@ def test_a_variable_of_the_user_says_whom_to_trust(
 
     assert replog(foreign, "run", "out", 1).status == status
     assert (foreign / "imported").exists() is (status == 0)
-
-
-def test_a_sweep_with_a_plugin_is_replayed_with_it_and_not_without(swept: Path) -> None:
-    assert replog(swept, "run", "out", 1, *PLUGIN).status == 0
-    without = replog(swept, "run", "out", 1)
-    assert (without.status, without.out) == (2, "")
-    assert without.err == f"replog: out: made with a plugin: {NOT_IMPORTED}"
 
 
 def test_a_sweep_and_its_report_name_the_plugin_in_every_command(swept: Path) -> None:

@@ -17,7 +17,7 @@ from sim.protocol.compaction import (
 )
 from sim.protocol.compaction.extending import fix_problem, removal_problem, strategy_problem
 from sim.protocol.compaction.fixes import Kept, Tail
-from tests.plugins.plugged import EXAMPLE, PAIR, folder, forgetting_plugins, replog
+from tests.plugins.plugged import EXAMPLE, folder, forgetting_plugins, replog
 from tests.story.running import run_steps
 
 __all__ = ["folder"]
@@ -42,17 +42,6 @@ def test_plugins_are_listed_among_the_values_of_their_rules(folder: Path) -> Non
     assert "the longest value wins" in shown
     assert "an example (plugin longest)" in shown
     assert "(its module does not say what it means)" in shown
-
-
-def test_a_story_names_a_plugins_strategy_and_is_reproduced_with_the_plugin(folder: Path) -> None:
-    expect = "expect: {replicas: {r1: {log: [a@9]}}}\n"
-    (folder / "story.yaml").write_text(PAIR + expect)
-    ran = replog(folder, "run", "story.yaml", "--plugin", "longest")
-
-    assert ran.status == 1
-    assert "reproduce: replog run story.yaml --plugin=longest" in ran.out
-    without = replog(folder, "run", "story.yaml")
-    assert (without.status, "unknown value 'longest'" in without.err) == (2, True)
 
 
 def test_an_installed_package_names_its_plugin_as_an_entry_point(

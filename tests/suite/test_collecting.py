@@ -12,10 +12,10 @@ from sim.errors import BadInput
 from sim.files.formats import NOT_RUN, WRITTEN
 from sim.study.suite import collect, format_of, run_suite, scenario_files
 from sim.study.suite.scenario_files import IN_A_SUITE, Collected
+from tests.commands import ROOT
 from tests.suite.conftest import GOOD, Fill
 from tests.suite.red import LOG, STORY
 
-ROOT = Path(__file__).parents[2]
 NO_FORMAT = yaml.safe_load(Path(__file__).with_name("no_format.yaml").read_text("utf-8"))
 
 
