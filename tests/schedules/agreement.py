@@ -1,18 +1,10 @@
-"""Random schedules: what a search says of each step, against what the checker says of the story.
-
-`python -m tests.schedules.agreement --count 20000 PLAN...` tries as many schedules of each plan,
-as many of them under each of its rule sets; without a plan as many under each set of rules here.
-"""
+"""Random schedules: what a search says of each step, against what the checker says of the story."""
 
 from __future__ import annotations
 
 import random
-import sys
-from argparse import ArgumentParser
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +17,6 @@ from sim.simulate.story.format import STORY_DEFAULTS, Story
 from sim.simulate.story.op import Step
 from sim.study.explore.expander import Expander, Rows
 from sim.study.explore.judging import AT_REST, CAUGHT_UP, JUDGED, names_of
-from sim.study.explore.plan import load_plan
 from sim.study.explore.space import Space
 from sim.study.explore.witness import differing
 from sim.study.explore.world import Budgets, Move, World, step_of
@@ -158,7 +149,6 @@ class Walk:
         self.world, self.rules = world, rules
         self.space = Space(world, rules)
         self.expander = Expander(self.space)
-        self.met: Counter[str] = Counter()
         self._random = random.Random(seed)
 
     def differences(self, schedules: int) -> Iterator[str]:
@@ -171,16 +161,6 @@ class Walk:
                 yield from filter(None, (one.difference(one.found()) for one in together))
             yield from self._at_rest(rows, together)
             yield from filter(None, (one.disputed() for one in together[::CERTIFIED]))
-            for one in together:
-                self.met.update(one.said)
-
-    def followed(self, schedules: int) -> list[Schedule]:
-        """So many schedules, at their ends."""
-        together = [self._begun() for _ in range(schedules)]
-        rows = np.array([self.space.start()] * schedules, np.int32)
-        for _ in range(STEPS):
-            self._take(rows, self._chosen(rows), together)
-        return together
 
     def _begun(self) -> Schedule:
         names = self.world.names
@@ -243,33 +223,3 @@ def _renamed(naming: list[int], order: tuple[int, ...]) -> list[int]:
     for old, new in enumerate(order):
         found[new] = naming[old]
     return found
-
-
-def main() -> None:
-    """Try many, and tell what was met."""
-    parser = ArgumentParser(description=__doc__)
-    parser.add_argument("plans", nargs="*", type=Path)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    chosen = parser.parse_args()
-    for name, world, rules, schedules in _tried(chosen.plans, chosen.count):
-        walk = Walk(world, rules, chosen.seed)
-        for difference in walk.differences(schedules):
-            raise SystemExit(f"{name}: {difference}")
-        sys.stdout.write(f"{name}: {schedules} schedules agree; broken: {dict(walk.met)}\n")
-        sys.stdout.flush()
-
-
-def _tried(plans: list[Path], schedules: int) -> Iterator[tuple[str, World, Rules, int]]:
-    """What each is called, its world and rules, and how many schedules of it are tried."""
-    for world, values in () if plans else TRIED:
-        yield str(values), world, rules_of(values), schedules
-    for path in plans:
-        plan = load_plan(path)
-        searched = plan.searched()
-        for label, rules in searched:
-            yield f"{path.stem}, {label}", plan.world_of(), rules, -(-schedules // len(searched))
-
-
-if __name__ == "__main__":
-    main()

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.study.explore.parts import PLACE, Notes
 from sim.study.explore.search import Search
 from sim.study.explore.space import Space
 from sim.study.explore.world import Budgets, World
 from tests.schedules.agreement import THREE, TRIED, TWO, Walk, rules_of
 
 SCHEDULES = int(os.environ.get("REPLOG_SCHEDULES", "5"))
+"""Of each world; more are more thorough."""
 
 
 def _states(search: Search, depth: int | None = None) -> int:
@@ -96,17 +96,3 @@ def test_a_search_that_a_depth_ends_has_not_seen_every_schedule() -> None:
         search = Search(Space(world, rules))
         assert len([*search.levels(depth)]) == depth + 1
         assert search.exhausted == exhausted
-
-
-def test_what_an_act_reads_and_no_note_says_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    get, hidden = Notes.get, PLACE["log.epochs"]
-
-    def forgetful(self: Notes, place: int) -> Any:
-        value = get(self, place)
-        self.read.discard(hidden)
-        return value
-
-    monkeypatch.setattr(Notes, "get", forgetful)
-    world = replace(TWO, isr=(0, 1), budgets=Budgets(appends=2, epochs=2, cleanings=1))
-    with pytest.raises(AssertionError, match="has read what nobody noted"):
-        _states(Search(Space(world, rules_of({"strategy": "header"}))))

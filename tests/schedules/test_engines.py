@@ -1,14 +1,11 @@
 """One process, two, and Spark search alike, level by level."""
 
 import json
-import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +16,9 @@ from sim.bounds import Bounds
 from sim.plugins import load_plugins
 from sim.study.explore.answers import answers_of
 from sim.study.explore.judging import JUDGED
-from sim.study.explore.levels import Reached
 from sim.study.explore.plan import SearchPlan
 from sim.study.explore.search import Level, Search, Searched
-from sim.study.explore.spark import beginning, breaks_of, expand_blocks, expanded, packed
+from sim.study.explore.spark import beginning, breaks_of, expand_blocks, packed
 from sim.study.explore.world import Budgets
 from tests.commands import replog as command
 from tests.plugins.plugged import OTHERS, SHORT_LOGS, forgetting_plugins, replog
@@ -44,38 +40,36 @@ def in_one_process(searched: Searched, *more: str) -> tuple[list[Level], Found]:
     return [*search.levels()], {name: one.depth for name, one in search.found.items()}
 
 
-def in_two_processes(searched: Searched, *, states: int) -> tuple[list[Level], Found]:
-    """The same, of levels in blocks of so many states that two processes expand."""
+def in_blocks(work: bytes, start: pa.RecordBatch, *, states: int) -> tuple[list[Level], Found]:
+    """The same by what workers of Spark do, with levels in blocks of so many states."""
     levels: list[Level] = []
     found: Found = {}
-    level = pa.Table.from_batches([beginning(searched)])
+    level = pa.Table.from_batches([start])
     seen: set[bytes] = {*level["hash"].to_pylist()}
-    expand = partial(expanded, packed(searched))
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        while level.num_rows:
-            blocks = level.combine_chunks().to_batches(max_chunksize=states)
-            answers = pa.Table.from_batches(pool.map(expand, blocks))
-            rows = answers.to_pylist()
-            first = {row["hash"]: at for at, row in reversed([*enumerate(rows)]) if row["hash"]}
-            new = sorted(at for one, at in first.items() if one not in seen)
-            seen |= {*first}
-            broken = breaks_of([row for row in rows if row["invariant"]], len(levels))
-            found = {name: depth for name, (depth, *_) in broken.items()} | found
-            transitions = sum(row["transitions"] or 0 for row in rows)
-            levels.append(Level(len(levels), level.num_rows, transitions))
-            level = answers.take(pa.array(new, pa.int64()))
+    while level.num_rows:
+        blocks = level.combine_chunks().to_batches(max_chunksize=states)
+        answers = pa.Table.from_batches(expand_blocks(work, blocks))
+        rows = answers.to_pylist()
+        first = {row["hash"]: at for at, row in reversed([*enumerate(rows)]) if row["hash"]}
+        new = sorted(at for one, at in first.items() if one not in seen)
+        seen |= {*first}
+        broken = breaks_of([row for row in rows if row["invariant"]], len(levels))
+        found = {name: depth for name, (depth, *_) in broken.items()} | found
+        transitions = sum(row["transitions"] or 0 for row in rows)
+        levels.append(Level(len(levels), level.num_rows, transitions))
+        level = answers.take(pa.array(new, pa.int64()))
     return levels, found
 
 
-def test_two_processes_search_as_one_does() -> None:
+def test_levels_in_blocks_are_searched_as_one_process_does() -> None:
     """Under two sets of rules at once; Spark, below, searches under one."""
     expected = in_one_process(BOTH)
     assert expected[1]
-    assert in_two_processes(BOTH, states=20) == expected
+    assert in_blocks(packed(BOTH), beginning(BOTH), states=20) == expected
 
 
 def test_other_processes_know_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of `--processes` a fix and an invariant; those that Spark starts search as one does."""
+    """Those of `--processes` a fix and an invariant; what Spark gives to its workers has them."""
     (tmp_path / "mine.py").write_text(OTHERS + SHORT_LOGS)
     file = tmp_path / "plan.yaml"
     small = {"world": {"replicas": 1}, "matrix": {"fix": ["none", "nothing_more"]}}
@@ -88,7 +82,9 @@ def test_other_processes_know_the_plugins(tmp_path: Path, monkeypatch: pytest.Mo
         load_plugins(["mine"])
         searched = Searched(alone, (rules_of({"strategy": "header", "fix": "nothing_more"}),))
         expected = in_one_process(searched, "short-logs")
-        assert in_two_processes(searched, states=1000) == expected
+        work, start = packed(searched), beginning(searched)
+    with forgetting_plugins():
+        assert in_blocks(work, start, states=1000) == expected
 
     assert found.status == 0, found.err
     assert "nothing_more: short-logs after 3 steps" in found.out
@@ -149,15 +145,6 @@ def test_spark_searches_as_one_process_does(
     assert [(one["invariant"], one["steps"]) for one in answer["witnesses"]] == [
         (one.invariant, one.steps) for one in expected.witnesses
     ]
-
-
-def test_an_engine_that_is_given_is_what_searches() -> None:
-    plan = SearchPlan.model_validate(PLAN)
-    levels = [Level(0, 1, 0)]
-
-    (answer,) = answers_of(plan, ("rules", ""), engine=lambda *_: iter([Reached(levels[0], {}, 0)]))
-
-    assert (answer.levels, answer.exhausted) == ((*levels,), True)
 
 
 def test_a_bound_of_time_holds_within_a_level(monkeypatch: pytest.MonkeyPatch) -> None:

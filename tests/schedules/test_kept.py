@@ -1,15 +1,13 @@
-"""A search that was stopped in the middle goes on behind its last level; a table of hashes."""
+"""A search that was stopped in the middle goes on behind its last level."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sim.errors import BadInput
 from sim.study.explore import levels
 from sim.study.explore.levels import KeptLevels
 from sim.study.explore.search import Search, Searched
-from sim.study.explore.tables import Known
 from sim.study.explore.witness import schedule_of
 from tests.schedules.test_engines import BOTH, ONE
 
@@ -63,13 +61,3 @@ def test_a_level_that_is_damaged_is_one_line(tmp_path: Path) -> None:
 
     with pytest.raises(BadInput, match=r"001\.npz: cannot be gone on with: .*begin anew"):
         KeptLevels(tmp_path, ONE).take_up(ONE.search())
-
-
-def test_hashes_are_known_from_the_first_time_on() -> None:
-    table, known = Known(), set[tuple[int, ...]]()
-    numbers = np.random.default_rng(1).integers(1, 40, (2000, 2)).astype(np.uint64)
-    for begin in range(0, 2000, 50):
-        rows = numbers[begin : begin + 50]
-        for row, new in zip(map(tuple, rows.tolist()), table.add(rows).tolist(), strict=True):
-            assert new == (row not in known)
-            known.add(row)
