@@ -16,7 +16,9 @@ from sim.cli import main
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIOS = ROOT / "scenarios"
 STORY = SCENARIOS / "kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
-"""A leader that believes a follower's old position gives a committed offset twice."""
+TIMED = SCENARIOS / "kip280/timed_lost_tail.yaml"
+"""A leader that believes a follower's old position gives a committed offset twice: a story, and a
+timed scenario."""
 
 
 @dataclass(frozen=True)

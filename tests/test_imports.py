@@ -1,13 +1,10 @@
 """What starts often imports no more than it needs, so that it starts quickly."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.commands import ROOT, STORY, python
+from tests.commands import ROOT, STORY, TIMED, python
 
 LOG = ROOT / "scenarios/kip280/log_late_version_azure.json"
-TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 TABLES = {"pyspark", "pandas", "matplotlib"}
 HEAVY = TABLES | {"scipy", "numpy", "pyarrow", "jinja2", "networkx"}
 """What only sweeps and reports need."""
@@ -61,17 +58,3 @@ def test_what_starts_loads_nothing_that_only_others_need(
 
     assert needed in modules
     assert modules & others == set()
-
-
-SWEEP = """
-from pathlib import Path
-from sim.study.sweep.work import Work
-from tests.sweeps.fakes import plan, quick
-from sim.study.sweep.plan import number_runs
-work = Work(number_runs(plan(), count=2), quick)
-work.write(range(2), Path(sys.argv[1]))
-"""
-
-
-def test_who_sweeps_needs_no_data_frame_but_for_what_arrow_imports(tmp_path: Path) -> None:
-    assert TABLES & loaded(f"import sys\n{SWEEP}", tmp_path) <= {"pandas"}

@@ -32,14 +32,6 @@ def test_a_timeline_shows_itself_as_markup_without_a_script_and_as_text(run: sim
     assert "\n" not in repr(timeline)
 
 
-def test_a_moment_of_a_timeline_has_its_caption(run: sim.Run) -> None:
-    html = run.timeline().at(10, after=11)._repr_html_()
-
-    assert "after" in html
-    with pytest.raises(sim.BadInput):
-        run.timeline().at(10_000)._repr_html_()
-
-
 def test_the_text_of_a_timed_run_ends_before_it_settled_whatever_moments_a_picture_shows() -> None:
     run = sim.run(ROOT / "scenarios/kip280/timed_low_rate.yaml")
     last = run.recorded.events[-1][0]

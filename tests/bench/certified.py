@@ -50,16 +50,11 @@ SMALL: dict[str, Any] = {
 
 
 class Certified(NamedTuple):
-    """One run: its name, its trace, what became of it, and what audits found in it."""
+    """One run: its name, what became of it, and what audits found in it."""
 
     name: str
-    trace: bytes
     certificate: Certificate
     audits: tuple[str, ...] = ()
-
-
-class Unreadable(Exception):
-    """A run whose trace the oracle refuses; says which."""
 
 
 def random_runs(count: int, seed: int, *, small: bool = False) -> Iterator[Certified]:
@@ -92,9 +87,10 @@ def file_runs(folder: Path) -> Iterator[Certified]:
 
 def _certified(name: str, trace: bytes) -> Certified:
     try:
-        return Certified(name, trace, certify(trace))
+        return Certified(name, certify(trace))
     except Refused as error:
-        raise Unreadable(f"{name}: {error}") from error
+        error.add_note(f"of {name}")
+        raise
 
 
 def main() -> int:
@@ -102,12 +98,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m tests.bench.certified")
     parser.add_argument("--count", type=int, default=3_000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
-    parser.add_argument("--save", type=Path, metavar="DIR", help="Keep traces that disagree.")
     given = parser.parse_args()
     violated: Counter[str] = Counter()
     runs = left = disagreeing = audited_as_wrong = 0
     for source in (file_runs(Path("scenarios")), random_runs(given.count, given.seed)):
-        for name, trace, made, audits in source:
+        for name, made, audits in source:
             runs += 1
             audited_as_wrong += bool(audits)
             if audits:
@@ -117,9 +112,6 @@ def main() -> int:
             if made.differing:
                 disagreeing += 1
                 print(f"{name}: {', '.join(made.differing)}", flush=True)
-                if given.save:
-                    given.save.mkdir(parents=True, exist_ok=True)
-                    (given.save / f"{runs}.ndjson").write_bytes(trace)
     print(
         f"{runs:,} runs, {disagreeing} disagree; {left} left the durability contract; "
         f"audits find something in {audited_as_wrong}"

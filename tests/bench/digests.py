@@ -11,14 +11,13 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
 import pyarrow.parquet as pq
 
 from sim.study.sweep.plan import Plan, Sweep, load_plan, number_runs
-from sim.study.sweep.runner import EngineName, run_sweep
+from sim.study.sweep.runner import run_sweep
 from sim.study.sweep.work import rows_of_cases
 
 PLANS = Path("scenarios/sweeps")
@@ -27,24 +26,17 @@ Found = dict[int, tuple[str, str]]
 """Verdict and digest of every run of a sweep, by its number."""
 
 
-def alone(sweep: Sweep) -> Found:
-    """The runs of a sweep one after the other, in this process."""
-    rows = rows_of_cases(sweep, range(sweep.count))
+def answers(way: Way, sweep: Sweep) -> Found:
+    """Verdict and digest of every run of a sweep, in one of the ways."""
+    if way == "alone":
+        rows = [*rows_of_cases(sweep, range(sweep.count))]
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "sweep"
+            run_sweep(sweep.plan, out=out, count=sweep.count, seed=sweep.seed, engine=way)
+            table = pq.read_table(out / "runs", columns=["run_id", "verdict", "digest"])
+        rows = table.to_pylist()
     return {row["run_id"]: (row["verdict"], row["digest"]) for row in rows}
-
-
-def swept(sweep: Sweep, engine: EngineName) -> Found:
-    """The runs of one sweep by an engine of `replog sweep`."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "sweep"
-        run_sweep(sweep.plan, out=out, count=sweep.count, seed=sweep.seed, engine=engine)
-        table = pq.read_table(out / "runs", columns=["run_id", "verdict", "digest"])
-    return {row["run_id"]: (row["verdict"], row["digest"]) for row in table.to_pylist()}
-
-
-def answers(way: Way, sweeps: Mapping[Path, Sweep]) -> list[Found]:
-    """Verdict and digest of every run of each sweep, in one of the ways."""
-    return [alone(sweep) if way == "alone" else swept(sweep, way) for sweep in sweeps.values()]
 
 
 def main() -> int:
@@ -64,7 +56,7 @@ def _compare(count: int, seed: int, ways: tuple[Way, ...]) -> int:
     found: dict[Way, list[Found]] = {}
     for way in ways:
         started = time.perf_counter()
-        found[way] = answers(way, sweeps)
+        found[way] = [answers(way, sweep) for sweep in sweeps.values()]
         print(f"{way}: {time.perf_counter() - started:.0f} s")
     different = 0
     for number, (path, sweep) in enumerate(sweeps.items()):

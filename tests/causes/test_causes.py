@@ -19,17 +19,30 @@ from sim.simulate.story import load_story
 from sim.study.causes import Causes, TrackRecord, causes_of
 from sim.study.suite.scenario_files import format_of, scenario_files
 from sim.study.sweep.numbers import clopper_pearson
+from sim.study.sweep.runner import run_sweep
 from sim.study.sweep.table import scenario_of_run
-from tests.causes.folders import swept
 from tests.commands import SCENARIOS
+from tests.sweeps.fakes import plan, simulating_here
 from tests.sweeps.tables import load_sweep, load_violations
 
 LATE = "a late write outlives its delete: lower version came after its delete was gone"
 
 
+PLAN: dict[str, object] = {
+    "count": 3,
+    "seed": 2,
+    "rules": {"tombstone_removal": "immediate"},
+    "rule_sets": [{"strategy": "offset"}, {"strategy": "header"}],
+}
+"""Of its six runs four fail, for two causes; of those of its first case one."""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return swept(tmp_path_factory.mktemp("causes") / "out")
+    out = tmp_path_factory.mktemp("causes") / "out"
+    with simulating_here():
+        run_sweep(plan(**PLAN), out=out, engine="process", partitions=1)
+    return out
 
 
 @pytest.fixture(scope="module")

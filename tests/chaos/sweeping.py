@@ -27,27 +27,27 @@ STRAY_SECONDS = 20.0
 
 
 class Running:
-    """A command under way, in a session of its own; `log` is where it writes to."""
+    """A command under way, in a session of its own; `log` is where it complains."""
 
     def __init__(self, words: list[str], log: Path, cluster: Cluster | None = None) -> None:
         self._mark = f"{MARK}={uuid.uuid4().hex}"
         self._log = log
         environment = dict(os.environ if cluster is None else cluster.environment)
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each would compile all of Replog again
-        with log.with_suffix(".out").open("wb") as out, log.with_suffix(".err").open("wb") as err:
+        with log.open("wb") as err:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "sim", *words],
                 cwd=ROOT,
                 env={**environment, "PYTHONPATH": str(ROOT), **dict([self._mark.split("=")])},
                 stdin=subprocess.DEVNULL,
-                stdout=out,
+                stdout=subprocess.DEVNULL,
                 stderr=err,
                 start_new_session=True,
             )
 
-    def said(self, stream: str = "err") -> str:
-        """What it wrote so far."""
-        return self._log.with_suffix(f".{stream}").read_text(errors="backslashreplace")
+    def said(self) -> str:
+        """What it complained so far."""
+        return self._log.read_text(errors="backslashreplace")
 
     def others(self, *words: str) -> list[int]:
         """The processes that it started, and these in turn, whose command has one of `words`."""
@@ -90,17 +90,14 @@ class Site:
     engine: str
     cluster: Cluster | None = None
 
-    def sweep(self, out: Path, count: int, *more: str) -> Running:
+    def sweep(self, out: Path, count: int) -> Running:
         """Starts the sweep of `count` cases, or continues it."""
-        words = ["sweep", PLAN, "--count", str(count), "--out", str(out), *more]
+        words = ["sweep", PLAN, "--count", str(count), "--out", str(out)]
         words += ["--partitions", str(BLOCKS)]
         words += ["--resume"] if out.exists() else []
         if self.cluster is None:
             return Running([*words, "--engine", self.engine], out.with_suffix(".log"))
-        words += ["--engine", "spark", "--master", self.cluster.master]
-        words += [
-            word for one in self.cluster.settings.items() for word in ("--conf", "=".join(one))
-        ]
+        words += ["--engine", "spark", *self.cluster.options]
         return Running(words, out.with_suffix(".log"), self.cluster)
 
 

@@ -9,20 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.sweeps.fakes import simulating_here
+from tests.sweeps.fakes import plan, plan_text, simulating_here
 
-PLAN = """\
-format: replog-sweep/1
-title: two fixes
-source: a test
-count: 6
-seed: 3
-generate: {mix: quiet, duration_ms: 3000}
-rules: {preset: kip-280}
-rule_sets:
-  - {fix: none}
-  - {fix: empty_batch}
-"""
+SMALL: dict[str, object] = {
+    "count": 6,
+    "seed": 3,
+    "generate": {"mix": "quiet", "duration_ms": 3000},
+    "rules": {"preset": "kip-280"},
+    "rule_sets": [{"fix": "none"}, {"fix": "empty_batch"}],
+}
+PLAN = plan_text(**SMALL)
 
 
 @pytest.fixture(autouse=True)
@@ -41,12 +37,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small sweep of twelve runs. Only to be read."""
-    from sim.study.sweep.plan import load_plan
     from sim.study.sweep.runner import run_sweep
 
-    folder = tmp_path_factory.mktemp("swept")
-    plan = folder / "plan.yaml"
-    plan.write_text(PLAN)
+    out = tmp_path_factory.mktemp("swept") / "out"
     with simulating_here():
-        run_sweep(load_plan(plan), out=folder / "out", engine="process")
-    return folder / "out"
+        run_sweep(plan(**SMALL), out=out, engine="process")
+    return out

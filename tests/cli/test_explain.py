@@ -25,7 +25,7 @@ def test_a_change_that_ends_in_an_error_heals_nothing_and_is_told_as_text_data_a
     assert lines[told + 1] == "    fix: empty_batch (IndexError: beyond)"
     error = {"kind": "rule", "change": "fix: empty_batch", "error": "IndexError: beyond"}
     assert (document["heals"], document["failed"]) == ([], [error])
-    assert table.error.dropna().tolist() == ["IndexError: beyond\nthe log"]
+    assert table.error.dropna().tolist() == ["IndexError: beyond"]
     assert not (table[table.error.notna()].still == "").any()
 
 

@@ -8,18 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.commands import replog
+from tests.sweeps.fakes import plan_text
 
-BROKEN = """\
-format: replog-sweep/1
-title: followers that truncate nothing, beside Kafka
-source: a test
-count: 2
-seed: 3
-generate: {mix: reference, duration_ms: 2000}
-rules: {preset: kafka-4.0, strategy: header, map_range: full}
-rule_sets: [{fix: none}, {truncation: none}]
-labels: [as Kafka, broken]
-"""
+BROKEN = plan_text(
+    count=2,
+    seed=3,
+    generate={"mix": "reference", "duration_ms": 2000},
+    rules={"preset": "kafka-4.0", "strategy": "header", "map_range": "full"},
+    rule_sets=[{"fix": "none"}, {"truncation": "none"}],
+    labels=["as Kafka", "broken"],
+)
+"""Followers that truncate nothing, beside Kafka."""
 
 
 def test_a_sweep_ends_with_1_when_a_run_violates_what_it_must_not(

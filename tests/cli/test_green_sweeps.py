@@ -8,6 +8,7 @@ import pytest
 from sim.simulate.cluster import simulation
 from tests.commands import Ended
 from tests.plugins.plugged import replog
+from tests.sweeps.fakes import plan_text
 
 RAISES = """
 from sim.protocol.compaction import TombstoneRemoval
@@ -20,28 +21,35 @@ def may_remove(circumstances):
 
 register_tombstone_removal(TombstoneRemoval("raises", "a test", "never, or fails", may_remove))
 """
-PLAN = """\
-format: replog-sweep/1
-title: what a sweep says of runs without a verdict
-source: a test
-count: 3
-seed: 5
-generate: {mix: quiet, duration_ms: 3000, sends: [60, 80], delete_share: [0.5, 0.5]}
-rules: {preset: kafka-4.0, map_range: full}
-rule_sets:
-  - {tombstone_removal: never}
-  - {tombstone_removal: SECOND}
-"""
-DARK = """\
-format: replog-sweep/1
-title: runs that leave the durability contract
-source: a test
-count: 12
-seed: 5
-generate: {mix: reference, duration_ms: 4000, sends: [30, 60], power_failures: 1.0}
-rules: {preset: kafka-2.8}
-rule_sets: [{flush: interval}]
-"""
+DARK = plan_text(
+    count=12,
+    seed=5,
+    generate={
+        "mix": "reference",
+        "duration_ms": 4000,
+        "sends": [30, 60],
+        "power_failures": 1.0,
+    },
+    rules={"preset": "kafka-2.8"},
+    rule_sets=[{"flush": "interval"}],
+)
+"""Runs that leave the durability contract."""
+
+
+def keeping_or(removal: str) -> str:
+    """Tombstones that are never removed, beside a rule that may remove them."""
+    return plan_text(
+        count=3,
+        seed=5,
+        generate={
+            "mix": "quiet",
+            "duration_ms": 3000,
+            "sends": [60, 80],
+            "delete_share": [0.5, 0.5],
+        },
+        rules={"preset": "kafka-4.0", "map_range": "full"},
+        rule_sets=[{"tombstone_removal": "never"}, {"tombstone_removal": removal}],
+    )
 
 
 @pytest.fixture
@@ -59,7 +67,7 @@ def swept(folder: Path, plan: str, *more: str) -> Ended:
 def test_an_exception_inside_a_run_makes_a_sweep_end_with_1_and_say_how_to_see_it(
     folder: Path,
 ) -> None:
-    ended = swept(folder, PLAN.replace("SECOND", "raises"), "--plugin", "raises")
+    ended = swept(folder, keeping_or("raises"), "--plugin", "raises")
     *_, summary, why, reproduce = ended.out.splitlines()
 
     assert ended.status == 1
@@ -83,7 +91,7 @@ def test_a_run_that_hits_a_bound_makes_a_sweep_end_with_3(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(simulation, "PATIENCE_MS", 0)
-    ended = swept(folder, PLAN.replace("SECOND", "immediate"), "--json")
+    ended = swept(folder, keeping_or("immediate"), "--json")
     document = ended.document
     why, reproduce = ended.err.splitlines()[-2:]
 

@@ -2,15 +2,12 @@
 
 from pathlib import Path
 
-from tests.commands import SCENARIOS, replog
-
-KIP280 = SCENARIOS / "kip280"
-LOST_TAIL = KIP280 / "kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+from tests.commands import STORY, replog
 
 
 def test_the_page_has_the_command_that_makes_it_again(here: Path) -> None:
     given = [
-        *("matrix", LOST_TAIL, "--vary", "fix=none,empty_batch", "--under", "leo_source"),
+        *("matrix", STORY, "--vary", "fix=none,empty_batch", "--under", "leo_source"),
         *("--rule", "delete_retention_ms=5", "--skip", "x*", "-o", "page.md"),
     ]
     answer = replog(*given)

@@ -20,10 +20,6 @@ def test_a_replay_does_not_load_what_runs_sweeps(swept: Path) -> None:
     assert modules & others == set()
 
 
-def _heed_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @pytest.mark.parametrize(("jobs", "sent"), [("1", signal.SIGTERM), ("2", signal.SIGINT)])
 def test_an_interrupt_keeps_what_is_finished_and_is_exit_status_130(
     tmp_path: Path, jobs: str, sent: signal.Signals
@@ -38,8 +34,6 @@ def test_an_interrupt_keeps_what_is_finished_and_is_exit_status_130(
         text=True,
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
-        # A test run in the background ignores interrupts, and its children would inherit that.
-        preexec_fn=_heed_interrupts,  # noqa: PLW1509 - there are no threads here
     )
     with process:
         assert process.stdout is not None

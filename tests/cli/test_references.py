@@ -27,6 +27,7 @@ def test_steps_are_told_with_every_field_and_faults_with_their_weights() -> None
 
     assert steps["elect"]["fields"] == "leader epoch [votes]"
     assert all(list(steps[op]["field_meanings"]) == list(OPS[op].fields) for op in OPS)
+    assert all(all(op.meanings.values()) for op in OPS.values())
     assert {row["fault"]: row["weight"] for row in faults} == Weights().model_dump()
 
 

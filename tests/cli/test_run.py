@@ -12,9 +12,7 @@ import pytest
 from sim import __version__
 from sim.simulate.run import Run
 from sim.simulate.run.trace_file import trace_lines
-from tests.commands import ROOT, python, replog
-
-LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
+from tests.commands import python, replog
 
 TIMED = "format: replog-scenario/1\nduration_ms: 500\nworkload: [{at: 100, key: k, value: v}]\n"
 
@@ -44,19 +42,6 @@ def test_a_trace_says_first_which_run_it_is_of_and_last_what_the_run_found(timed
     assert (verdict["verdict"], verdict["digest"]) == (told["verdict"], told["digest"])
 
 
-@pytest.mark.usefixtures("here")
-def test_the_violations_of_a_run_are_in_the_last_line_of_its_trace() -> None:
-    told = replog("run", LOST_TAIL, "--json", "--trace", "events.ndjson").document
-
-    verdict = json.loads(Path("events.ndjson").read_text().splitlines()[-1])
-    assert verdict["verdict"] == "violated"
-    beside = ("at_ms", "since", "at_rest")
-    assert verdict["violations"] == [
-        {name: value for name, value in row.items() if name not in beside} | {"at": row["at_ms"]}
-        for row in told["violations"]
-    ]
-
-
 @pytest.mark.parametrize(
     ("problem", "status"), [(KeyboardInterrupt, 130), (OSError(errno.ENOSPC, "full"), 2)]
 )
@@ -79,19 +64,3 @@ def test_a_trace_may_go_to_standard_output(timed: Path) -> None:
     first, *_ = printed.splitlines()
     assert json.loads(first)["format"] == "replog-trace/1"
     assert '"event":"Verdict"' in printed
-
-
-def test_an_explanation_begins_with_what_decided_and_goes_back_from_the_violation() -> None:
-    answer = replog("run", LOST_TAIL, "--explain")
-
-    story = answer.out.partition("why follower-position-sound was violated (times in ms")[2]
-    order = [
-        "no-offset-reuse",  # what else there is to tell
-        "decided by: r1 removed A=d@3 (version 1) at 2,466 ms, beaten by A=a@0 (version 9)",
-        "so: r1 records r3 at 4, at 3,858 ms (log end offset of r3 3)",
-        "committed: A=d@3 (version 1) of epoch 1 at offset 3",
-        "2466  r1 cleaned [",
-        "r1 appended A=d@3",
-    ]
-    places = [story.index(words) for words in order]
-    assert places == sorted(places)

@@ -5,21 +5,12 @@ from pathlib import Path
 import pytest
 
 from sim.study.sweep.folder import write_plan
-from sim.study.sweep.plan import load_plan, number_runs
+from sim.study.sweep.plan import number_runs
 from tests.commands import SCENARIOS, replog
+from tests.sweeps.fakes import plan
 
 RED = SCENARIOS / "kip280/kip280_07_log_end_from_last_record.yaml"
 OLD_CLIENT = SCENARIOS / "kip87/timed_unchanged_application.yaml"
-PLAN = """
-format: replog-sweep/1
-title: tombstones that go at once
-source: a test
-count: 1
-seed: 5
-generate: {duration_ms: 2500, sends: [20, 60], delete_share: [0.3, 0.4]}
-rules: {tombstone_removal: immediate}
-rule_sets: [{fix: none}]
-"""
 
 
 def test_a_folder_gets_a_file_named_after_the_case(here: Path) -> None:
@@ -48,9 +39,15 @@ def test_out_of_time_it_says_so_and_what_is_left_can_be_shrunk(
 
 
 def test_a_run_of_a_sweep_is_shrunk_by_its_number(here: Path) -> None:
-    (here / "plan.yaml").write_text(PLAN)
     (here / "swept").mkdir()
-    write_plan(here / "swept", number_runs(load_plan(here / "plan.yaml")))
+    of_one = plan(
+        count=1,
+        seed=5,
+        generate={"duration_ms": 2500, "sends": [20, 60], "delete_share": [0.3, 0.4]},
+        rules={"tombstone_removal": "immediate"},
+        rule_sets=[{"fix": "none"}],
+    )
+    write_plan(here / "swept", number_runs(of_one))
 
     answer = replog("shrink", "swept", 0, "-o", "out.yaml", terminal=True)
 

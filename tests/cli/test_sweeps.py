@@ -69,18 +69,6 @@ def test_a_plan_alone_is_enough_to_run_one_of_its_runs(swept: Path, here: Path) 
     assert replog("run", "alone", 1, "--json").document["digest_reproduced"] is None
 
 
-def test_a_replay_can_save_the_events(swept: Path, here: Path) -> None:
-    told = replog("run", swept, 1, "--json", "--trace", "events.ndjson").document
-
-    header, *rows, verdict = [
-        json.loads(line) for line in (here / "events.ndjson").read_text().splitlines()
-    ]
-    assert rows[0] == {"at": 0, "event": "ReplicaAdded", "replica": "r1"}
-    assert (header["id"], header["rules"]) == (told["id"], told["rules"])
-    assert (header["environment"]["mix"], header["environment"]["hunts"]) == ("quiet", 0.3)
-    assert (verdict["digest"], verdict["events"]) == (told["digest"], len(rows))
-
-
 def test_a_replay_can_explain_the_first_violation(
     swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,9 +13,10 @@ import yaml
 
 from sim.cli import new
 from sim.cli.new import TEMPLATES
-from tests.cli.conftest import PLAN
+from tests.cli.conftest import SMALL
 from tests.commands import ROOT, replog
 from tests.suite.red import STORY
+from tests.sweeps.fakes import plan_text
 
 WORKFLOW = TEMPLATES / "workflow.yml"
 GREEN = STORY.partition("  - elect r2")[0]
@@ -103,7 +104,7 @@ def test_in_a_repository_that_is_not_this_one_its_steps_do_what_they_say(here: P
     assert (here / "replog.xml").exists()
 
     (here / "sweeps").mkdir()
-    few = PLAN.replace("count: 6", "count: 1") + "about: [log divergence]\n"
+    few = plan_text(**SMALL | {"count": 1, "about": ["log divergence"]})
     (here / "sweeps/mine.yaml").write_text(few)
     ended = done(steps[-1], here)
     assert ended.returncode == 3  # one run of a rule set is too few to tell

@@ -11,10 +11,9 @@ import pytest
 import sim
 from sim.diagnose.failures import FILES
 from sim.simulate.run.timed import run_scenario
-from tests.commands import ROOT, STORY, replog
+from tests.commands import ROOT, STORY, TIMED, replog
 
 SETTLED = ROOT / "scenarios/durability/timed_power_failure.yaml"
-TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 
 
 @pytest.mark.parametrize("file", [STORY, TIMED], ids=["story", "timed"])
@@ -101,12 +100,6 @@ def test_what_cannot_be_written_whole_leaves_nothing(
     with pytest.raises(sim.BadInput, match="No space left on device"):
         sim.run(STORY).save(tmp_path / "failures")
     assert list((tmp_path / "failures").iterdir()) == []
-
-
-def test_a_file_in_the_place_of_the_folder_is_bad_input(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(sim.BadInput, match=r"file: is a file; failures are written into folders"):
-        sim.run(STORY).save(tmp_path / "file")
 
 
 @pytest.mark.parametrize("as_expected", [7, SETTLED], ids=["holds", "outside the contract"])

@@ -5,8 +5,8 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,18 +40,12 @@ _PROCESSES.set_forkserver_preload(list(WARM))
 
 def judged(case: Case) -> tuple[Answer, list[str]]:
     """What the command answers, and what is wrong with that."""
-    with _folder() as home:
-        place = home / "here"
+    with TemporaryDirectory(prefix="replog-fuzz-", ignore_cleanup_errors=True) as folder:
+        home, place = Path(folder), Path(folder, "here")
         place.mkdir()
         case.lay(place)
         answer = run_in(place, case.argv, home)
         return answer, faults(case, answer, place)
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    with TemporaryDirectory(prefix="replog-fuzz-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
 
 
 def run_in(place: Path, argv: Sequence[str], home: Path) -> Answer:

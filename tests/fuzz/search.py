@@ -10,20 +10,16 @@ from tests.commands import ROOT
 from tests.fuzz.case import Case
 from tests.fuzz.mistakes import Cases, contents, readers, shipped
 from tests.fuzz.running import judged, run_in
+from tests.sweeps.fakes import plan_text
 
 KEPT = ROOT / "build/fuzz"
-PLAN = b"""\
-format: replog-sweep/1
-title: two fixes
-source: a test
-count: 6
-seed: 3
-generate: {mix: reference, duration_ms: 3000}
-rules: {preset: kip-280}
-rule_sets:
-  - {fix: none}
-  - {fix: leo_retention}
-"""
+PLAN = plan_text(
+    count=6,
+    seed=3,
+    generate={"mix": "reference", "duration_ms": 3000},
+    rules={"preset": "kip-280"},
+    rule_sets=[{"fix": "none"}, {"fix": "leo_retention"}],
+)
 
 
 def mistaken() -> dict[str, Cases]:
@@ -32,7 +28,7 @@ def mistaken() -> dict[str, Cases]:
         home, place = Path(folder), Path(folder, "here")
         place.mkdir()
         story = shipped("*/*.yaml", "replog-story/1")[0]
-        Case((), {"plan.yaml": PLAN, "story.yaml": story}).lay(place)
+        Case((), {"plan.yaml": PLAN.encode(), "story.yaml": story}).lay(place)
         for words in ("sweep plan.yaml --out swept --engine process", "run story.yaml --trace t"):
             assert run_in(place, words.split(), home).status == 0
         return dict(readers((place / "t").read_bytes(), contents(place / "swept")))

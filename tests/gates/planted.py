@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sim.check.violation import FAMILIES
-from sim.study.sweep.plan import Plan, number_runs
 from sim.study.sweep.table import SweepFolder
-from tests.report.folders import MADE, entry
+from tests.report.folders import entry, folder_of
 
 
 def folder(
@@ -27,23 +26,15 @@ def folder(
         counts = {"family": families, "invariant": laws}
         found = entry(index, label, verdicts | {"inconclusive": unjudged}, counts=counts)
         entries.append(found)
-    sweep = number_runs(
-        Plan.model_validate(
-            {
-                "format": "replog-sweep/1",
-                "title": "planted",
-                "source": "none",
-                "count": cases * len(environments),
-                "seed": 1,
-                "about": [*about],
-                "generate": {"mix": "reference"},
-                "environments": {
-                    name: {"tail_hunts": at / 9} for at, name in enumerate(environments)
-                },
-                "rule_sets": [{"delete_retention_ms": at} for at in range(1, len(rule_sets) + 1)],
-                "labels": [*rule_sets],
-            }
-        )
+    planted = folder_of(
+        [{"delete_retention_ms": at} for at in range(1, len(rule_sets) + 1)],
+        entries,
+        [],
+        path=Path("nowhere"),
+        count=cases * len(environments),
+        about=[*about],
+        environments={name: {"tail_hunts": at / 9} for at, name in enumerate(environments)},
+        labels=[*rule_sets],
     )
-    statistics = [{"name": name, "rule_sets": entries} for name in environments]
-    return SweepFolder(Path("nowhere"), "nowhere", sweep, MADE, statistics)
+    planted.statistics[:] = [{"name": name, "rule_sets": entries} for name in environments]
+    return planted

@@ -40,15 +40,6 @@ def test_each_annotation_shows_a_run_of_its_own() -> None:
     ]
 
 
-def test_a_rule_set_that_is_there_to_fail_is_left_out() -> None:
-    sweep = folder({"none": {READERS: 9}, "empty_batch": {}}, cases=1_000)
-
-    verdict = judge(sweep, Gates(fail_on=(READERS,), rule_sets=("empty_batch",)))
-
-    assert [one.rule_set for one in verdict.findings] == ["empty_batch"]
-    assert (verdict.outcome, verdict.reproduce) == ("passed", None)
-
-
 def test_every_environment_is_judged_by_itself() -> None:
     sweep = folder({"none": {READERS: 9}}, cases=100, environments=("plain", "hunted"))
 

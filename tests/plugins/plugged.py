@@ -13,8 +13,9 @@ from sim import plugins
 from sim.check.registry import forget_invariants, registered_invariants
 from sim.protocol.compaction.extending import REGISTERED, forget
 from tests import commands
-from tests.commands import ROOT, Ended, python
+from tests.commands import ROOT, Ended
 from tests.guide.run_page import Written, steps_of
+from tests.sweeps.fakes import plan_text
 
 PAGE = ROOT / "notebooks/guide/pages/howto/extend.md"
 EXAMPLE, *_others = (step.text for step in steps_of(PAGE.read_text()) if isinstance(step, Written))
@@ -49,17 +50,14 @@ class ShortLogs(Invariant):
             if replica.log_end_offset > 1:
                 self.violated(f"{replica.name} has two offsets.", replica=replica.name)
 """
-PLAN = """\
-format: replog-sweep/1
-title: two strategies
-source: a test
-count: 2
-seed: 3
-generate: {mix: quiet, duration_ms: 2000}
-rule_sets:
-  - {strategy: offset}
-  - {strategy: longest}
-"""
+PLAN: dict[str, object] = {
+    "count": 2,
+    "seed": 3,
+    "generate": {"mix": "quiet", "duration_ms": 2000},
+    "rules": {},
+    "rule_sets": [{"strategy": "offset"}, {"strategy": "longest"}],
+}
+"""Fields of a plan of two strategies."""
 PAIR = """\
 format: replog-story/1
 id: longest
@@ -69,11 +67,6 @@ rules: {strategy: longest}
 replicas: [r1]
 steps: [elect r1 1, append r1 a A, append r1 b A, compact r1]
 """
-
-
-def replog_process(folder: Path, *arguments: object) -> Ended:
-    """The command, as a process of its own, in a folder that holds the plugins."""
-    return python("-m", "sim", *arguments, cwd=folder)
 
 
 @contextmanager
@@ -94,7 +87,7 @@ def forgetting_plugins() -> Iterator[None]:
 
 
 def replog(folder: Path, *arguments: object) -> Ended:
-    """The same in this process, which has forgotten all plugins afterwards."""
+    """The command in a folder that holds the plugins, which are forgotten afterwards."""
     with chdir(folder), forgetting_plugins():
         return commands.replog(*arguments)
 
@@ -114,7 +107,7 @@ def with_plugins(folder: Path) -> Path:
     """The same folder, with two plugins and a plan in it."""
     (folder / "longest.py").write_text(EXAMPLE)
     (folder / "others.py").write_text(OTHERS)
-    (folder / "plan.yaml").write_text(PLAN)
+    (folder / "plan.yaml").write_text(plan_text(**PLAN))
     return folder
 
 

@@ -13,15 +13,14 @@ from sim.plugins import Report, forget_observers, load_plugins, register_observe
 from sim.protocol.events import Event, LeaderElected
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
-from tests.commands import SCENARIOS
+from tests.commands import TIMED
 from tests.plugins.plugged import folder, forgetting_plugins, replog
 
 __all__ = ["folder"]
 
-TIMED = SCENARIOS / "kip280/timed_lost_tail.yaml"
 MODULE = """
 from sim.plugins import register_observer
-from tests.commands import SCENARIOS
+from tests.commands import SCENARIOS, TIMED
 
 
 @register_observer

@@ -15,15 +15,15 @@ from tests.plugins.plugged import (
     folder,
     forgetting_plugins,
     replog,
-    replog_process,
     with_plugins,
 )
 from tests.sweeps.conftest import spark
+from tests.sweeps.fakes import plan_text
 
 __all__ = ["folder", "spark"]
 
 PLUGIN = ("--plugin", "longest")
-NAMED = PLAN.replace("seed: 3", "seed: 3\nplugins: [longest]")
+NAMED = plan_text(**PLAN, plugins=["longest"])
 SWEEP = ("sweep", "plan.yaml", "--out", "out")
 
 
@@ -35,7 +35,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     made = with_plugins(tmp_path_factory.mktemp("swept"))
     (made / "plan.yaml").write_text(NAMED)
-    ran = replog_process(made, *SWEEP, "--engine", "process", *PLUGIN)
+    ran = replog(made, *SWEEP, "--engine", "process", *PLUGIN)
     assert ran.status == 0, ran.err
     (made / "said").write_text(ran.out)
     return made
@@ -78,11 +78,10 @@ def foreign(swept: Path, tmp_path: Path) -> Path:
     """The same folder as it comes from somebody else: its plugin says so when it is imported."""
     shutil.copytree(swept / "out", tmp_path / "out")
     (tmp_path / "longest.py").write_text(f"open('imported', 'w').close()\n{EXAMPLE}")
-    (tmp_path / "plan.yaml").write_text(PLAN.replace("longest", "header"))
+    (tmp_path / "plan.yaml").write_text(plan_text(**PLAN).replace("longest", "header"))
     (tmp_path / "named.yaml").write_text(NAMED)
-    rule_sets = NAMED[NAMED.index("rule_sets") :]
-    matrix = NAMED.replace(rule_sets, "matrix: {strategy: [offset, longest]}\n")
-    (tmp_path / "matrix.yaml").write_text(matrix)
+    matrix = {"matrix": {"strategy": ["offset", "longest"]}, "rule_sets": [{}]}
+    (tmp_path / "matrix.yaml").write_text(plan_text(**PLAN | matrix, plugins=["longest"]))
     return tmp_path
 
 

@@ -14,11 +14,7 @@ def spark() -> Iterator[object]:
     """A session that the sweeps under test find and use. Its workers can import `tests`."""
     from sim.study.sweep.spark import spark_session
 
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), before)))
-    with spark_session(master="local[2,3]", settings=SMALL_SPARK) as session:
-        yield session
-    if before is None:
-        del os.environ["PYTHONPATH"]
-    else:
-        os.environ["PYTHONPATH"] = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        with spark_session(master="local[2,3]", settings=SMALL_SPARK) as session:
+            yield session

@@ -4,6 +4,7 @@ A module of its own, importable by worker processes and by Spark's Python worker
 """
 
 import hashlib
+import json
 import os
 import random
 import signal
@@ -31,19 +32,27 @@ TWO_ENVIRONMENTS: dict[str, object] = {
 """What a plan has beside, so that all there is to count is counted."""
 
 
+PLAN: dict[str, object] = {
+    "format": "replog-sweep/1",
+    "title": "a test",
+    "source": "none",
+    "count": 40,
+    "seed": 7,
+    "generate": {"mix": "reference"},
+    "rules": {"strategy": "header"},
+    "rule_sets": [{"fix": "none"}, {"fix": "leo_retention"}, {"fix": "empty_batch"}],
+}
+"""Three rule sets; tests say what else is in a plan."""
+
+
 def plan(**changes: object) -> Plan:
-    """Three rule sets on cases that are never simulated."""
-    fields: dict[str, object] = {
-        "format": "replog-sweep/1",
-        "title": "a test",
-        "source": "none",
-        "count": 40,
-        "seed": 7,
-        "generate": {"mix": "reference"},
-        "rules": {"strategy": "header"},
-        "rule_sets": [{"fix": "none"}, {"fix": "leo_retention"}, {"fix": "empty_batch"}],
-    }
-    return Plan.model_validate(fields | changes)
+    """The plan, or one that differs in some fields."""
+    return Plan.model_validate(PLAN | changes)
+
+
+def plan_text(**changes: object) -> str:
+    """The same as a file, in JSON, which is YAML."""
+    return json.dumps(PLAN | changes)
 
 
 def digest(*parts: object) -> str:

@@ -104,6 +104,12 @@ class Cluster:
         return self._log.read_text().count("Registering worker")
 
     @property
+    def options(self) -> list[str]:
+        """Of `replog sweep` on this cluster."""
+        settings = [word for one in self.settings.items() for word in ("--conf", "=".join(one))]
+        return ["--master", self.master, *settings]
+
+    @property
     def environment(self) -> dict[str, str]:
         """Of a sweep on this cluster."""
         mine = {MARK: self.mark, "SPARK_LOCAL_IP": "127.0.0.1"}

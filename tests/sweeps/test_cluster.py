@@ -11,20 +11,16 @@ import pytest
 from sim.study.sweep.plan import load_plan
 from sim.study.sweep.runner import run_sweep
 from tests.commands import ROOT
-from tests.sweeps.fakes import simulating_here
+from tests.sweeps.fakes import plan_text, simulating_here
 from tests.sweeps.spark_cluster import PATIENCE_SECONDS, SPARK_HOME, Cluster, wait_until
 from tests.sweeps.test_engines import assert_same
 
-PLAN = """\
-format: replog-sweep/1
-title: short runs
-source: a test
-count: 40
-seed: 3
-generate: {mix: reference, duration_ms: 3000, sends: [30, 60]}
-rules: {preset: kip-280}
-rule_sets: [{fix: none}, {fix: leo_retention}, {fix: empty_batch}]
-"""
+PLAN = plan_text(
+    seed=3,
+    generate={"mix": "reference", "duration_ms": 3000, "sends": [30, 60]},
+    rules={"preset": "kip-280"},
+)
+"""Short runs."""
 BLOCKS = 40
 """Of a case each."""
 
@@ -35,12 +31,10 @@ PROGRAM = "from sim.cli import main; main()"
 @contextmanager
 def started(cluster: Cluster, out: Path, *before: str) -> Iterator[subprocess.Popen[str]]:
     """`replog sweep`, by itself or after the words of `spark-submit`; killed at the end."""
-    options = [word for item in cluster.settings.items() for word in ("--conf", "=".join(item))]
-    own = ["--master", cluster.master, *options]
     sweep = ["sweep", "plan.yaml", "--out", str(out), "--partitions", str(BLOCKS)]
-    command = [*before, *own, "run_replog.py", *sweep, "--resume"]
+    command = [*before, *cluster.options, "run_replog.py", *sweep, "--resume"]
     if not before:
-        command = [sys.executable, "-m", "sim", *sweep, *own]
+        command = [sys.executable, "-m", "sim", *sweep, *cluster.options]
     with subprocess.Popen(
         command,
         cwd=cluster.folder,

@@ -1,6 +1,7 @@
 """Numbers against published ones and against statsmodels, and how they are written."""
 
 import warnings
+from functools import partial
 from unittest.mock import patch
 
 import pytest
@@ -49,6 +50,7 @@ def test_holms_correction_is_that_of_statsmodels(values: list[float]) -> None:
 
 
 MINUS = "\u2212"
+of_3000 = partial(progress, before=1_000, total=3_000)
 
 
 @pytest.mark.parametrize(
@@ -64,23 +66,12 @@ MINUS = "\u2212"
         (numbers.number(0.0), "0"),
         (numbers.p_value(1e-9), "p < 0.0001"),
         (numbers.p_value(0.015625), "p = 0.016"),
+        (of_3000(0, seconds=1.0), "1,000 of 3,000 runs, 0 runs/s"),
+        (of_3000(1_000, seconds=20.0), "2,000 of 3,000 runs, 50 runs/s, 20 s left"),
+        (of_3000(2_000, seconds=40.0), "3,000 of 3,000 runs, 50 runs/s"),
     ],
 )
 def test_a_number_has_the_digits_that_say_something_its_sign_and_its_unit_once(
     told: str, text: str
 ) -> None:
     assert told == text
-
-
-@pytest.mark.parametrize(
-    ("done", "seconds", "text"),
-    [
-        (0, 1.0, "1,000 of 3,000 runs, 0 runs/s"),
-        (1_000, 20.0, "2,000 of 3,000 runs, 50 runs/s, 20 s left"),
-        (2_000, 40.0, "3,000 of 3,000 runs, 50 runs/s"),
-    ],
-)
-def test_progress_is_what_is_done_its_rate_and_the_time_that_is_left(
-    done: int, seconds: float, text: str
-) -> None:
-    assert progress(done, before=1_000, total=3_000, seconds=seconds) == text

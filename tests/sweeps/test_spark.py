@@ -10,18 +10,12 @@ from unittest.mock import patch
 
 import pytest
 
-from sim.cli.arguments import SparkOptions
 from sim.errors import BadInput
 from sim.study.sweep.runner import run_sweep
 from sim.version import Made
 from tests.commands import ROOT
 from tests.sweeps.fakes import plan, quick
 from tests.sweeps.spark_cluster import PATIENCE_SECONDS, processes, wait_until
-
-
-def test_settings_of_spark_are_for_spark() -> None:
-    given = SparkOptions(conf=["spark.a=b=c", "spark.d="])
-    assert given.settings(default="spark") == {"spark.a": "b=c", "spark.d": ""}
 
 
 @pytest.mark.spark

@@ -191,16 +191,6 @@ def test_another_version_does_not_go_on(
             swept(out, resume=True, count=count)
 
 
-def test_foreign_folders_and_files_are_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(BadInput, match=r"notes\.txt.*new or empty folder"):
-        swept(tmp_path)
-    with pytest.raises(BadInput, match="is a file"):
-        swept(tmp_path / "notes.txt")
-    with pytest.raises(BadInput, match=r"no plan\.json there"):
-        state_of(tmp_path)
-
-
 def test_more_cases_are_the_sweep_that_had_them_from_the_start(tmp_path: Path) -> None:
     two = plan(**TWO_ENVIRONMENTS)
     out = swept(tmp_path / "a", of=two, count=10)
