@@ -12,10 +12,7 @@ from unittest.mock import patch
 import grimp
 import networkx as nx
 
-from tests.commands import python
-
-ROOT = Path(__file__).parent.parent
-
+from tests.commands import ROOT, python
 
 IMPORTS = [
     (

@@ -73,13 +73,6 @@ def test_a_block_ends_when_it_needs_too_much_memory() -> None:
     assert watch.reached == "memory: more than 20 MB"
 
 
-def test_memory_that_is_not_there_is_a_bound_like_any_other() -> None:
-    with bounded() as watch:
-        raise MemoryError
-
-    assert watch.reached == "memory: none is left"
-
-
 def test_a_block_that_ends_by_itself_has_reached_nothing_and_fails_as_it_fails() -> None:
     with bounded(Bounds(5)) as watch:
         pass
@@ -142,13 +135,12 @@ def test_a_story_that_takes_too_long_is_inconclusive_with_what_it_did(tmp_path: 
     assert run.differences == ()
 
 
-@pytest.mark.parametrize("kind", ["timed", "story", "log"])
+@pytest.mark.parametrize("kind", ["timed", "log"])
 def test_a_file_of_a_suite_that_hits_a_bound_is_inconclusive_alone(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / f"x.{'json' if kind == 'log' else 'yaml'}"
-    texts = {"timed": ENDLESS, "story": LONG_STORY, "log": '{"format": "replog-log/1"}'}
-    file.write_text(texts[kind])
+    file.write_text('{"format": "replog-log/1"}' if kind == "log" else ENDLESS)
     if kind == "log":  # no log file within the limits is that slow
         monkeypatch.setattr("sim.study.suite.load_case", lambda _path: spin())
 

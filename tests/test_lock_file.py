@@ -1,8 +1,6 @@
 """What a lock file may say."""
 
-from pathlib import Path
-
-ROOT = Path(__file__).parent.parent
+from tests.commands import ROOT
 
 
 def test_the_lock_file_names_no_index() -> None:

@@ -1,21 +1,18 @@
-"""The README shows what is true: its files exist, its commands print what it says."""
+"""What the README and other pages name is there; its commands are in `tests/guide`."""
 
-import os
 import re
-import sys
-from pathlib import Path
 
 import pytest
 
 from sim.check.checker import known_invariants
-from tests.guide.run_page import run_page
+from tests.commands import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "reports/README.md",
     "reports/findings.md",
+    "scenarios/README.md",
     "sim/protocol/events/FORMAT.md",
 )
 
@@ -34,11 +31,3 @@ def test_as_many_invariants_as_a_page_says_are_known(page: str) -> None:
     counted = re.findall(r"(\S+) invariants", (ROOT / page).read_text(encoding="utf-8"))
 
     assert str(len(known_invariants())) in counted
-
-
-def test_what_the_readme_says_is_printed_is_printed(tmp_path: Path) -> None:
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
-
-    assert run_page(ROOT / "README.md", tmp_path, environment) == []

@@ -1,7 +1,6 @@
 """Running a scenario: the same value anywhere, a verdict, and what it differs in from the wish."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +17,8 @@ from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
 from sim.simulate.scenario.model import Expect, Limits, Scenario, Send, Workload
+from tests.commands import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 LOST_TAIL = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")
 NOBODY_WRITES_ON = load_scenario(ROOT / "scenarios/kip534/timed_tombstone_nobody_writes_on.yaml")
 QUIET = Mix.model_validate("quiet")
@@ -56,7 +55,7 @@ def test_the_same_scenario_twice_is_the_same_value() -> None:
 
 
 def test_all_rule_sets_of_a_case_meet_the_same_environment_and_fare_differently() -> None:
-    cases = [generate(seed, QUIET) for seed in range(10)]
+    cases = [generate(seed, QUIET) for seed in range(4)]
     for case in cases:
         runs = [run_scenario(case.with_rules(rules)) for rules in RULE_SETS]
         assert len({run.environment for run in runs}) == 1
@@ -73,16 +72,6 @@ def test_the_digest_depends_on_every_event() -> None:
 
     assert here.counters == there.counters
     assert here.digest != there.digest
-
-
-def test_violations_are_in_order_of_detection() -> None:
-    lost_tail = run_scenario(LOST_TAIL)
-    times = [found.at for found in lost_tail.violations]
-
-    assert lost_tail.verdict == "violated"
-    assert times == sorted(times)
-    assert lost_tail.violated[0] == "follower-position-sound"
-    assert len(lost_tail.violated) < len(lost_tail.violations)
 
 
 POWER_FAILURE = load_scenario(ROOT / "scenarios/durability/timed_power_failure.yaml")

@@ -2,14 +2,12 @@
 
 import errno
 import os
-import re
 from pathlib import Path
 
 import pytest
 
 from sim.errors import BadInput
 from sim.files.atomic import check_writable, replacing
-from tests.commands import ROOT
 
 
 def test_a_file_takes_its_place_when_all_is_written(tmp_path: Path) -> None:
@@ -76,23 +74,3 @@ def test_where_nobody_can_write_is_said_before_any_work(
     monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
     with pytest.raises(BadInput, match=r"--out X: may not be written by this user"):
         check_writable(tmp_path / "out", what="--out X")
-
-
-WRITTEN_ELSEWHERE = {
-    "cli/output.py": "the summary of a job, to which a page is added",
-    "cli/schemas.py": "a schema that is committed",
-    "diagnose/failures.py": "a file in a draft of a folder",
-    "study/explore/levels.py": "a draft of a level",
-    "study/explore/page.py": "pages that are committed",
-    "study/sweep/folder.py": "a lock",
-}
-
-
-def test_what_users_ask_for_is_written_in_one_place() -> None:
-    found = {
-        path.relative_to(ROOT / "sim").as_posix()
-        for path in (ROOT / "sim").rglob("*.py")
-        if re.search(r"\.write_(?:text|bytes)\(|open\(\"[wax]", path.read_text(encoding="utf-8"))
-    }
-
-    assert found == {"files/atomic.py", *WRITTEN_ELSEWHERE}

@@ -6,10 +6,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.files.document import (
-    CommandLine,
-    Complaints,
     Document,
-    Fields,
     Place,
     shown,
     unknown_value,
@@ -35,22 +32,6 @@ def test_a_place_is_named_by_the_way_to_it_and_its_line() -> None:
     assert said(step.at("a\nb")) == 'x.json:13: steps[1]."a\\nb": is wrong'
 
 
-def test_a_label_stands_for_the_way_to_a_place() -> None:
-    step = Document("x.json", DATA, lambda _: 7).top.at("steps").at(1, label="step 2")
-
-    assert said(step) == "x.json:7: step 2: is wrong"
-    assert said(step.at("max").at(0)) == "x.json:7: step 2: max[0]: is wrong"
-    assert (
-        said(step.labelled("step 2 (clean)").at("op")) == "x.json:7: step 2 (clean): op: is wrong"
-    )
-
-
-def test_what_came_from_no_file_is_named_without_one() -> None:
-    assert said(Document("", DATA).top.at("rules")) == "rules: is wrong"
-    assert said(Document("README.md", DATA).top.at("rules")) == "README.md: rules: is wrong"
-    assert said(CommandLine("--rule", {"fix": 1}).top.at("fix")) == "--rule fix: is wrong"
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -65,12 +46,3 @@ def test_what_came_from_no_file_is_named_without_one() -> None:
 def test_a_wrong_value_is_shown_as_json_in_one_line(value: object, text: str) -> None:
     assert shown(value) == text
     assert unknown_value(value, ["a"]) == f"unknown value {text}; allowed: a"
-
-
-def test_a_field_nobody_knows_is_answered_with_the_known_ones() -> None:
-    wrong = Complaints()
-    Fields({"offest": 1}, Document("x.json", {}).top, ("offset", "key"), wrong)
-
-    assert wrong.lines == [
-        "x.json: offest: unknown field (did you mean 'offset'?); allowed: offset, key"
-    ]

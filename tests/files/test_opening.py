@@ -13,6 +13,7 @@ from sim.errors import BadInput
 from sim.files.foreign import one_line
 from sim.files.limits import DOCUMENT_BYTES
 from sim.files.reading import head_of, read_bytes, read_text
+from tests.commands import ROOT
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_text_is_utf_8(tmp_path: Path, content: bytes, said: str) -> None:
     assert str(refused.value) == f"{path}{said}"
 
 
-ROOT = Path(__file__).parents[2] / "sim"
+SIM = ROOT / "sim"
 OTHERS = ("study/sweep/",)
 """What users do not call, and what has rules of its own: folders of sweeps."""
 OPENED_ELSEWHERE = {
@@ -152,13 +153,31 @@ OPENED_ELSEWHERE = {
     "study/report/output.py": "a page and a style of our own",
     "study/explore/levels.py": "a level that the search itself wrote; a damaged one is told",
 }
+WRITTEN = {
+    "files/atomic.py": "what users ask for, whole or not at all",
+    "cli/output.py": "the summary of a job, to which a page is added",
+    "cli/schemas.py": "a schema that is committed",
+    "diagnose/failures.py": "a file in a draft of a folder",
+    "study/explore/levels.py": "a draft of a level",
+    "study/explore/page.py": "pages that are committed",
+}
 
 
-def test_what_users_hand_over_is_opened_in_one_place() -> None:
+@pytest.mark.parametrize(
+    ("opening", "known"),
+    [
+        (r"\.read_(?:text|bytes)\(|\.open\(\"r", OPENED_ELSEWHERE),
+        (r"\.write_(?:text|bytes)\(|open\(\"[wax]", WRITTEN),
+    ],
+    ids=["read", "written"],
+)
+def test_what_users_hand_over_and_ask_for_is_opened_in_one_place(
+    opening: str, known: dict[str, str]
+) -> None:
     found = {
-        path.relative_to(ROOT).as_posix()
-        for path in ROOT.rglob("*.py")
-        if re.search(r"\.read_(?:text|bytes)\(|\.open\(\"r", path.read_text(encoding="utf-8"))
+        path.relative_to(SIM).as_posix()
+        for path in SIM.rglob("*.py")
+        if re.search(opening, path.read_text(encoding="utf-8"))
     }
 
-    assert {name for name in found if not name.startswith(OTHERS)} == set(OPENED_ELSEWHERE)
+    assert {name for name in found if not name.startswith(OTHERS)} == {*known}

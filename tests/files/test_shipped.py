@@ -25,21 +25,18 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "found"),
     [
-        "scenarios/kip280/" + STORY.name,
-        "kip280/" + STORY.name,
-        STORY.stem,
-        "kip280_07",
+        ("scenarios/kip280/" + STORY.name, STORY),
+        ("kip280/" + STORY.name, STORY),
+        (STORY.stem, STORY),
+        ("kip280_07", STORY),
+        ("kip280", ROOT / "scenarios/kip280"),
+        ("leo_fixes", ROOT / "scenarios/sweeps/leo_fixes.yaml"),
     ],
 )
-def test_a_shipped_file_is_found_from_anywhere(elsewhere: Path, name: str) -> None:
-    assert shipped_path(name) == STORY
-
-
-def test_a_shipped_folder_is_found_from_anywhere(elsewhere: Path) -> None:
-    assert shipped_path("kip280") == ROOT / "scenarios/kip280"
-    assert shipped_path("leo_fixes") == ROOT / "scenarios/sweeps/leo_fixes.yaml"
+def test_what_is_shipped_is_found_from_anywhere(elsewhere: Path, name: str, found: Path) -> None:
+    assert shipped_path(name) == found
 
 
 def test_what_is_here_comes_first(elsewhere: Path) -> None:

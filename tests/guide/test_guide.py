@@ -1,4 +1,4 @@
-"""The guide does what it says: every command on every page is typed, in order, and compared.
+"""README and guide do what they say: each command on each page is typed, in order, and compared.
 
 The tutorial is `make tutorial`'s, in an environment of its own, which `.ci/run` calls.
 """
@@ -14,21 +14,23 @@ import pytest
 from sim.cli.schemas import story_schema
 from sim.simulate.scenario.model import Expect
 from sim.simulate.story.format import CLAIMS
+from tests.commands import ROOT, SCENARIOS
 from tests.guide.run_page import agrees, run_page, steps_of
 
-PAGES = Path(__file__).parents[2] / "notebooks/guide/pages"
+PAGES = ROOT / "notebooks/guide/pages"
 
 
 def pages() -> list[Path]:
     typed = [page for page in sorted(PAGES.rglob("*.md")) if any(steps_of(page.read_text("utf-8")))]
-    return [page for page in typed if page.name != "tutorial.md"]
+    return [ROOT / "README.md", *(page for page in typed if page.name != "tutorial.md")]
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(PAGES)))
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_says_is_printed_is_printed(page: Path, tmp_path: Path) -> None:
-    folder = Path(sys.executable).parent
-    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(PAGES.parents[2])}
+    if page.name == "README.md":
+        (tmp_path / "scenarios").symlink_to(SCENARIOS)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
 
     assert run_page(page, tmp_path, environment) == []
 

@@ -76,14 +76,6 @@ def test_why_it_is_not_compacted_and_when_it_will_be(tmp_path: Path) -> None:
     assert "the active segment, from 0, is never cleaned" in line
 
 
-def test_an_open_transaction_is_named_with_its_producer(recorded: Path) -> None:
-    folder = recorded / "replicas/kafka_07_transaction_hangs/third_pass/broker-3"
-
-    out = replog("eligible", folder, "--now-ms", 1_800_000_000_000).out
-
-    assert "producer 2, epoch 0, has it open from offset 0 on" in out or "active segment" in out
-
-
 @pytest.mark.parametrize("words", [("--explain", "k1"), ("--offset", "0")])
 def test_when_a_record_goes_is_said_for_the_next_two_passes(
     partition: Path, words: tuple[str, str]
@@ -154,12 +146,17 @@ def test_what_is_no_one_partition_is_refused(partition: Path, tmp_path: Path) ->
     text, wide = tmp_path / "text", tmp_path / "wide"
     text.write_text("Dumping nothing\n")
     wide.write_text("Dumping /t-0/00000000000000000000.log\n", encoding="utf-16")
+    log_file, other = tmp_path / "log.yaml", partition.parent / "t18-0"
+    replog("new", "log", "-o", log_file)
 
     said = {
-        ("log", partition.parent, "-o", tmp_path / "log.yaml"): "has several partitions",
+        ("log", partition.parent, "-o", log_file): "has several partitions",
         ("clean", partition.parent): "has several partitions; give the folder of one",
         ("replicas", partition, partition): "a place is given twice",
-        ("log", partition, partition.parent / "t18-0"): "give --story, or use replog replicas",
+        ("replicas", partition, other): "of one partition, not of t11-0, t18-0",
+        ("clean", log_file, *NOW): f"--now-ms: only for a partition; {log_file} is a log file",
+        ("clean", log_file, "--offset", 3): "--offset: only for a partition",
+        ("log", partition, other): "give --story, or use replog replicas",
         ("log", tmp_path / "absent"): "cannot be read: No such file or directory",
         ("clean", wide): "is UTF-16 text; allowed: UTF-8",
         ("log", text): "no folder of a partition, and no text of kafka-dump-log",
@@ -168,13 +165,3 @@ def test_what_is_no_one_partition_is_refused(partition: Path, tmp_path: Path) ->
         answer = replog(*words)
         assert answer.status == 2
         assert expected in answer.complaint
-
-
-def test_options_of_a_partition_mean_nothing_for_a_log_file(tmp_path: Path) -> None:
-    path = tmp_path / "log.yaml"
-    replog("new", "log", "-o", path)
-
-    for option, value in (NOW, ("--offset", 3)):
-        answer = replog("clean", path, option, value)
-        assert answer.status == 2
-        assert f"{option}: only for a partition; {path} is a log file" in answer.complaint

@@ -108,14 +108,6 @@ def test_an_anonymous_story_has_no_key(tmp_path: Path, recorded: Path) -> None:
     assert replog("run", target).status == 0
 
 
-def test_replicas_of_two_partitions_are_refused(recorded: Path) -> None:
-    folder = recorded / "3.8.0" / "before"
-    answer = replog("replicas", folder / "t11-0", folder / "t18-0")
-
-    assert answer.status == 2
-    assert "of one partition, not of t11-0, t18-0" in answer.complaint
-
-
 def test_an_offset_with_two_records(tmp_path: Path) -> None:
     first = write_partition(tmp_path / "a" / "t-0", [(0, [("k", "x"), ("l", "y")])])
     second = write_partition(tmp_path / "b" / "t-0", [(0, [("k", "x"), ("l", "z")])])

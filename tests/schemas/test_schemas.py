@@ -18,7 +18,6 @@ from sim.files.reading import read_document
 from sim.simulate.logfile.eligible_file import eligible_file_in, is_eligible_document
 from sim.simulate.logfile.file import log_file_in
 from sim.simulate.story.format import story_from
-from sim.simulate.story.ops import OPS
 from tests.commands import ROOT
 
 CHOOSING = Draft202012Validator(json.loads(schema_text()))
@@ -124,12 +123,6 @@ def test_a_field_that_a_loader_does_not_know_is_unknown_to_the_schema_and_no_oth
 
     assert len(changed) >= 10
     assert [one for one in changed if loads(one) != CHOOSING.is_valid(one)] == []
-
-
-def test_every_step_of_a_story_and_every_field_of_it_is_told() -> None:
-    assert len(OPS) >= 29
-    assert all(op.means and op.source for op in OPS.values())
-    assert all(all(op.meanings.values()) for op in OPS.values())
 
 
 def test_the_modelines_of_shipped_files_lead_to_the_schema_that_chooses() -> None:

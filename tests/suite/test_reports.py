@@ -85,12 +85,6 @@ def test_what_is_inconclusive_is_counted_apart(fill: Fill) -> None:
     assert [one.get("type") for one in root.iter("error")] == ["inconclusive"]
 
 
-def test_a_page_of_a_green_suite_is_short(results: list[CaseResult]) -> None:
-    lines = page(results[:1], [], "1 as expected, 0 not; 0.0 s").splitlines()
-
-    assert lines == ["### Replog: 1 as expected, 0 not; 0.0 s", ""]
-
-
 def test_what_was_expected_and_did_not_happen_is_told(fill: Fill) -> None:
     expecting = STORY + "expect:\n  violated: [log-matching, leader-completeness]\n"
     (result,) = run_suite(collect([fill({"x.yaml": expecting})]))
