@@ -1,12 +1,12 @@
 """The HTML page in a browser: the system's Chromium, one for all of these tests."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -21,10 +21,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this ma
 SIZES = {"narrow": {"width": 390, "height": 844}, "wide": {"width": 1280, "height": 900}}
 
 
-class Open(Protocol):
-    """Opens a page, and says in the end what it complained about: nothing."""
-
-    def __call__(self, name: str, size: str = "wide") -> AbstractContextManager[Any]: ...
+Open = Callable[..., AbstractContextManager[Any]]
+"""Opens a page of a name and a size, and says in the end what it complained about: nothing."""
 
 
 @pytest.fixture(scope="module")

@@ -48,8 +48,9 @@ def signs(document: str) -> Counter[str]:
 
 
 def versioned(strategy: str) -> DrawnCase:
-    """A record whose version its strategy compares."""
-    run = run_steps("elect 1 1\nappend 1 a A hdr=9 ts=40", rules={"strategy": strategy})
+    """Records whose versions their strategy compares; one has none in a header."""
+    steps = "elect 1 1\nappend 1 a A hdr=9 ts=40\nappend 1 b B ts=41"
+    run = run_steps(steps, rules={"strategy": strategy})
     return DrawnCase(run.events, None, run.rules)
 
 
@@ -71,6 +72,16 @@ def test_the_legend_names_each_sign_that_there_is_and_no_other() -> None:
 )
 def test_what_is_noted_in_cells_is_said(drawn: DrawnCase, note: str) -> None:
     assert note in texts(svg(drawn))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "noted"),
+    [("header", ["v9", "no version"]), ("timestamp", ["t40", "t41"]), ("offset", [])],
+)
+def test_the_version_in_a_cell_is_the_one_that_decides(strategy: str, noted: list[str]) -> None:
+    found = texts(svg(versioned(strategy)))
+
+    assert {one for one in found if re.fullmatch(r"[vt]\d+|no version", one)} == {*noted}
 
 
 def test_nothing_covers_a_label() -> None:
@@ -114,8 +125,10 @@ def test_the_column_that_decided_is_there_however_far_away(
     fact = told.facts[0]._replace(position=written[decided])
     monkeypatch.setattr(DrawnCase, "explained", lambda *_: replace(told, facts=(fact,)))
 
-    head, *_ = strip(drawn, 80).splitlines()
+    head, *lines = strip(drawn, 80).splitlines()
     assert {"45", str(decided), "…"} <= set(head.split())
+    pointed = next(line for line in lines if "▲" in line).index("▲")
+    assert head.index("45") == pointed
     assert {"45", str(decided), "…", "…: columns left out"} <= set(texts(svg(drawn)))
 
 
@@ -288,21 +301,6 @@ def test_every_sign_is_named() -> None:
         assert {sign for sign in "⎡▕╌·!»" if sign in rows} <= named, path
         assert ("led" in named) == bool(re.search(r"led \d+\?", rows)), path
         assert set(re.findall("[╌·]([a-z]+)", rows)) <= named, path  # why there is no record
-
-
-def test_the_violated_offset_is_there_however_long_the_log() -> None:
-    appends = "\n".join([f"append 1 v{number} K{number}" for number in range(90)])
-    run = run_steps(f"elect 1 1\n{appends}\nsync 2 1")
-    violation = case(LOST_TAIL, "no-offset-reuse").violation
-    assert violation is not None
-
-    lines = strip(
-        DrawnCase(run.events, violation._replace(at=99, offset=17, position=-1))
-    ).splitlines()
-
-    assert lines[0].split()[:2] == ["offset", "…"]
-    pointed = next(line for line in lines if "▲" in line).index("▲")
-    assert lines[0].index("17") == lines[2].index("K17=v17") == pointed
 
 
 def test_keys_can_neither_break_the_lines_nor_move_the_cursor() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sim.check.certify.logs import RebuiltCluster, RebuiltReplica, parse
-from sim.diagnose.draw.cells import CellKind, Cells
+from sim.diagnose.draw.cells import CellKind
 from sim.diagnose.draw.frames import Lane, Logs
 from sim.files.yaml_text import parse_yaml
 from sim.protocol.events import (
@@ -133,20 +133,3 @@ def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:
     lanes = replayed(story(LOST_MARKER))
     assert (lanes["r1"].last_stable_offset, lanes["r1"].high_watermark) == (4, 4)
     assert (lanes["r3"].last_stable_offset, lanes["r3"].high_watermark) == (0, 4)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "versions"),
-    [("header", ["v9", "no version"]), ("timestamp", ["t40", "t41"]), ("offset", ["", ""])],
-)
-def test_the_version_that_decides_is_the_one_of_the_strategy(
-    strategy: str, versions: list[str]
-) -> None:
-    steps = "elect 1 1\nappend 1 a A hdr=9 ts=40\nappend 1 b B ts=41"
-    run = run_steps(steps, rules={"strategy": strategy})
-    logs = Logs(run.events, run.rules)
-    spots = logs.frame(len(run.events) - 1).lanes[0].spots
-
-    for shown, expected in ((strategy, versions), ("offset", ["", ""])):
-        cells = Cells(logs.folded, shown)
-        assert [cells.of(one, one).small for one in spots] == expected

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -42,33 +41,12 @@ from sim.study.suite import CaseResult
 from sim.study.suite.reports import error_commands, page, write_junit
 from tests.foreign.nasty import NASTY, PLAIN
 from tests.gates.planted import folder
+from tests.html_page import Page
 from tests.suite.junit_schema import problems
 
 ALL = NASTY | PLAIN
 SAID = {name: text for name, text in ALL.items() if not re.search("[\ud800-\udfff]", text)}
 """What a file of UTF-8 can say."""
-
-
-class Page(HTMLParser):
-    """The elements of a page, but for those around a sign, and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[str] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags += [] if tag == "span" else [tag]
-        self.attributes += [name for name, _ in attrs]
-
-    def handle_comment(self, data: str) -> None:
-        self.tags.append("comment")
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 EXTENSIONS = ("tables", "attr_list", "fenced_code", "md_in_html", "footnotes", "admonition")
@@ -160,12 +138,12 @@ def test_text_in_a_page_is_nothing_but_text() -> None:
                 for place in PLACES:
                     found, plain = (rendered(place.format(put(one))) for one in (text, "x"))
                     assert found.tags == plain.tags, place
-                    assert found.attributes == plain.attributes, place
+                    assert found.names == plain.names, place
                     assert one_line(text).strip() in found.text, place
             block = rendered(f"{markdown.block([text, '`````', '<b>'])}\n\nafter\n")
             assert block.tags == ["pre", "code", "p"]
             shown = Page(f'<p title="{html_text(text)}">{html_text(text)}</p>')
-            assert (shown.tags, shown.attributes) == (["p"], ["title"])
+            assert (shown.tags, shown.names) == (["p"], ["title"])
             assert one_line(text) in shown.text.replace("\n", "\\n")
 
 
@@ -257,7 +235,7 @@ def test_a_page_of_markdown_has_the_same_elements_whatever_is_in_it(
     with each() as texts:
         for text in texts:
             found = rendered(put(text))
-            assert (found.tags, found.attributes) == (plain.tags, plain.attributes)
+            assert (found.tags, found.names) == (plain.tags, plain.names)
             assert found.text.count(one_line(text).strip()) >= times
 
 
@@ -322,7 +300,7 @@ def test_a_story_reads_back_to_the_same_and_is_drawn(tmp_path: Path) -> None:
             assert [tag for tag in found.tags if tag != "tspan"] == [
                 tag for tag in plain.tags if tag != "tspan"
             ]
-            assert set(found.attributes) == set(plain.attributes)
+            assert set(found.names) == set(plain.names)
 
 
 def test_a_picture_shows_every_text() -> None:

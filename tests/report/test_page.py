@@ -1,6 +1,5 @@
 """The report's files: self-contained, the same for the same sweep, nothing hidden."""
 
-import html.parser
 import json
 import re
 from html import unescape
@@ -9,6 +8,7 @@ import pytest
 
 from sim.check.coverage import SITUATIONS
 from tests.commands import python
+from tests.html_page import Page
 from tests.report.folders import both_fixes, entry, folder_of, pages_of
 
 Pages = dict[str, str]
@@ -19,38 +19,6 @@ def out() -> Pages:
     return pages_of(both_fixes())
 
 
-class Page(html.parser.HTMLParser):
-    """Collects what matters of a page, and fails where tags do not close."""
-
-    EMPTY = frozenset({"meta", "br", "link", "img", "use", "path"})
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.addresses: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in self.EMPTY:
-            self.open.append(tag)
-        self.note(attrs)
-
-    def handle_startendtag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.note(attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.EMPTY:
-            assert self.open.pop() == tag
-
-    def note(self, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value or "" for name, value in attrs if name == "id"]
-        self.addresses += [
-            value or "" for name, value in attrs if name in {"src", "href", "xlink:href"}
-        ]
-
-
 def test_the_page_needs_nothing_else_and_every_reference_in_it_is_there(
     out: Pages,
 ) -> None:
@@ -58,12 +26,14 @@ def test_the_page_needs_nothing_else_and_every_reference_in_it_is_there(
     page = Page(text)
     inside = re.findall(r"url\(([^)]*)\)", text)
 
-    assert page.open == []
+    assert page.unclosed == []
     assert "@import" not in text
     assert "<script" not in text
-    assert len(page.ids) == len(set(page.ids))
-    given = [one for one in (*page.addresses, *inside) if not one.startswith("data:")]
-    assert {one for one in given if one[0] != "#" or one[1:] not in page.ids} == set()
+    ids = [value for name, value in page.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    inside += [value for name, value in page.attributes if name in {"src", "href", "xlink:href"}]
+    given = [one for one in inside if not one.startswith("data:")]
+    assert {one for one in given if one[0] != "#" or one[1:] not in ids} == set()
 
 
 def test_the_same_sweep_gives_the_same_bytes(out: Pages) -> None:
@@ -143,7 +113,7 @@ def test_one_rule_set_without_any_violation_makes_a_page_too() -> None:
     text = pages_of(folder)["report.html"].replace("\u00a0", " ")
 
     assert "An invariant was violated in 0 of 5 judged runs (below 52.2 %), plain." in text
-    Page(text)
+    assert Page(text).unclosed == []
 
 
 def test_markdown_tables_have_as_many_cells_in_every_row(out: Pages) -> None:

@@ -45,12 +45,6 @@ def settings(path: Path) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in said}
 
 
-def document_of(path: Path) -> dict[str, Any]:
-    document = read_json(path).data
-    assert isinstance(document, dict)
-    return document
-
-
 @cache
 def result_of(path: Path) -> CaseResult:
     [result] = run_suite(collect([path]))
@@ -80,7 +74,7 @@ def test_a_file_ends_as_it_says_and_says_what_it_is_about(path: Path) -> None:
     if format_of(path) == SCENARIO_FORMAT:
         assert load_scenario(path).source
     else:
-        document = document_of(path)
+        document = read_json(path).data
         assert document["source"]
         assert document["expect"]
 
@@ -104,7 +98,7 @@ def test_twins_differ_where_they_say_and_it_shows(one: str, other: str, apart: s
 
 def documents_of(one: str, other: str) -> list[dict[str, Any]]:
     """Two log files; one of them may have more steps, which are left out."""
-    found = [document_of(FOLDER / f"{name}.json") for name in (one, other)]
+    found = [read_json(FOLDER / f"{name}.json").data for name in (one, other)]
     steps = min(len(document.get("steps", [])) for document in found)
     return [{**document, "steps": document.get("steps", [])[:steps]} for document in found]
 
