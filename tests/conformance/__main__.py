@@ -10,7 +10,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
@@ -19,13 +18,12 @@ from sim.files.atomic import check_writable
 from tests.conformance.broker_compare import compare_broker_run
 from tests.conformance.broker_index_seek import compare_index_seek, record_index_seek
 from tests.conformance.broker_run import run_on_broker
-from tests.conformance.jvm import KAFKA_VERSION, kafka_jars
-from tests.conformance.kafka import KafkaCleaner
-from tests.conformance.page import ConformanceResult, summary, write_page
+from tests.conformance.jvm import KAFKA_VERSION
+from tests.conformance.page import ConformanceResult, write_page
 from tests.conformance.partitions import compare_partitions
-from tests.conformance.random_runs import Progress, compare_random, other_comparisons
-from tests.conformance.recordings import Collection, compare_seen, write_file, write_recordings
-from tests.conformance.running import Say, exit_status
+from tests.conformance.random_runs import compare_logs, other_comparisons
+from tests.conformance.recordings import write_file
+from tests.conformance.running import exit_status
 from tests.conformance.stories import CLUSTERS, run_on_cluster
 
 PAGE = Path("reports/conformance.md")
@@ -36,51 +34,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the comparisons that the command line names; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     chosen = _parser().parse_args(given)
-    return exit_status(lambda say: _run(chosen, given, say))
+    return exit_status(lambda: _run(chosen, given))
 
 
-def _run(chosen: argparse.Namespace, given: list[str], say: Say) -> int:
+def _run(chosen: argparse.Namespace, given: list[str]) -> int:
     if chosen.out.parent.is_dir():
         check_writable(chosen.out)
-    kafka, kept = KafkaCleaner(chosen.kafka), Collection()
-    with_broker = chosen.broker and kafka.preset == BROKER_PRESET
-    is_newest = chosen.kafka == KAFKA_VERSION
+    version, seed, record = chosen.kafka, chosen.seed, chosen.record
     is_plain = {**vars(chosen), "record": None} == vars(_parser().parse_args([]))
-    with ExitStack() as stack:
-        wait_for_others = None
-        if chosen.others and is_newest:
-            running = other_comparisons(chosen.kafka, chosen.seed, record=chosen.record)
-            wait_for_others = stack.enter_context(running)
-        compared = compare_random(
-            chosen.count,
-            [chosen.seed],
-            kafka=kafka.answer,
-            preset=kafka.preset,
-            progress=_progress(say, chosen.count),
-            agreed=kept.add,
-        )
-        seen = compare_seen(chosen.kafka, kafka.answer, record=chosen.record is not None)
-        others = None if wait_for_others is None else wait_for_others()
-    result = ConformanceResult(
-        chosen.kafka,
-        kafka.preset,
-        compared,
-        seen,
-        "make conformance" if is_plain else " ".join(["python -m tests.conformance", *given]),
-        others=others,
-    )
-    if with_broker:
-        run = run_on_broker(kafka_jars(chosen.kafka), chosen.seed, say=say)
-        result.broker = compare_broker_run(run)
-    if with_broker and is_newest:
-        result.seek = compare_index_seek(chosen.kafka, say=say)
-        result.clusters = [run_on_cluster(version, say=say) for version in CLUSTERS]
-        result.partitions = compare_partitions(chosen.seed, say=say)
+    command = "make conformance" if is_plain else " ".join(["python -m tests.conformance", *given])
+    if chosen.others and version == KAFKA_VERSION:
+        with other_comparisons(version, seed, record) as (old, choices):
+            random = compare_logs(version, [seed], chosen.count, record)
+            result = ConformanceResult(version, command, random, old.result(), choices.result())
+    else:
+        random = compare_logs(version, [seed], chosen.count, record)
+        result = ConformanceResult(version, command, random)
+    if chosen.broker and random.preset == BROKER_PRESET:
+        result.broker = compare_broker_run(run_on_broker(version, seed))
+    if chosen.broker and version == KAFKA_VERSION:
+        result.seek = compare_index_seek(version)
+        result.clusters = [run_on_cluster(release) for release in CLUSTERS]
+        result.partitions = list(compare_partitions(seed))
     write_page(result, chosen.out)
     _print(result, chosen.out)
-    if chosen.record and not result.complaints:
-        written = [write_recordings(kept.chosen(chosen.record), version=chosen.kafka)]
-        written += [] if result.seek is None else record_index_seek(result.seek)
+    if record and not result.complaints:
+        written = [] if result.seek is None else list(record_index_seek(result.seek))
         written += [path for cluster in result.clusters for path in cluster.record()]
         for path in written:
             print(f"recording: {path}")
@@ -90,26 +69,16 @@ def _run(chosen: argparse.Namespace, given: list[str], say: Say) -> int:
 def _print(result: ConformanceResult, page: Path) -> None:
     """Prints the outcome, and the log file that shows a difference."""
     output = Console(soft_wrap=True, highlight=False)
-    for line in summary(result):
-        output.print(line)
-    for complaint in result.complaints:
-        output.print(complaint, style="red")
+    for part in result.parts:
+        output.print(part.summary, markup=False)
+        for complaint in part.complaints:
+            output.print(complaint, style="red", markup=False)
     for name, one in (("difference", result.random), ("broker", result.broker)):
-        if one is not None and one.difference is not None and one.document is not None:
+        if one is not None and one.differences and one.document:
             path = write_file(page.with_name(f"{page.stem}-{name}.json"), one.document)
             output.print(json.dumps(one.document, indent=1), markup=False)
             output.print(f"the log file that shows it: {path}; replog clean {path}")
     output.print(f"report: {page}")
-
-
-def _progress(say: Say, total: int) -> Progress:
-    """Prints every hundredth log, and what is not plain comparing."""
-
-    def show(done: int, doing: str) -> None:
-        if done % 100 == 0 or doing != "comparing":
-            say(f"{done:,} of {total:,} random logs: {doing}")
-
-    return show
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,22 +8,17 @@ every time in between that could make a difference is tried.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import zip_longest
 
-from tests.conformance.broker_run import RETENTION_MS, BrokerPass, WatchedTopic
+from tests.conformance.broker_run import RETENTION_MS, BrokerPass, Reads, WatchedTopic
 from tests.conformance.clients import Read
-from tests.conformance.compare import (
-    Json,
-    first_unequal,
-    normal_step,
-    replog_answer,
-    shown,
-)
+from tests.conformance.compare import Json, Result, first_unequal, normal_step, replog_answer
 from tests.conformance.features import features_of, written_batches
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerResult:
+@dataclass
+class BrokerResult(Result):
     """Result of the comparison with a broker.
 
     Attributes:
@@ -32,48 +27,38 @@ class BrokerResult:
             a horizon afterwards; and the source of its time: `read off a horizon` that it wrote;
             `tried`, where a horizon lies inside the time in which it may have begun; else it `does
             not matter`.
-        reads: Number of records that each kind of consumer read, with the end offset it was given,
-            by isolation level.
+        reads: Records that each kind of consumer got, and the end offset it was given, by isolation
+            level.
         features: Features that occurred in the passes.
-        difference: First difference in one sentence; None if all agree.
         document: Log file of the run, with the times of the clock filled in.
     """
 
-    rows: tuple[tuple[object, ...], ...]
-    reads: dict[str, tuple[int, int]]
-    features: frozenset[str]
-    difference: str | None
-    document: Json
-
-    @property
-    def verdict(self) -> str:
-        """The outcome in two words."""
-        return "all agree" if self.difference is None else "they differ"
+    rows: list[tuple[object, ...]] = field(default_factory=list)
+    reads: Reads = field(default_factory=dict)
+    features: frozenset[str] = frozenset()
+    document: Json = field(default_factory=dict)
 
 
 def compare_broker_run(run: WatchedTopic) -> BrokerResult:
-    """Compares a run with Replog's answer to its log file."""
+    """Compares a run with Replog's answer to its log file, up to the first difference."""
     document = {**run.document, "steps": [dict(step) for step in run.document["steps"]]}
-    rows = []
-    difference = None
+    result = BrokerResult(f"broker, topic {run.topic}", reads=run.reads, document=document)
+    for isolation, (read, _) in run.reads.items():
+        result.counts[f"records for a {isolation} consumer"] = len(read)
     for number, passed in enumerate(run.passes, start=1):
         difference, clock = _compare_pass(document, passed)
         if difference is not None:
-            difference = f"pass {number}: {difference}"
-            break
-        rows.append((number, passed.reached, *_counts(passed), clock))
+            result.differences = [f"pass {number}: {difference}"]
+            return result
+        result.counts["passes of its cleaner"] += 1
+        result.rows.append((number, passed.reached, *_counts(passed), clock))
     answer = replog_answer(document)
-    if difference is None:
-        difference = _compare_readers(run, document, answer)
+    result.features = features_of(document, answer)
+    difference = _compare_readers(run, document, answer)
     if difference is None and not run.held_up:
         difference = "the cleaner passed while a transaction was open in the segment it passed to"
-    return BrokerResult(
-        rows=tuple(rows),
-        reads={isolation: (len(read), end) for isolation, (read, end) in run.reads.items()},
-        features=features_of(document, answer),
-        difference=difference,
-        document=document,
-    )
+    result.differences += [] if difference is None else [difference]
+    return result
 
 
 def _compare_pass(document: Json, passed: BrokerPass) -> tuple[str | None, str]:
@@ -101,12 +86,10 @@ def _compare_pass(document: Json, passed: BrokerPass) -> tuple[str | None, str]:
         answered = replog_answer({**document, "steps": steps})["steps"][-1]
         held = held_after(passed, steps[-1])
         ours = {name: normal_step(answered, steps[-1])[name] for name in held}
-        found = first_unequal(ours, held, "")
+        found = first_unequal(ours, held)
         if found is None:
             return None, clock
-        path, mine, theirs = found
-        said = f"Replog says {shown(mine)}, the broker has {shown(theirs)}"
-        differences.append(f"{path[1:]}: {said}")
+        differences.append(found)
     return differences[0], clock
 
 
@@ -138,13 +121,12 @@ def _compare_readers(run: WatchedTopic, document: Json, answer: Json) -> str | N
             for record, aborted in predicted
             if record.offset < end and not (aborted and isolation == "read_committed")
         ]
+        pairs = zip_longest(expected, read)
+        found = [f"record {at}: {one}" for at, one in enumerate(pairs) if one[0] != one[1]]
         if end != reported_end:
-            return f"{isolation}: Replog says it ends at {end}, the broker says {reported_end}"
-        for number in range(max(len(expected), len(read))):
-            mine, theirs = (one[number : number + 1] for one in (expected, read))
-            if mine != theirs:
-                said = f"Replog says {mine}, the consumer gets {theirs}"
-                return f"{isolation}: record {number}: {said}"
+            found = [f"its end: {(end, reported_end)}", *found]
+        if found:
+            return f"{isolation} consumer, as Replog says and as it was: {found[0]}"
     return None
 
 

@@ -12,21 +12,20 @@ whose index has no entry.
 
 from __future__ import annotations
 
-import time
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from tests.conformance.broker_compare import compare_broker_run, held_after
 from tests.conformance.broker_run import RETENTION_MS, WatchedTopic
-from tests.conformance.clients import Administrator, Producer, java_failures
-from tests.conformance.compare import Json
-from tests.conformance.jvm import kafka_jars, start_jvm
-from tests.conformance.nodes import Broker, running_broker
-from tests.conformance.recordings import BROKERS, SCENARIOS, write_file
-from tests.conformance.running import Say
+from tests.conformance.clients import Administrator, Producer, administered_broker
+from tests.conformance.compare import Json, Result
+from tests.conformance.nodes import Broker
+from tests.conformance.recordings import BROKERS, STORIES, write_file
+from tests.conformance.running import say
 
 KEYS_IN_MAP = 3
 FULL_AT = 6
@@ -44,13 +43,6 @@ _BROKER = {
     "log.cleaner.io.buffer.load.factor": "0.00002",  # of 174,762 slots: three keys
 }
 _SEGMENT_MS = 60_000
-_TITLES = {
-    "abort": "A deleted key comes back: the map is read from behind an ABORT marker, and what its"
-    " producer commits later counts as aborted",
-    "abort_without_index": "The same log with an index.interval.bytes of 2^30: the map is read from"
-    " the start of the segment, and the deleted key stays deleted",
-    "commit": "The same log with COMMIT in place of ABORT: the deleted key stays deleted",
-}
 _FILES = {"commit": "commit_seen_on_kafka"}
 """Names of files that are not those of the topics, as another story has that name."""
 _EXPECTED = ("next_dirty_offset", "log_end_offset", "aborted_txns")
@@ -109,26 +101,17 @@ class _SeekTopic(WatchedTopic):
         self.await_markers()
 
 
-@dataclass(frozen=True, slots=True)
-class SeekResult:
+@dataclass
+class SeekResult(Result):
     """Result of the comparison of the topics.
 
     Attributes:
         version: The release.
         runs: Run of each topic, with its log file in which the times of the clock are filled in.
-        difference: First difference from the prediction, in one sentence; None if all agree.
-        seconds: Duration of the run in seconds.
     """
 
-    version: str
-    runs: dict[str, tuple[WatchedTopic, Json]]
-    difference: str | None
-    seconds: float
-
-    @property
-    def verdict(self) -> str:
-        """The outcome in two words."""
-        return "all agree" if self.difference is None else "they differ"
+    version: str = ""
+    runs: dict[str, tuple[WatchedTopic, Json]] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -139,8 +122,8 @@ class SeekResult:
     def summary(self) -> str:
         """The outcome in one line."""
         outcomes = "; ".join(f"{name}: {what}" for name, what in self.outcomes.items())
-        agree = "as predicted" if self.difference is None else self.difference
-        return f"index seek on a real broker, Kafka {self.version}: {outcomes}; {agree}"
+        agree = "as predicted" if not self.differences else self.differences[0]
+        return f"{self.what}: {outcomes}; {agree}"
 
 
 def rules_of(version: str) -> Json:
@@ -155,27 +138,19 @@ def rules_of(version: str) -> Json:
     return {"preset": preset, "index_entries": "per_batch" if each_batch else "per_append"}
 
 
-def compare_index_seek(
-    version: str, *, bulk: Sequence[int] = SMALL, say: Say = lambda text: None
-) -> SeekResult:
+def compare_index_seek(version: str, bulk: Sequence[int] = SMALL) -> SeekResult:
     """Runs all topics on a broker of a release, and compares them with Replog's prediction.
 
     Args:
         version: The release.
         bulk: Bytes of each value between the marker and the delete.
-        say: Prints the present stage of the run.
 
     Raises:
         BadInput: The broker does not start, or does not do in time what is waited for.
     """
-    begun = time.monotonic()
-    start_jvm()
+    result = SeekResult(f"index seek on a real broker, Kafka {version}", version=version)
     say("index seek: starting a broker whose map holds three keys")
-    with (
-        java_failures("the broker of the index seek"),
-        running_broker(kafka_jars(version), settings=_BROKER) as broker,
-        closing(Administrator(broker.address)) as administrator,
-    ):
+    with administered_broker(version, _BROKER) as (broker, administrator):
         runs = {name: _SeekTopic(broker, administrator, name, bulk) for name in COMMITS}
         for topic in runs.values():
             topic.write()
@@ -186,21 +161,12 @@ def compare_index_seek(
             topic.await_horizons()
             topic.change({"min.cleanable.dirty.ratio": _WHENEVER}, FULL_AT)
             topic.read()
-    rules = rules_of(version)
-    for run in runs.values():
-        run.document["rules"] |= rules
-    compared = {name: compare_broker_run(run) for name, run in runs.items()}
-    differences = [
-        f"topic {name}: {result.difference}"
-        for name, result in compared.items()
-        if result.difference is not None
-    ]
-    return SeekResult(
-        version,
-        {name: (run, compared[name].document) for name, run in runs.items()},
-        differences[0] if differences else None,
-        time.monotonic() - begun,
-    )
+    for name, run in runs.items():
+        run.document["rules"] |= rules_of(version)
+        compared = compare_broker_run(run)
+        result.differences += compared.complaints
+        result.runs[name] = (run, compared.document)
+    return result
 
 
 def outcome(run: WatchedTopic) -> str:
@@ -219,10 +185,12 @@ def record_index_seek(result: SeekResult) -> Iterator[Path]:
         BadInput: They cannot be written.
     """
     for name, (run, document) in result.runs.items():
+        file = f"log_index_seek_{_FILES.get(name, name)}.json"
+        path = STORIES / file
         held = [held_after(passed, document["steps"][passed.step]) for passed in run.passes]
         own = {
             "format": document["format"],
-            "title": _TITLES[name],
+            "title": json.loads(path.read_text(encoding="utf-8"))["title"],
             "source": f"Seen on Kafka {result.version}: one broker in `make conformance`."
             " Cleaner.buildOffsetMapForSegment, LocalLog.collectAbortedTransactions",
         }
@@ -233,8 +201,7 @@ def record_index_seek(result: SeekResult) -> Iterator[Path]:
             }
             for one in held
         ]
-        file = f"log_index_seek_{_FILES.get(name, name)}.json"
-        yield write_file(SCENARIOS / "seen_on_kafka" / file, {**own, **document, "expect": expect})
+        yield write_file(path, {**own, **document, "expect": expect})
         reads = [read.offset for read in run.reads["read_committed"][0]]
         recording = {"kafka": result.version, "reads": reads, "held": held}
         yield write_file(BROKERS / file, recording)

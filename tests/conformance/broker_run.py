@@ -10,24 +10,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
+from typing import TypeAlias
 
 from tests.conformance.clients import (
     ISOLATIONS,
-    PATIENCE_S,
     Administrator,
     Producer,
     Read,
-    java_failures,
+    administered_broker,
     read_all,
 )
 from tests.conformance.compare import Json
 from tests.conformance.log_books import FIRST_TRANSACTIONAL
-from tests.conformance.nodes import Broker, await_that, running_broker
+from tests.conformance.nodes import Broker, await_that
 from tests.conformance.random_batches import Choices, RandomLog, numbered
 from tests.conformance.random_logs import FORMAT
-from tests.conformance.running import Say
+from tests.conformance.running import say
 from tests.conformance.segments import StoredLog, StoredSegment, bases_in, read_log
 
 TOPIC = "compared"
@@ -39,7 +38,7 @@ _TRANSACTION_MS = 600_000  # on a slow machine, too, only the run ends a transac
 _HOLD_S = 1.0
 _BETWEEN_MS = 200
 
-_SETTINGS = {
+SETTINGS = {
     "cleanup.policy": "delete",
     "retention.ms": "-1",
     "segment.ms": str(SEGMENT_MS),
@@ -47,6 +46,10 @@ _SETTINGS = {
     "min.cleanable.dirty.ratio": "0.0",
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
+
+
+Reads: TypeAlias = dict[str, tuple[list[Read], int]]
+"""Records that a consumer got, and the end offset it was given, by its isolation level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,7 @@ class WatchedTopic:
         document: The log file, once it is begun.
         passes: The cleaner's passes.
         held_up: False if a pass ran in spite of an open transaction.
-        reads: Records that a consumer got in the end, and the end offset it was given, by its
-            isolation level.
+        reads: What consumers got in the end.
         at_ms: Timestamp of the last record that was sent.
     """
 
@@ -92,7 +94,7 @@ class WatchedTopic:
         self.document: Json = {}
         self.passes: list[BrokerPass] = []
         self.held_up = True
-        self.reads: dict[str, tuple[list[Read], int]] = {}
+        self.reads: Reads = {}
         self.at_ms = now_ms()
         self._broker = broker
         self._administrator = administrator
@@ -118,15 +120,13 @@ class WatchedTopic:
 
     def await_markers(self) -> None:
         """Waits until all markers are in the log."""
-        await_that(
-            lambda: (
-                sum(batch["control"] is not None for batch in self._new_batches())
-                >= self._new_markers
-            ),
-            f"{self._new_markers} new markers in the log of {self.topic}",
-            patience_s=PATIENCE_S,
-            last=lambda: self._new_batches()[-1:],
-        )
+
+        def markers() -> int:
+            batches = [batch for segment in self._new_segments() for batch in segment.batches]
+            new = [batch for batch in batches if batch["base_offset"] >= self._noted_end]
+            return sum(batch["control"] is not None for batch in new)
+
+        await_that(f"the new markers in the log of {self.topic}", markers, self._new_markers)
 
     def begin_log_file(self, **rules: int) -> None:
         """Begins the log file with the batches that are on disk."""
@@ -171,12 +171,7 @@ class WatchedTopic:
         self.note_appends()
         bound = bases_in(self._partition)[-1]
         end = bound if reached is None else reached
-        await_that(
-            lambda: self._broker.checkpoint(self.topic) == end,
-            f"the cleaner's checkpoint {end} of {self.topic}",
-            patience_s=PATIENCE_S,
-            last=lambda: self._broker.checkpoint(self.topic),
-        )
+        self._broker.await_cleaned(self.topic, end)
         to_ms = now_ms()
         steps = self.document["steps"]
         bounds = {"first_dirty_offset": dirty, "upper_bound": bound}
@@ -188,41 +183,16 @@ class WatchedTopic:
 
     def await_horizons(self) -> None:
         """Waits until all delete horizons on disk have passed."""
-        horizons = [batch["delete_horizon_ms"] or 0 for batch in read_log(self._partition).batches]
-        latest = max(horizons, default=0) + _BETWEEN_MS
-        patience_s = max(0, latest - now_ms()) / 1000 + PATIENCE_S
-        await_that(lambda: now_ms() >= latest, f"the time {latest} ms", patience_s=patience_s)
+        sleep_past_horizons(read_log(self._partition))
 
     def _new_segments(self) -> Sequence[StoredSegment]:
         """Segments with batches that are not noted yet; the cleaner works on none of them."""
         since = max(base for base in bases_in(self._partition) if base <= self._noted_end)
         return read_log(self._partition, since=since).segments
 
-    def _new_batches(self) -> list[Json]:
-        batches = [batch for segment in self._new_segments() for batch in segment.batches]
-        return [batch for batch in batches if batch["base_offset"] >= self._noted_end]
-
     def _noted(self, end: int) -> None:
         self._noted_end = end
         self._new_markers = 0
-
-
-def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: None) -> WatchedTopic:
-    """Writes, cleans and reads on a broker of its own; takes about half a minute.
-
-    Raises:
-        BadInput: The broker does not start, or does not do in time what is waited for.
-    """
-    say("starting the broker")
-    with (
-        java_failures("the broker"),
-        running_broker(jars) as broker,
-        closing(Administrator(broker.address)) as administrator,
-    ):
-        with closing(_RandomTopic(broker, administrator, seed)) as topic:
-            topic.drive(say)
-        topic.read()
-        return topic
 
 
 class RandomClients:
@@ -311,7 +281,7 @@ class _RandomTopic(WatchedTopic):
     """A topic to which producers of all kinds write random batches."""
 
     def __init__(self, broker: Broker, administrator: Administrator, seed: int) -> None:
-        super().__init__(broker, administrator, TOPIC, _SETTINGS)
+        super().__init__(broker, administrator, TOPIC, SETTINGS)
         self._clients = RandomClients(broker.address, TOPIC, numbered(seed, 0))
         self._bound = 0
 
@@ -319,7 +289,7 @@ class _RandomTopic(WatchedTopic):
         """Closes all producers of the topic."""
         self._clients.close()
 
-    def drive(self, say: Say) -> None:
+    def drive(self) -> None:
         """Drives the whole run, pass by pass."""
         say("writing three segments")
         for _ in range(3):
@@ -355,6 +325,27 @@ class _RandomTopic(WatchedTopic):
         """Writes batches, and waits until all markers are in the log."""
         self._new_markers += self._clients.write(count, unkeyed=unkeyed, stays_open=stays_open)
         self.await_markers()
+
+
+def run_on_broker(version: str, seed: int) -> WatchedTopic:
+    """Writes, cleans and reads on a broker of its own; takes about half a minute.
+
+    Raises:
+        BadInput: The broker does not start, or does not do in time what is waited for.
+    """
+    say("starting the broker")
+    with administered_broker(version) as (broker, administrator):
+        with closing(_RandomTopic(broker, administrator, seed)) as topic:
+            topic.drive()
+        topic.read()
+        return topic
+
+
+def sleep_past_horizons(*logs: StoredLog) -> None:
+    """Sleeps until all delete horizons of logs have passed."""
+    horizons = [batch["delete_horizon_ms"] or 0 for log in logs for batch in log.batches]
+    latest_ms = max(horizons, default=0) + _BETWEEN_MS
+    time.sleep(max(0, latest_ms - now_ms()) / 1000)
 
 
 def now_ms() -> int:

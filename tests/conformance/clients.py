@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
 import jpype
 
 from sim.errors import BadInput
-from tests.conformance.jvm import java_class
-from tests.conformance.nodes import await_that
+from tests.conformance.jvm import java_class, start_jvm
+from tests.conformance.nodes import PATIENCE_S, Broker, await_that, running_broker
 
-PATIENCE_S = 60
 ASK_AGAIN = {"request.timeout.ms": "10000"}
 """For administrators: a request without an answer is repeated, perhaps to another broker."""
 Isolation = Literal["read_uncommitted", "read_committed"]
@@ -227,12 +227,8 @@ class Administrator:
         Raises:
             BadInput: It still knows one.
         """
-        await_that(
-            lambda: not self._producers(topic, broker),
-            f"broker {broker} to forget the producers of {topic}",
-            patience_s=PATIENCE_S,
-            last=lambda: self._producers(topic, broker),
-        )
+        what = f"broker {broker} to forget the producers of {topic}"
+        await_that(what, lambda: self._producers(topic, broker), [])
 
     def abort_open(self, topic: str) -> None:
         """Has the leader abort a partition's only open transaction.
@@ -261,15 +257,10 @@ class Administrator:
         Raises:
             BadInput: They are not in time.
         """
-
-        def live() -> set[int]:
-            return set(_ids(self._admin.describeCluster().nodes().get()))
-
         await_that(
-            lambda: live() == set(brokers),
             f"the brokers {tuple(brokers)} to be alive",
-            patience_s=PATIENCE_S,
-            last=live,
+            lambda: set(_ids(self._admin.describeCluster().nodes().get())),
+            set(brokers),
         )
 
     def close(self) -> None:
@@ -328,6 +319,24 @@ def java_failures(where: str) -> Iterator[None]:
         yield
     except jpype.JException as error:
         raise BadInput(f"{where}: {error}") from None
+
+
+@contextmanager
+def administered_broker(
+    version: str, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[Broker, Administrator]]:
+    """Runs a broker of a release, with an administrator; the rest as for `running_broker`.
+
+    Raises:
+        BadInput: The broker does not start, or a client threw an exception.
+    """
+    start_jvm()
+    with (
+        java_failures(f"broker of Kafka {version}"),
+        running_broker(version, settings) as broker,
+        closing(Administrator(broker.address)) as administrator,
+    ):
+        yield broker, administrator
 
 
 def _forget_interrupt() -> None:

@@ -8,8 +8,7 @@ replica by replica; broker 1 is the story's r1. Records have the story's labels 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
 import jpype
 
@@ -18,21 +17,15 @@ from sim.errors import BadInput
 from sim.simulate.run.stories import run_story
 from sim.simulate.story.driver import StoryReplica
 from sim.simulate.story.format import load_story
-from tests.conformance.clients import (
-    PATIENCE_S,
-    Administrator,
-    Isolation,
-    PartitionState,
-    Producer,
-    read_all,
-)
-from tests.conformance.compare import Json, first_unequal, shown
+from tests.conformance.broker_run import sleep_past_horizons
+from tests.conformance.clients import Administrator, Isolation, Producer, read_all
+from tests.conformance.compare import Json, Result, first_unequal
 from tests.conformance.nodes import BROKERS, FETCH_WAIT_MS, POLL_S, Cluster, await_that
-from tests.conformance.partitions import PartitionsResult, compare_folder
+from tests.conformance.partitions import compare_folder
+from tests.conformance.recordings import STORIES
 from tests.conformance.segments import StoredLog, read_log
 from tests.partition.clusters import UNSAFE, unsafe_in
 
-STORIES = Path("scenarios/seen_on_kafka")
 PRODUCER = 7
 """Producer id of transactions in a story; a topic has one at most."""
 SETTLING_S = 15
@@ -203,48 +196,41 @@ class Topic:
                 reads = [_label(record.key, record.value, record.offset) for record in records]
                 consumer = {"leader": leader, "isolation": isolation, "reads": reads, "end": end}
                 held["consumer"] = consumer
-            found = first_unequal(expected, held, "") or self._unsafe(name, replicas)
+            found = first_unequal(expected, held) or self._unsafe(name, replicas)
             if found is None:
                 self.seen[name] = held
                 return
             if time.monotonic() > until:
-                path, mine, theirs = found
-                raise Differs(
-                    f"{self.story}: {name}: {path[1:]}: "
-                    f"Replog says {shown(mine)}, Kafka has {shown(theirs)}"
-                )
+                raise Differs(f"{self.story}: {name}: {found}")
             time.sleep(POLL_S)
 
-    def _unsafe(self, moment: str, replicas: Sequence[int]) -> tuple[str, object, object] | None:
+    def _unsafe(self, moment: str, replicas: Sequence[int]) -> str | None:
         """First difference between the findings of `replog replicas` on the logs and `UNSAFE`."""
         expected = UNSAFE.get((self.story, moment))
         places = [self._cluster.brokers[one].partition(self.story) for one in replicas]
-        read = PartitionsResult(moment)
+        read = Result(moment)
         try:
             for place in places:
                 compare_folder(place, read)
             held = unsafe_in(open_replicas(places).compared.findings)
         except (BadInput, OSError, jpype.JException) as error:  # while files are swapped
-            return ".replicas", expected, str(error)
-        if read.differences:
-            return ".replicas", expected, read.differences[0]
-        return first_unequal([expected] if expected else [], held, ".replicas")
+            return str(error)
+        read.compare(held, [expected] if expected else [], "replicas")
+        return read.differences[0] if read.differences else None
 
     def await_end(self, end: int, *brokers: int) -> None:
         """Waits until the logs of replicas end at an offset (exclusive)."""
-        self._until(
-            lambda: [self._replica(broker).get("log_end") for broker in brokers],
-            [end] * len(brokers),
-            f"the log end offset {end} on brokers {brokers}",
-        )
+
+        def ends() -> list[object]:
+            return [self._replica(broker).get("log_end") for broker in brokers]
+
+        what = f"the log of {self.story} to end at {end} on brokers {brokers}"
+        await_that(what, ends, [end] * len(brokers))
 
     def await_cleaned(self, bound: int, *brokers: int) -> None:
         """Waits until the cleaners of brokers have reached an offset (exclusive)."""
-        self._until(
-            lambda: [self._cluster.brokers[one].checkpoint(self.story) for one in brokers],
-            [bound] * len(brokers),
-            f"the cleaner's checkpoint {bound} on brokers {brokers}",
-        )
+        for broker in brokers:
+            self._cluster.brokers[broker].await_cleaned(self.story, bound)
 
     def await_leader(self, leader: int, isr: tuple[int, ...]) -> None:
         """Waits until brokers report that this one leads with these replicas in sync."""
@@ -253,7 +239,7 @@ class Topic:
             known = self._administrator.state(self.story)
             return known.leader, known.isr
 
-        self._until(state, (leader, isr), f"broker {leader} to lead with {isr} in sync")
+        await_that(f"broker {leader} to lead {self.story} with {isr} in sync", state, (leader, isr))
 
     def await_epoch(self, broker: int, epoch: int) -> None:
         """Waits until the leader epoch cache of a replica ends with an epoch."""
@@ -261,22 +247,11 @@ class Topic:
         def last() -> list[int]:
             return [of for of, _ in self._cluster.brokers[broker].epochs(self.story)[-1:]]
 
-        self._until(last, [epoch], f"epoch {epoch} in the cache of broker {broker}")
+        await_that(f"epoch {epoch} of {self.story} in the cache of broker {broker}", last, [epoch])
 
     def await_horizons(self, *brokers: int) -> None:
         """Waits until the clock is past every delete horizon on these brokers."""
-        horizons = [
-            batch["delete_horizon_ms"] or 0
-            for broker in brokers
-            for batch in self._raw(broker).batches
-        ]
-        latest_s = max(horizons, default=0) / 1000
-        patience_s = max(0.0, latest_s - time.time()) + PATIENCE_S
-        await_that(lambda: time.time() > latest_s, f"the time {latest_s} s", patience_s=patience_s)
-
-    def _until(self, asked: Callable[[], object], wanted: object, what: str) -> None:
-        name = f"{self.story}: {what}"
-        await_that(lambda: asked() == wanted, name, patience_s=PATIENCE_S, last=asked)
+        sleep_past_horizons(*map(self._raw, brokers))
 
     def _raw(self, broker: int) -> StoredLog:
         return read_log(self._cluster.brokers[broker].partition(self.story))
@@ -300,18 +275,10 @@ def coordinate_on(administrator: Administrator, replicas: Sequence[int]) -> None
     Raises:
         BadInput: It is not there in time.
     """
-
-    def state() -> PartitionState:
-        return administrator.state(_COORDINATOR)
-
-    if not state().replicas:
+    if not administrator.state(_COORDINATOR).replicas:
         administrator.create(_COORDINATOR, {"cleanup.policy": "compact"}, replicas)
-    await_that(
-        lambda: state().isr == tuple(sorted(replicas)),
-        f"{_COORDINATOR} in sync",
-        patience_s=PATIENCE_S,
-        last=state,
-    )
+    in_sync = tuple(sorted(replicas))
+    await_that(f"{_COORDINATOR} in sync", lambda: administrator.state(_COORDINATOR).isr, in_sync)
     administrator.prefer(_COORDINATOR, replicas)
 
 

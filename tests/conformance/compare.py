@@ -8,12 +8,19 @@ size of a compressed batch depends on the library.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, TypeAlias
+
+from sim.simulate.logfile.answer import answer
 
 Json: TypeAlias = dict[str, Any]
 Answerer: TypeAlias = Callable[[Json], Json]
 """Function from a log file to an answer, `{"steps": [...]}`."""
+replog_answer: Answerer = answer
+"""Replog's own answer to a log file."""
 
 BATCH_FIELDS = (
     "base_offset",
@@ -63,8 +70,40 @@ DUE_FIELDS = (
 DUPLICATE_FIELDS = ("duplicate", "first_offset", "last_offset")
 
 
-class Refused(Exception):
-    """A side that gives no answer to a log file; the text names the side and the reason."""
+@dataclass
+class Result:
+    """Result of a comparison.
+
+    Attributes:
+        what: Its name, such as `broker of Kafka 3.8.0`.
+        counts: Numbers of logs, passes or records that were compared, by name.
+        differences: A sentence for each difference.
+    """
+
+    what: str
+    counts: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in two words."""
+        return "they differ" if self.differences else "all agree"
+
+    @property
+    def complaints(self) -> list[str]:
+        """A sentence for each reason why the run fails."""
+        return [f"{self.what}: {text}" for text in self.differences]
+
+    @property
+    def summary(self) -> str:
+        """The outcome in one line."""
+        counts = ", ".join(f"{number:,} {name}" for name, number in self.counts.items())
+        return f"{self.what}: {counts}: {self.verdict}"
+
+    def compare(self, ours: object, theirs: object, place: str) -> None:
+        """Notes the first difference between two JSON values, if there is one."""
+        found = first_unequal(ours, theirs, place)
+        self.differences += [] if found is None else [found]
 
 
 def normal_step(answered: Mapping[str, Any], step: Mapping[str, Any]) -> Json:
@@ -119,9 +158,7 @@ def difference_between(document: Json, replog: Json, kafka: Json) -> str | None:
         _leave_out_unknown_sizes(mine["batches"], yours["batches"])
         found = first_unequal(mine, yours, f"steps[{number}]")
         if found is not None:
-            path, said, kafkas = found
-            what = f"step {number} ({_summary(step)})"
-            return f"{path}: Replog says {shown(said)}, Kafka says {shown(kafkas)}, after {what}"
+            return f"{found}, after step {number} ({_summary(step)})"
     return None
 
 
@@ -143,7 +180,22 @@ def _summary(step: Mapping[str, Any]) -> str:
     return f"clean {span} at {step['now_ms']} ms{capacity}"
 
 
-def shown(value: object) -> str:
+def first_unequal(ours: object, theirs: object, place: str = "") -> str | None:
+    """The first place where two JSON values differ, as a sentence; None if they are equal.
+
+    Args:
+        ours: Replog's value.
+        theirs: Kafka's value.
+        place: Path of both values.
+    """
+    found = _unequal(ours, theirs, place)
+    if found is None:
+        return None
+    path, mine, yours = found
+    return f"{path.lstrip('.')}: Replog says {_shown(mine)}, Kafka says {_shown(yours)}"
+
+
+def _shown(value: object) -> str:
     """A value as JSON, or `there is none`."""
     return json.dumps(value) if value is not ABSENT else "there is none"
 
@@ -152,21 +204,18 @@ ABSENT = object()
 """Stands for a value that one side does not have."""
 
 
-def first_unequal(ours: Any, theirs: Any, path: str) -> tuple[str, Any, Any] | None:
+def _unequal(ours: Any, theirs: Any, path: str) -> tuple[str, object, object] | None:
     """Path and both values of the first place where two JSON values differ."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for name in [*ours, *(name for name in theirs if name not in ours)]:
-            found = first_unequal(
-                ours.get(name, ABSENT), theirs.get(name, ABSENT), f"{path}.{name}"
-            )
+            pair = ours.get(name, ABSENT), theirs.get(name, ABSENT)
+            found = _unequal(*pair, f"{path}.{name}")
             if found is not None:
                 return found
         return None
     if _are_objects(ours) and _are_objects(theirs):
-        for number in range(max(len(ours), len(theirs))):
-            mine = ours[number] if number < len(ours) else ABSENT
-            yours = theirs[number] if number < len(theirs) else ABSENT
-            found = first_unequal(mine, yours, f"{path}[{number}]")
+        for number, pair in enumerate(zip_longest(ours, theirs, fillvalue=ABSENT)):
+            found = _unequal(*pair, f"{path}[{number}]")
             if found is not None:
                 return found
         return None
@@ -179,39 +228,20 @@ def _are_objects(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
-def answers(document: Json, kafka: Answerer) -> tuple[Json, Json]:
-    """Both answers to a log file, Replog's first.
+def both_answers(document: Json, kafka: Answerer) -> tuple[Json, Json, str | None]:
+    """Replog's answer to a log file, Kafka's, and their first difference; None if they agree.
 
-    Raises:
-        Refused: A side gave none. As random logs are valid, that is a difference as well.
-    """
-    return _ask("Replog", replog_answer, document), _ask("Kafka", kafka, document)
-
-
-def _ask(side: str, answerer: Answerer, document: Json) -> Json:
-    try:
-        return answerer(document)
-    except Exception as error:
-        kind = type(error).__name__
-        raise Refused(f"{side} gives no answer: {kind}: {error}") from error
-
-
-def first_difference(document: Json, kafka: Answerer) -> str | None:
-    """The first difference between Replog and Kafka on a log file; None if they agree.
+    A side that gives no answer differs, too, as the log is valid; both answers are empty then.
 
     Args:
         document: The log file.
         kafka: Kafka's side, such as `KafkaCleaner().answer`.
     """
-    try:
-        ours, theirs = answers(document, kafka)
-    except Refused as refused:
-        return str(refused)
-    return difference_between(document, ours, theirs)
-
-
-def replog_answer(document: Json) -> Json:
-    """Replog's own answer to a log file."""
-    from sim.simulate.logfile.answer import answer
-
-    return answer(document)
+    found = []
+    for side, answerer in (("Replog", replog_answer), ("Kafka", kafka)):
+        try:
+            found.append(answerer(document))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the log is valid
+            return {}, {}, f"{side} gives no answer: {type(error).__name__}: {error}"
+    ours, theirs = found
+    return ours, theirs, difference_between(document, ours, theirs)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from sim.errors import BadInput
 from sim.simulate.partition import checkpoint_in
-from tests.conformance.jvm import java_command
+from tests.conformance.jvm import java_command, kafka_jars
 
 BROKERS = (1, 2, 3)
 CONTROLLER = 100
@@ -30,6 +30,7 @@ FETCH_WAIT_MS = 100
 """`replica.fetch.wait.max.ms`: longest time until a follower's fetch is answered."""
 START_S = 120
 STOP_S = 30
+PATIENCE_S = 60
 POLL_S = 0.05
 """Short, as Java takes a signal and Python sees it when it wakes up."""
 
@@ -86,6 +87,11 @@ class Broker:
         """First dirty offset that the cleaner stored for a topic; None before its first pass."""
         return checkpoint_in(self.data / "cleaner-offset-checkpoint").get(f"{topic} 0")
 
+    def await_cleaned(self, topic: str, bound: int) -> None:
+        """Waits until the cleaner has reached an offset of a topic (exclusive)."""
+        what = f"the cleaner's checkpoint {bound} of {topic}"
+        await_that(what, lambda: self.checkpoint(topic), bound)
+
     def epochs(self, topic: str) -> list[tuple[int, int]]:
         """Epoch and start offset of each entry of the leader epoch cache of a replica on disk."""
         entries = checkpoint_in(self.partition(topic) / "leader-epoch-checkpoint")
@@ -120,8 +126,8 @@ class Cluster:
         process.send_signal(signal.SIGSTOP)
         try:
             await_that(
-                lambda: _has_stopped(process, broker),
                 f"broker {broker} to stand still",
+                lambda: _has_stopped(process, broker),
                 patience_s=STOP_S,
             )
             yield
@@ -137,13 +143,11 @@ def _has_stopped(process: subprocess.Popen[bytes], broker: int) -> bool:
 
 
 @contextmanager
-def running_broker(
-    jars: Sequence[Path], *, settings: Mapping[str, str] | None = None
-) -> Iterator[Broker]:
-    """Starts a broker from the jars of a release; ends it and removes its files afterwards.
+def running_broker(version: str, settings: Mapping[str, str]) -> Iterator[Broker]:
+    """Starts a broker of a release; ends it and removes its files afterwards.
 
     Args:
-        jars: The jars that `kafka_jars` returns.
+        version: The release.
         settings: Settings of the broker in addition to the harness's own.
 
     Raises:
@@ -156,17 +160,14 @@ def running_broker(
         "listeners": f"{address},CONTROLLER://{_LOOPBACK}:{controller}",
         "advertised.listeners": address,
     }
-    nodes = {1: {**_ALONE, **listens, **(settings or {})}}
-    with _running(jars, nodes, {1: clients}) as (folder, _):
+    nodes = {1: {**_ALONE, **listens, **settings}}
+    with _running(version, nodes, {1: clients}) as (folder, _):
         yield Broker(f"{_LOOPBACK}:{clients}", folder / "data-1")
 
 
 @contextmanager
-def running_cluster(jars: Sequence[Path]) -> Iterator[Cluster]:
-    """Starts a cluster from the jars of a release; kills it and removes its files at the end.
-
-    Args:
-        jars: The jars that `kafka_jars` returns.
+def running_cluster(version: str) -> Iterator[Cluster]:
+    """Starts a cluster of a release; kills it and removes its files at the end.
 
     Raises:
         BadInput: No Java, or a node does not start.
@@ -180,20 +181,18 @@ def running_cluster(jars: Sequence[Path]) -> Iterator[Cluster]:
         listens = f"PLAINTEXT://{address[node]}"
         clients = {"listeners": listens, "advertised.listeners": listens}
         nodes[node] = {**voters, **_IN_CLUSTER, **clients}
-    with _running(jars, nodes, ports) as (folder, processes):
+    with _running(version, nodes, ports) as (folder, processes):
         brokers = {node: Broker(address[node], folder / f"data-{node}") for node in BROKERS}
         yield Cluster(address[CONTROLLER], brokers, processes)
 
 
 @contextmanager
 def _running(
-    jars: Sequence[Path],
-    nodes: Mapping[int, Mapping[str, str]],
-    ports: Mapping[int, int],
+    version: str, nodes: Mapping[int, Mapping[str, str]], ports: Mapping[int, int]
 ) -> Iterator[tuple[Path, dict[int, subprocess.Popen[bytes]]]]:
-    """Runs nodes with these settings, each listening on its port, in a temporary folder."""
+    """Runs nodes of a release, each with its settings and its port, in a temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix="replog-nodes-"))
-    java = [java_command(), *_SMALL, "-cp", ":".join(map(str, jars))]
+    java = [java_command(), *_SMALL, "-cp", ":".join(map(str, kafka_jars(version)))]
     try:
         written = {node: _write(folder, node, settings) for node, settings in nodes.items()}
         for path in written.values():
@@ -282,7 +281,7 @@ def _await_listening(process: subprocess.Popen[bytes], port: int, output: Path) 
             return True
         return False
 
-    await_that(listens, f"the broker to listen on port {port}", patience_s=START_S)
+    await_that(f"the broker to listen on port {port}", listens, patience_s=START_S)
 
 
 def _last_words(output: str) -> str:
@@ -292,26 +291,25 @@ def _last_words(output: str) -> str:
 
 
 def await_that(
-    happened: Callable[[], bool],
     what: str,
+    seen: Callable[[], object],
+    wanted: object = True,
     *,
-    patience_s: float,
-    last: Callable[[], object] | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> None:
-    """Waits until a condition holds.
+    """Waits until a state is the wanted one.
 
     Args:
-        happened: The condition, which is evaluated again and again.
-        what: Name of the condition, for the error.
+        what: Name of the wanted state, for the error.
+        seen: Gives the present state; it is called again and again.
+        wanted: The wanted state.
         patience_s: Longest time to wait, in seconds.
-        last: State to name in the error.
 
     Raises:
-        BadInput: The condition does not hold in time; the text names the state instead.
+        BadInput: The state is another one in the end; the text names it.
     """
     until = time.monotonic() + patience_s
-    while not happened():
+    while (last := seen()) != wanted:
         if time.monotonic() > until:
-            instead = "" if last is None else f"; last seen: {last()}"
-            raise BadInput(f"waited {patience_s:.0f} s in vain for {what}{instead}")
+            raise BadInput(f"waited {patience_s:.0f} s in vain for {what}; last seen: {last}")
         time.sleep(POLL_S)

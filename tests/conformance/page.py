@@ -5,96 +5,60 @@ Its text is `page_template.md`, without the parts that were left out of the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 
-from sim.files.atomic import replacing
+from sim.files.atomic import replace_text
 from tests.conformance.broker_compare import BrokerResult
 from tests.conformance.broker_index_seek import SeekResult
-from tests.conformance.cluster import STORIES
-from tests.conformance.compare import BATCH_FIELDS, CLEAN_FIELDS, STEP_FIELDS
-from tests.conformance.partitions import PartitionsResult
-from tests.conformance.random_runs import Compared, OtherResults
+from tests.conformance.compare import BATCH_FIELDS, CLEAN_FIELDS, STEP_FIELDS, Result
+from tests.conformance.random_runs import Compared
+from tests.conformance.recordings import STORIES
 from tests.conformance.stories import ClusterResult
 
 TEMPLATE = Path(__file__).with_name("page_template.md")
 
 
-@dataclass(slots=True)
+@dataclass
 class ConformanceResult:
     """Results of a whole conformance run.
 
     Attributes:
         version: The Kafka release that answered.
-        preset: The preset that models the release.
-        random: The random comparison.
-        seen: A sentence for each file seen on this release whose answer differs now.
         command: Command line of the run.
+        random: The comparison of random logs.
+        old: The same with an old release; None if it was left out.
+        choices: The comparison of choices among logs; None if it was left out.
         broker: The comparison with a real broker; None if it was left out.
+        partitions: The comparisons of partitions on disk; empty if they were left out.
         seek: The comparison with a broker that has a bug of Kafka; None if it was left out.
         clusters: The comparison with a cluster of each release.
-        partitions: The comparisons of partitions on disk; empty if they were left out.
-        others: The comparisons with an old release and of choices among logs; None if they were
-            left out.
     """
 
     version: str
-    preset: str
-    random: Compared
-    seen: list[str]
     command: str
+    random: Compared
+    old: Compared | None = None
+    choices: Compared | None = None
     broker: BrokerResult | None = None
+    partitions: Sequence[Result] = ()
     seek: SeekResult | None = None
     clusters: Sequence[ClusterResult] = ()
-    partitions: Sequence[PartitionsResult] = ()
-    others: OtherResults | None = None
+
+    @property
+    def parts(self) -> list[Result]:
+        """The comparisons that were run."""
+        single = (self.random, self.old, self.choices, self.broker, self.seek)
+        run = [one for one in single if one is not None]
+        return [*run, *self.partitions, *self.clusters]
 
     @property
     def complaints(self) -> list[str]:
         """A sentence for each difference or missing feature; empty if all agree."""
-        parts = [("broker", self.broker), ("index seek", self.seek)]
-        parts += [(f"cluster of Kafka {one.version}", one) for one in self.clusters]  # type: ignore[misc]
-        return [
-            *self.random.complaints("random logs"),
-            *self.seen,
-            *(f"{name}: {one.difference}" for name, one in parts if one and one.difference),
-            *(f"{one.what}: {text}" for one in self.partitions for text in one.differences),
-            *(self.others.complaints if self.others is not None else ()),
-        ]
-
-
-def summary(result: ConformanceResult) -> Iterator[str]:
-    """Lines about the outcome for a terminal."""
-    random, broker, others = result.random, result.broker, result.others
-    yield (
-        f"Kafka {result.version}, preset {result.preset}: {random.logs:,} different random logs"
-        f" with {random.counts['passes']:,} cleaning passes and {random.counts['records']:,}"
-        f" records compared (seed {random.seeds[0]}): {random.verdict}"
-    )
-    if others is not None:
-        old, pools = others.old, others.pools
-        yield (
-            f"Kafka {others.version}: {old.logs:,} different random logs with"
-            f" {old.counts['passes']:,} cleaning passes compared"
-            f" (seeds {', '.join(map(str, old.seeds))}): {old.verdict}"
-        )
-        yield (
-            f"choice of a log: {pools.logs:,} sets of {pools.counts['logs']:,} logs"
-            f" (seed {pools.seeds[0]}): {pools.verdict}"
-        )
-    if broker is not None:
-        reads = "; ".join(
-            f"{isolation} consumer: {count} records up to offset {end}"
-            for isolation, (count, end) in broker.reads.items()
-        )
-        yield f"real broker, {len(broker.rows)} passes of its cleaner; {reads}: {broker.verdict}"
-    if result.seek is not None:
-        yield result.seek.summary
-    yield from (one.summary for one in result.partitions)
-    yield from (one.summary for one in result.clusters)
+        return [text for part in self.parts for text in part.complaints]
 
 
 def write_page(result: ConformanceResult, path: Path) -> None:
@@ -117,5 +81,4 @@ def write_page(result: ConformanceResult, path: Path) -> None:
         stories=STORIES,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
-        file.write(page.encode())
+    replace_text(path, page)

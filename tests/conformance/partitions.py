@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,9 +29,9 @@ from sim.simulate.partition import Partition, partition_in
 from sim.simulate.partition.dump import Dump
 from sim.simulate.partition.segments import Detail, Stored, text_of
 from tests.conformance.batches import write_segments
-from tests.conformance.broker_run import SEGMENT_MS, RandomClients
-from tests.conformance.clients import PATIENCE_S, Administrator, java_failures
-from tests.conformance.compare import Json, first_unequal, shown
+from tests.conformance.broker_run import SETTINGS, RandomClients
+from tests.conformance.clients import Administrator, administered_broker
+from tests.conformance.compare import Json, Result
 from tests.conformance.features import batches_of
 from tests.conformance.jvm import (
     KAFKA_VERSION,
@@ -41,7 +41,7 @@ from tests.conformance.jvm import (
     kafka_jars,
     start_jvm,
 )
-from tests.conformance.nodes import Broker, await_that, running_broker
+from tests.conformance.nodes import PATIENCE_S, Broker, await_that
 from tests.conformance.random_batches import Choices, numbered
 from tests.conformance.random_logs import random_log
 from tests.conformance.segments import as_json
@@ -52,19 +52,13 @@ PRESETS = {OLD_VERSION: "kafka-3.8", KAFKA_VERSION: "kafka-4.0"}
 LOGS, TOPICS = 300, 100
 NEVER = 100
 """A round that no topic has."""
+RETENTION_MS = "600000"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 LATER_MS = (60_000, 70_000)
 """So long after the topics become compacted those are due that a lag holds back: later than all
 questions are asked, also on a busy machine."""
 LATE_MS = 5_000
 """So long after it is due a pass has begun and ended, also on a busy machine."""
-_SETTINGS = {
-    "cleanup.policy": "delete",
-    "retention.ms": "-1",
-    "segment.ms": str(SEGMENT_MS),
-    "delete.retention.ms": "600000",
-    "message.timestamp.after.max.ms": str(2**63 - 1),
-}
 _CHECKPOINTS = (
     "cleaner-offset-checkpoint",
     "log-start-offset-checkpoint",
@@ -72,46 +66,10 @@ _CHECKPOINTS = (
 )
 
 
-@dataclass(slots=True)
-class PartitionsResult:
-    """Result of one comparison.
-
-    Attributes:
-        what: Its name, such as `broker of Kafka 3.8.0`.
-        counts: Numbers of partitions, batches, passes, by name.
-        differences: A sentence for each partition that differs.
-    """
-
-    what: str
-    counts: dict[str, int] = field(default_factory=dict)
-    differences: list[str] = field(default_factory=list)
-
-    def count(self, name: str, more: int = 1) -> None:
-        """Adds to a number."""
-        self.counts[name] = self.counts.get(name, 0) + more
-
-    def compare(self, where: str, ours: object, theirs: object) -> None:
-        """Notes the first difference between two lists of batches, if there is one."""
-        found = first_unequal(ours, theirs, where)
-        if found is not None:
-            path, mine, other = found
-            self.differences.append(f"{path}: Replog says {shown(mine)}, Kafka {shown(other)}")
-
-    @property
-    def summary(self) -> str:
-        """The outcome in a line."""
-        counts = ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
-        return f"partitions, {self.what}: {counts}: " + (
-            f"{len(self.differences)} differ; {self.differences[0]}"
-            if self.differences
-            else "all agree"
-        )
-
-
-def compare_reading(seed: int, *, count: int = LOGS) -> PartitionsResult:
+def compare_reading(seed: int, *, count: int = LOGS) -> Result:
     """Reads random logs with all codecs and formats, also cleaned ones, as Kafka's classes do."""
     start_jvm()
-    found = PartitionsResult("random logs")
+    found = Result("partitions, random logs")
     with tempfile.TemporaryDirectory(prefix="replog-partitions-") as work:
         for number in range(count):
             document, drawn = random_log(numbered(seed, number)), Random(number)
@@ -125,7 +83,7 @@ def compare_reading(seed: int, *, count: int = LOGS) -> PartitionsResult:
     return found
 
 
-def compare_folder(folder: Path, found: PartitionsResult) -> None:
+def compare_folder(folder: Path, found: Result) -> None:
     """Compares a partition as Replog reads it with the same as Kafka's classes do."""
     try:
         ours = list(_read(partition_in(folder)))
@@ -133,9 +91,9 @@ def compare_folder(folder: Path, found: PartitionsResult) -> None:
         found.differences.append(f"{folder.name}: Replog refuses it: {error}")
         return
     theirs = [one for file in sorted(folder.glob("*.log")) for one in _read_by_kafka(file)]
-    found.count("partitions read")
-    found.count("batches", len(theirs))
-    found.compare(folder.name, ours, theirs)
+    found.counts["partitions read"] += 1
+    found.counts["batches"] += len(theirs)
+    found.compare(ours, theirs, folder.name)
 
 
 def _read(partition: Partition) -> Iterator[Json]:
@@ -253,20 +211,17 @@ class _Topic:
         return {"cleanup.policy": "compact", **lags[self.held_by]}
 
 
-def compare_broker(version: str, seed: int, *, count: int = TOPICS) -> PartitionsResult:
+def compare_broker(version: str, seed: int, *, count: int = TOPICS) -> Result:
     """Compares what partitions of a broker hold, and what its cleaner makes of them; three minutes.
 
     Raises:
         BadInput: The broker does not start, or does not do in time what is waited for.
     """
-    start_jvm()
-    found, drawn = PartitionsResult(f"broker of Kafka {version}"), Random(seed)
+    found, drawn = Result(f"partitions, broker of Kafka {version}"), Random(seed)
     topics = [_Topic(f"t{number}", ("", "min", "max")[number % 3]) for number in range(count)]
     with (
         tempfile.TemporaryDirectory(prefix="replog-partitions-") as work,
-        java_failures(found.what),
-        running_broker(kafka_jars(version)) as broker,
-        closing(Administrator(broker.address)) as administrator,
+        administered_broker(version) as (broker, administrator),
     ):
         before = Path(work, "before")
         _write_all(broker, administrator, topics, drawn)
@@ -293,15 +248,15 @@ def _write_all(
 ) -> None:
     """Writes to all topics, and waits until all of it counts as committed on disk."""
     for topic in topics:
-        administrator.create(topic.name, _SETTINGS)
+        administrator.create(topic.name, {**SETTINGS, "delete.retention.ms": RETENTION_MS})
         _write(broker, topic, Choices(rng=drawn), drawn)
     administrator.commit_offset("a-group", topics[0].name, 1)
 
-    def committed() -> list[str]:
+    def uncommitted() -> list[str]:
         found = [partition_in(one) for one in sorted(broker.data.glob("t*-0"))]
         return [one.name for one in found if one.committed != _end_of(one)]
 
-    await_that(lambda: not committed(), "high watermarks on disk", patience_s=60, last=committed)
+    await_that("high watermarks on disk", uncommitted, [])
 
 
 def _end_of(partition: Partition) -> int:
@@ -350,7 +305,7 @@ def _described(broker: Broker) -> str:
     return _tool("kafka.admin.ConfigCommand", *words).decode()
 
 
-def _compare_dumps(data: Path, found: PartitionsResult) -> None:
+def _compare_dumps(data: Path, found: Result) -> None:
     """Compares all partitions with their text by `kafka-dump-log`, which has no header's value."""
     files = ",".join(map(str, sorted(data.glob("*-0/*.log"))))
     words = ("--deep-iteration", "--print-data-log", "--files", files)
@@ -361,8 +316,8 @@ def _compare_dumps(data: Path, found: PartitionsResult) -> None:
         dumped.setdefault(name, []).extend(map(_as_dumped, segment.dumped or ()))
     for folder in sorted(data.glob("*-0")):
         ours = [_as_dumped(stored) for _, stored in partition_in(folder).batches(Detail.WHOLE)]
-        found.count("partitions dumped")
-        found.compare(f"dump of {folder.name}", ours, dumped.get(folder.name, []))
+        found.counts["partitions dumped"] += 1
+        found.compare(ours, dumped.get(folder.name, []), f"dump of {folder.name}")
 
 
 def _as_dumped(stored: Stored) -> Json:
@@ -407,16 +362,16 @@ def _watch(broker: Broker, topics: Sequence[_Topic]) -> None:
         time.sleep(0.1)
 
 
-def _compare_pass(topic: _Topic, broker: Broker, found: PartitionsResult) -> None:
+def _compare_pass(topic: _Topic, broker: Broker, found: Result) -> None:
     """Compares a pass with what was said of it, and its time with when it was due."""
     if topic.due_ms is None:
-        found.count("said not to be due")
+        found.counts["said not to be due"] += 1
         if topic.seen_ms is not None:
             found.differences.append(f"{topic.name}: was cleaned, and said not to be due")
         return
-    found.count("passes predicted")
+    found.counts["passes predicted"] += 1
     if topic.held_by:
-        found.count("of them held back by a lag")
+        found.counts["of them held back by a lag"] += 1
     late_ms = None if topic.seen_ms is None else topic.seen_ms - topic.due_ms
     if late_ms is None or late_ms < 0 or (topic.held_by and late_ms > LATE_MS):
         when = "never" if late_ms is None else f"{late_ms} ms after it was due"
@@ -424,15 +379,12 @@ def _compare_pass(topic: _Topic, broker: Broker, found: PartitionsResult) -> Non
         return
     reached = broker.checkpoint(topic.name)
     after = partition_in(broker.partition(topic.name)).batches(Detail.WHOLE)
-    found.compare(f"checkpoint of {topic.name}", [topic.reached], [reached])
-    found.compare(topic.name, topic.said, [_after(stored.batch) for _, stored in after])
+    found.compare(topic.reached, reached, f"checkpoint of {topic.name}")
+    found.compare(topic.said, [_after(stored.batch) for _, stored in after], topic.name)
 
 
-def compare_partitions(seed: int, *, say: Callable[[str], None]) -> list[PartitionsResult]:
-    """Runs all comparisons; `say` takes the line of each as it ends."""
-    found = [compare_reading(seed)]
-    say(found[0].summary)
+def compare_partitions(seed: int) -> Iterator[Result]:
+    """Runs all comparisons; yields each result."""
+    yield compare_reading(seed)
     for version in PRESETS:
-        found.append(compare_broker(version, seed))
-        say(found[-1].summary)
-    return found
+        yield compare_broker(version, seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from sim.files.document import Document
 from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import eligible_file_in
 from tests.conformance.batches import write_segments
-from tests.conformance.compare import DUE_FIELDS, Json, first_unequal, shown
+from tests.conformance.compare import DUE_FIELDS, Json, first_unequal
 from tests.conformance.disk_log import DiskLog, Kafka
 from tests.conformance.jvm import KAFKA_VERSION, set_modified, start_jvm
 from tests.conformance.kafka import FAST
@@ -174,97 +173,69 @@ def choice_difference(answer: PoolAnswer) -> str | None:
     file = eligible_file_in(Document("", answer.document))
     whole = eligible_answer(select_log(file.logs, now_ms=file.now_ms))
     logs = {name: {part: log[part] for part in DECIDED} for name, log in whole["logs"].items()}
-    found = first_unequal({"selected": whole["selected"], "logs": logs}, answer.answer, "")
-    if found is None:
-        return None
-    path, ours, theirs = found
-    return f"{path.lstrip('.')}: Replog says {shown(ours)}, Kafka says {shown(theirs)}"
-
-
-def _any(of: Callable[[Json, Json], bool]) -> Callable[[PoolAnswer], bool]:
-    """True if a condition holds for one of the logs and Kafka's answer about it."""
-    return lambda pool: any(
-        of(log, pool.answer["logs"][name]) for name, log in pool.document["logs"].items()
-    )
-
-
-def _selected(of: Callable[[PoolAnswer, str, float], bool]) -> Callable[[PoolAnswer], bool]:
-    """True if a condition holds for the selected log, by its name and its dirty ratio."""
-
-    def seen(pool: PoolAnswer) -> bool:
-        name = pool.answer["selected"]
-        return name is not None and of(pool, name, pool.answer["logs"][name]["cleanable_ratio"])
-
-    return seen
-
-
-POOL_FEATURES: dict[str, Callable[[PoolAnswer], bool]] = {
-    "several logs": lambda pool: len(pool.document["logs"]) > 1,
-    "a log is selected": lambda pool: pool.answer["selected"] is not None,
-    "no log is selected": lambda pool: pool.answer["selected"] is None,
-    "selected though another one is as dirty": _selected(
-        lambda pool, chosen, ratio: any(
-            name != chosen
-            and pool.answer["logs"][name]["cleanable_ratio"] == ratio
-            and not log["in_progress"]
-            and not log["uncleanable"]
-            for name, log in pool.document["logs"].items()
-        )
-    ),
-    "selected because it is overdue": _selected(
-        lambda pool, chosen, ratio: (
-            ratio <= pool.document["logs"][chosen]["topic"]["min.cleanable.dirty.ratio"]
-        )
-    ),
-    "an overdue log waits for a dirtier one": _selected(
-        lambda pool, chosen, ratio: any(
-            log["compaction_delay_ms"] > 0 and 0 < log["cleanable_ratio"] < ratio
-            for log in pool.answer["logs"].values()
-            if log["cleanable_ratio"] is not None
-        )
-    ),
-    "logs with settings of their own": lambda pool: any(
-        log["topic"] != pool.document["logs"]["tp0"]["topic"]
-        for log in pool.document["logs"].values()
-    ),
-    "log in progress": _any(lambda log, _: log["in_progress"]),
-    "log that is uncleanable": _any(lambda log, _: log["uncleanable"]),
-    "no checkpoint": _any(lambda log, _: log["checkpoint"] is None),
-    "checkpoint below the log start": _any(
-        lambda log, _: log["checkpoint"] is not None and log["checkpoint"] < log["log_start_offset"]
-    ),
-    "checkpoint above the log end": _any(
-        lambda log, _: log["checkpoint"] is not None and log["checkpoint"] > log["log_end_offset"]
-    ),
-    "bound in mid-segment, rounded down": _any(
-        lambda _, due: due["effective_upper_bound"] < due["first_uncleanable_offset"]
-    ),
-    "bound is the high watermark": _any(
-        lambda log, due: (
-            due["first_uncleanable_offset"] == log["high_watermark"] < log["log_end_offset"]
-        )
-    ),
-    "bound is an open transaction": _any(
-        lambda log, due: (
-            due["first_uncleanable_offset"] == log["last_stable_offset"] < log["high_watermark"]
-        )
-    ),
-    "bound is a segment with a young record": _any(
-        lambda log, due: (
-            log["topic"]["min.compaction.lag.ms"] > 0
-            and due["first_uncleanable_offset"]
-            < min(log["last_stable_offset"], log["segments"][-1]["base_offset"])
-        )
-    ),
-    "the first dirty offset is past all that may be cleaned": _any(
-        lambda log, due: due["first_dirty_offset"] > log["last_stable_offset"]
-    ),
-    "overdue": _any(lambda _, due: due["compaction_delay_ms"] > 0),
-    "0 bytes": _any(lambda _, due: due["cleanable_ratio"] is None),
-}
-"""Features of a choice, each with the function that recognises it."""
+    return first_unequal({"selected": whole["selected"], "logs": logs}, answer.answer)
 
 
 def pool_features(answer: PoolAnswer) -> frozenset[str]:
     """The `POOL_FEATURES` that occurred."""
-    return frozenset(name for name, seen in POOL_FEATURES.items() if seen(answer))
+    return frozenset(name for name, happened in _features(answer).items() if happened)
+
+
+def _features(answer: PoolAnswer) -> dict[str, bool]:
+    """Features in the order of the report's table, each with True if it occurred."""
+    logs, dues, chosen = answer.document["logs"], answer.answer["logs"], answer.answer["selected"]
+    pairs = [(log, dues[name]) for name, log in logs.items()]
+    bounds = [(log, due["first_uncleanable_offset"]) for log, due in pairs]
+    checkpoints = [(log, at) for log in logs.values() if (at := log["checkpoint"]) is not None]
+    ratio = -1 if chosen is None else dues[chosen]["cleanable_ratio"]
+    return {
+        "several logs": len(logs) > 1,
+        "a log is selected": chosen is not None,
+        "no log is selected": chosen is None,
+        "selected though another one is as dirty": any(
+            name != chosen
+            and dues[name]["cleanable_ratio"] == ratio
+            and not log["in_progress"]
+            and not log["uncleanable"]
+            for name, log in logs.items()
+        ),
+        "selected because it is overdue": chosen is not None
+        and ratio <= logs[chosen]["topic"]["min.cleanable.dirty.ratio"],
+        "an overdue log waits for a dirtier one": any(
+            due["compaction_delay_ms"] > 0 and 0 < (due["cleanable_ratio"] or 0) < ratio
+            for due in dues.values()
+        ),
+        "logs with settings of their own": any(
+            log["topic"] != logs["tp0"]["topic"] for log in logs.values()
+        ),
+        "log in progress": any(log["in_progress"] for log in logs.values()),
+        "log that is uncleanable": any(log["uncleanable"] for log in logs.values()),
+        "no checkpoint": len(checkpoints) < len(logs),
+        "checkpoint below the log start": any(
+            at < log["log_start_offset"] for log, at in checkpoints
+        ),
+        "checkpoint above the log end": any(at > log["log_end_offset"] for log, at in checkpoints),
+        "bound in mid-segment, rounded down": any(
+            due["effective_upper_bound"] < due["first_uncleanable_offset"] for due in dues.values()
+        ),
+        "bound is the high watermark": any(
+            bound == log["high_watermark"] < log["log_end_offset"] for log, bound in bounds
+        ),
+        "bound is an open transaction": any(
+            bound == log["last_stable_offset"] < log["high_watermark"] for log, bound in bounds
+        ),
+        "bound is a segment with a young record": any(
+            log["topic"]["min.compaction.lag.ms"] > 0
+            and bound < min(log["last_stable_offset"], log["segments"][-1]["base_offset"])
+            for log, bound in bounds
+        ),
+        "the first dirty offset is past all that may be cleaned": any(
+            due["first_dirty_offset"] > log["last_stable_offset"] for log, due in pairs
+        ),
+        "overdue": any(due["compaction_delay_ms"] > 0 for due in dues.values()),
+        "0 bytes": any(due["cleanable_ratio"] is None for due in dues.values()),
+    }
+
+
+POOL_FEATURES = tuple(_features(PoolAnswer({"logs": {}}, {"selected": None, "logs": {}})))
+"""Features that a choice can have."""

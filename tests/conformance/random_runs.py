@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
+from itertools import count as numbers
+from itertools import islice
 from multiprocessing import get_context
-from typing import NamedTuple
 
-from tests.conformance.compare import Answerer, Json, Refused, answers, difference_between
+from tests.conformance.compare import Json, Result, both_answers
 from tests.conformance.features import features_expected, features_of, written_batches
 from tests.conformance.jvm import kafka_jars
 from tests.conformance.kafka import KafkaCleaner
@@ -32,11 +33,12 @@ from tests.conformance.random_batches import Choices, numbered, smallest
 from tests.conformance.random_logs import random_log
 from tests.conformance.recordings import (
     CHOICES,
-    Agreed,
     Collection,
+    Judged,
     compare_seen,
     write_recordings,
 )
+from tests.conformance.running import say
 
 OLD_VERSION = "2.8.2"
 """The last release without delete horizons (KIP-534)."""
@@ -45,67 +47,41 @@ OLD_LOGS = 500
 """Number of logs of each seed."""
 POOLS = 500
 
-Progress = Callable[[int, str], None]
-"""Function that takes the number of logs compared so far, and the present activity."""
 
-
-class Judged(NamedTuple):
-    """Result for one log, or set of logs.
-
-    Attributes:
-        case: The log file, Kafka's answer, and the features that occurred.
-        counts: Numbers of steps, passes, records or logs in it, by name.
-        difference: First difference in one sentence; None if both sides agree.
-    """
-
-    case: Agreed
-    counts: Mapping[str, int]
-    difference: str | None = None
-
-
-@dataclass(slots=True)
-class Compared:
+@dataclass
+class Compared(Result):
     """Result of a random comparison.
 
     Attributes:
+        version: The Kafka release.
+        preset: The preset that models it.
         seeds: Seeds of the logs.
         expected: Features that can occur in them.
-        logs: Number of different logs, or sets of logs, that were compared.
-        counts: Numbers of steps, passes, records or logs in them, by name.
-        features: Number of them in which each feature occurred.
-        difference: First difference in one sentence; None if all agree.
-        document: Smallest log found that shows it; None without a difference.
+        features: Number of logs, or sets of logs, in which each feature occurred.
+        document: Smallest log found that shows a difference; None without a difference.
     """
 
-    seeds: tuple[int, ...]
-    expected: tuple[str, ...]
-    logs: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
+    version: str = ""
+    preset: str = ""
+    seeds: Sequence[int] = ()
+    expected: Sequence[str] = ()
     features: Counter[str] = field(default_factory=Counter)
-    difference: str | None = None
     document: Json | None = None
 
     @property
-    def verdict(self) -> str:
-        """The outcome in two words."""
-        return "all agree" if self.difference is None else "they differ"
-
-    def complaints(self, what: str) -> list[str]:
-        """A sentence for each difference or missing feature; `what` names the logs."""
-        if self.difference is not None:
-            return [f"{what}: {self.difference}"]
+    def complaints(self) -> list[str]:
+        """A sentence for each difference, else for each feature that never occurred."""
         never = [name for name in self.expected if not self.features[name]]
-        return [f"{what}: in none of them: {name}; raise --count" for name in never]
+        missing = [f"{self.what}: in none of them: {name}; raise --count" for name in never]
+        return super().complaints or missing
 
 
 def compare_drawn(
     make: Callable[[Choices], Json],
     judge: Callable[[Json], Judged],
     result: Compared,
-    *,
     count: int,
-    progress: Progress = lambda done, doing: None,
-    agreed: Callable[[Agreed], None] = lambda case: None,
+    kept: Collection,
 ) -> Compared:
     """Compares `count` different logs of each seed, up to the first difference.
 
@@ -114,100 +90,102 @@ def compare_drawn(
         judge: Asks both sides.
         result: An empty result with the seeds, which is filled.
         count: Number of logs of each seed.
-        progress: Called after each log.
-        agreed: Called with each log on which both sides agree.
+        kept: Takes each log on which both sides agree.
     """
     seen: set[bytes] = set()
     for seed in result.seeds:
-        number, until = -1, result.logs + count
-        while result.logs < until:
-            number += 1
-            choices = numbered(seed, number)
-            value = make(choices)
-            identity = blake2b(json.dumps(value).encode(), digest_size=16).digest()
-            if identity in seen:
-                continue
-            seen.add(identity)
+        drawn = islice(_different(make, seed, seen), count)
+        for number, (choices, value) in enumerate(drawn, start=1):
             judged = judge(value)
             if judged.difference is not None:
-                progress(result.logs, "they differ: looking for a smaller log")
-                best = smallest(
-                    choices.made, lambda made: bool(judge(make(Choices(made))).difference)
-                )
+                say(f"{result.what}: they differ: looking for a smaller log")
+                best = smallest(choices, lambda made: bool(judge(make(Choices(made))).difference))
                 judged = judge(make(Choices(best)))
-                result.difference = f"seed {seed}: {judged.difference}"
-                result.document = judged.case.document
+                result.differences.append(f"seed {seed}: {judged.difference}")
+                result.document = judged.document
                 return result
-            result.logs += 1
             result.counts.update(judged.counts)
-            result.features.update(judged.case.features)
-            agreed(judged.case)
-            progress(result.logs, "comparing")
+            result.features.update(judged.features)
+            kept.add(judged)
+            if number % 100 == 0:
+                say(f"{result.what}: {number:,} of {count:,} compared")
     return result
 
 
-def compare_random(
-    count: int,
-    seeds: Sequence[int],
-    *,
-    kafka: Answerer,
-    preset: str,
-    progress: Progress = lambda done, doing: None,
-    agreed: Callable[[Agreed], None] = lambda case: None,
-) -> Compared:
-    """Compares both sides on `count` different random logs of each seed, by `compare_drawn`.
+def _different(
+    make: Callable[[Choices], Json], seed: int, seen: set[bytes]
+) -> Iterator[tuple[list[int], Json]]:
+    """What a seed makes, each with its choices, without what was `seen` before."""
+    for number in numbers():
+        choices = numbered(seed, number)
+        value = make(choices)
+        identity = blake2b(json.dumps(value).encode(), digest_size=16).digest()
+        if identity not in seen:
+            seen.add(identity)
+            yield choices.made, value
 
-    Kafka's side must be a release that the preset models.
+
+def compare_logs(
+    version: str, seeds: Sequence[int], count: int, record: int | None = None
+) -> Compared:
+    """Compares random logs, and the files that were seen on a release, with its cleaner.
+
+    Args:
+        version: The Kafka release.
+        seeds: Seeds of the logs.
+        count: Number of logs of each seed.
+        record: Number of agreed logs to keep as recordings; None for none.
     """
+    kafka, kept = KafkaCleaner(version), Collection()
 
     def judge(document: Json) -> Judged:
-        try:
-            ours, theirs = answers(document, kafka)
-            difference = difference_between(document, ours, theirs)
-        except Refused as refused:
-            difference = str(refused)
+        ours, theirs, difference = both_answers(document, kafka.answer)
         if difference is not None:
-            return Judged(Agreed(document, {}, frozenset()), {}, difference)
+            return Judged(document, theirs, difference=difference)
         counts = {
+            "different logs": 1,
             "steps": len(document["steps"]),
-            "passes": sum(step["op"] == "clean" for step in document["steps"]),
+            "cleaning passes": sum(step["op"] == "clean" for step in document["steps"]),
             "records": sum(len(batch["records"]) for batch in written_batches(document)),
         }
-        return Judged(Agreed(document, theirs, features_of(document, ours)), counts)
+        return Judged(document, theirs, features_of(document, ours), counts)
 
-    make = partial(random_log, preset=preset)
-    result = Compared(tuple(seeds), features_expected(preset))
-    return compare_drawn(make, judge, result, count=count, progress=progress, agreed=agreed)
+    what = f"random logs of Kafka {version} (seed {', '.join(map(str, seeds))})"
+    expected = features_expected(kafka.preset)
+    result = Compared(
+        what, version=version, preset=kafka.preset, seeds=tuple(seeds), expected=expected
+    )
+    make = partial(random_log, preset=kafka.preset)
+    compare_drawn(make, judge, result, count, kept)
+    result.differences += compare_seen(version, kafka.answer, record=record is not None)
+    if record is not None and not result.complaints:
+        write_recordings(kept.chosen(record), version=version)
+    return result
 
 
-@dataclass(frozen=True, slots=True)
-class OtherResults:
-    """Results of the comparisons other than that of the newest release.
+def compare_choices(version: str, seed: int, count: int, record: int | None = None) -> Compared:
+    """Compares choices among several logs with a release; the rest as for `compare_logs`."""
+    kafka, kept = KafkaPool(version), Collection(of_each_kind=1)
 
-    Attributes:
-        version: The old release.
-        old: The random comparison with it.
-        seen: A sentence for each file seen on the old release whose answer differs now.
-        pools: The comparison of choices among several logs, with the newest release.
-    """
+    def judge(pool: Json) -> Judged:
+        answer = kafka.answer(pool)
+        counts = {"different sets": 1, "logs": len(answer.document["logs"])}
+        difference = choice_difference(answer)
+        features = pool_features(answer) if difference is None else frozenset[str]()
+        return Judged(answer.document, answer.answer, features, counts, difference)
 
-    version: str
-    old: Compared
-    seen: list[str]
-    pools: Compared
-
-    @property
-    def complaints(self) -> list[str]:
-        """A sentence for each difference or missing feature."""
-        old = self.old.complaints(f"random logs of {self.version}")
-        return [*old, *self.seen, *self.pools.complaints("choice of a log")]
+    result = Compared(f"choice of a log (seed {seed})", seeds=(seed,), expected=POOL_FEATURES)
+    compare_drawn(random_pool, judge, result, count, kept)
+    if record is not None and not result.complaints:
+        write_recordings(kept.chosen(record), version=version, folder=CHOICES)
+    return result
 
 
 @contextmanager
 def other_comparisons(
-    version: str, seed: int, *, record: int | None = None
-) -> Iterator[Callable[[], OtherResults]]:
-    """Runs both comparisons in other processes; gives the function that waits for the results.
+    version: str, seed: int, record: int | None = None
+) -> Iterator[tuple[Future[Compared], Future[Compared]]]:
+    """Compares logs with the old release, and choices with the newest, in processes of their own.
 
     A comparison that has not begun at the end is cancelled.
 
@@ -219,40 +197,11 @@ def other_comparisons(
     kafka_jars(OLD_VERSION)  # here, as only one process should download, and report a failure
     spawned = get_context("spawn")
     executor = ProcessPoolExecutor(1, mp_context=spawned, max_tasks_per_child=1)
-    old = executor.submit(compare_old, range(seed, seed + OLD_SEEDS), record)
-    pools = executor.submit(compare_choices, version, seed, record)
+    seeds = range(seed, seed + OLD_SEEDS)
     try:
-        yield lambda: OtherResults(OLD_VERSION, *old.result(), pools.result())
+        yield (
+            executor.submit(compare_logs, OLD_VERSION, seeds, OLD_LOGS, record),
+            executor.submit(compare_choices, version, seed, POOLS, record),
+        )
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
-
-
-def compare_old(
-    seeds: Sequence[int], record: int | None = None, *, count: int = OLD_LOGS
-) -> tuple[Compared, list[str]]:
-    """Compares random logs, and the seen files, with the old release."""
-    kafka, kept = KafkaCleaner(OLD_VERSION), Collection()
-    found = compare_random(count, seeds, kafka=kafka.answer, preset=kafka.preset, agreed=kept.add)
-    if record is not None and found.difference is None:
-        write_recordings(kept.chosen(record), version=OLD_VERSION)
-    return found, compare_seen(OLD_VERSION, kafka.answer, record=record is not None)
-
-
-def compare_choices(
-    version: str, seed: int, record: int | None = None, *, count: int = POOLS
-) -> Compared:
-    """Compares choices among several logs with the newest release."""
-    kafka, kept = KafkaPool(version), Collection(of_each_kind=1)
-
-    def judge(pool: Json) -> Judged:
-        answer = kafka.answer(pool)
-        difference = choice_difference(answer)
-        features = pool_features(answer) if difference is None else frozenset[str]()
-        counts = {"logs": len(answer.document["logs"])}
-        return Judged(Agreed(answer.document, answer.answer, features), counts, difference)
-
-    result = Compared((seed,), tuple(POOL_FEATURES))
-    compare_drawn(random_pool, judge, result, count=count, agreed=kept.add)
-    if record is not None and result.difference is None:
-        write_recordings(kept.chosen(record), version=version, folder=CHOICES)
-    return result

@@ -11,18 +11,18 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from sim.errors import BadInput
-from sim.files.atomic import replacing
+from sim.files.atomic import replace_text
 from tests.conformance.compare import (
     BATCH_FIELDS,
     Answerer,
     Json,
-    first_difference,
+    both_answers,
     normal_step,
 )
 
@@ -32,24 +32,28 @@ BROKERS = Path("tests/data/kafka_broker")
 CLUSTERS = Path("tests/data/kafka_cluster")
 SEEN = Path("tests/data/kafka_seen")
 SCENARIOS = Path("scenarios")
+STORIES = SCENARIOS / "seen_on_kafka"
 LINE = 100
 """Number of characters above which a line is broken up, where that is possible."""
 _SOURCE = re.compile(r"Seen on Kafka (\d+\.\d+\.\d+): ")
 
 
-@dataclass(frozen=True, slots=True)
-class Agreed:
-    """A log file on which both sides agree.
+class Judged(NamedTuple):
+    """A log file, or a set of logs, that both sides have answered.
 
     Attributes:
         document: The log file.
         kafka: Kafka's answer.
         features: Features that occurred in it.
+        counts: Numbers of steps, passes, records or logs in it, by name.
+        difference: First difference in one sentence; None if both sides agree.
     """
 
     document: Json
     kafka: Json
-    features: frozenset[str]
+    features: frozenset[str] = frozenset()
+    counts: Mapping[str, int] = MappingProxyType({})
+    difference: str | None = None
 
 
 class Collection:
@@ -57,9 +61,9 @@ class Collection:
 
     def __init__(self, *, of_each_kind: int = 8) -> None:
         self._of_each_kind = of_each_kind
-        self._kinds: dict[frozenset[str], list[tuple[int, str, Agreed]]] = defaultdict(list)
+        self._kinds: dict[frozenset[str], list[tuple[int, str, Judged]]] = defaultdict(list)
 
-    def add(self, case: Agreed) -> None:
+    def add(self, case: Judged) -> None:
         """Adds a log, unless it has no features or larger ones of its kind are not kept."""
         if not case.features:
             return
@@ -69,7 +73,7 @@ class Collection:
         kept.sort(key=lambda entry: entry[:2])
         del kept[self._of_each_kind :]
 
-    def chosen(self, count: int) -> list[Agreed]:
+    def chosen(self, count: int) -> list[Judged]:
         """At most `count` of the logs, small ones first.
 
         First come logs that together have every feature, then one log of each kind, then a second
@@ -78,7 +82,7 @@ class Collection:
         kinds = sorted(self._kinds.values(), key=lambda kept: kept[0][:2])
         places = [(rank, kind) for kind, kept in enumerate(kinds) for rank in range(len(kept))]
         ranked = [kinds[kind][rank][2] for rank, kind in sorted(places)]
-        needed: list[Agreed] = []
+        needed: list[Judged] = []
         for feature in sorted({name for case in ranked for name in case.features}):
             if not any(feature in case.features for case in needed):
                 needed.append(next(case for case in ranked if feature in case.features))
@@ -86,7 +90,7 @@ class Collection:
         return [*needed, *others][:count]
 
 
-def write_recordings(cases: Sequence[Agreed], *, version: str, folder: Path = LOGS) -> Path:
+def write_recordings(cases: Sequence[Judged], *, version: str, folder: Path = LOGS) -> Path:
     """Writes the recordings of one Kafka version to one file.
 
     Raises:
@@ -158,11 +162,11 @@ def compare_seen(version: str, kafka: Answerer, *, record: bool = False) -> list
     differences = []
     for path in (path for path, release in seen_files().items() if release == version):
         document: Json = json.loads(path.read_text(encoding="utf-8"))
-        difference = first_difference(document, kafka=kafka)
+        _, answer, difference = both_answers(document, kafka)
         if difference is not None:
             differences.append(f"{path}: {difference}")
         elif record:
-            pairs = zip(kafka(document)["steps"], document["steps"], strict=True)
+            pairs = zip(answer["steps"], document["steps"], strict=True)
             steps = [normal_step(own, step) for own, step in pairs]
             write_file(SEEN / path.name, {"kafka": version, "steps": steps})
     return differences
@@ -170,8 +174,7 @@ def compare_seen(version: str, kafka: Answerer, *, record: bool = False) -> list
 
 def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
-        file.write(text.encode())
+    replace_text(path, text)
     return path
 
 
@@ -189,7 +192,7 @@ def _text(value: Any, indent: str) -> str:
     return f"{ends[0]}\n{lines}\n{indent}{ends[1]}"
 
 
-def _packed(case: Agreed) -> Json:
+def _packed(case: Judged) -> Json:
     """The compared fields of Kafka's answer, as a recording has them."""
     steps = []
     for step, answer in zip(case.document["steps"], case.kafka["steps"], strict=True):

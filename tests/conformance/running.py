@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 from rich.console import Console
 
 from sim.errors import BadInput
 
-Say: TypeAlias = Callable[[str], None]
-"""Prints the present stage of a run."""
+_STDERR = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def exit_status(run: Callable[[Say], int]) -> int:
-    """Status of a run that prints to stderr: its own, 2 if it cannot run, 130 if interrupted."""
-    stderr = Console(stderr=True, soft_wrap=True, highlight=False)
+def say(stage: str) -> None:
+    """Prints the present stage of a run."""
+    _STDERR.print(stage)
+
+
+def exit_status(run: Callable[[], int]) -> int:
+    """Status of a run: its own, 2 if it cannot run, 130 if interrupted."""
     try:
-        return run(stderr.print)
+        return run()
     except BadInput as error:
-        stderr.print(str(error), style="red")
+        _STDERR.print(str(error), style="red")
         return 2
     except KeyboardInterrupt:
-        stderr.print("interrupted")
+        say("interrupted")
         return 130

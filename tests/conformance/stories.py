@@ -11,25 +11,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import jpype
-
-from sim.errors import BadInput
 from tests.conformance.broker_index_seek import LARGE, SMALL, SeekResult, compare_index_seek
-from tests.conformance.clients import Administrator
+from tests.conformance.clients import Administrator, java_failures
 from tests.conformance.cluster import Differs, Topic, coordinate_on, let_fetches_end
-from tests.conformance.compare import Json
-from tests.conformance.jvm import KAFKA_VERSION, kafka_jars, start_jvm
+from tests.conformance.compare import Json, Result
+from tests.conformance.jvm import KAFKA_VERSION, start_jvm
 from tests.conformance.nodes import BROKERS, Cluster, running_cluster
 from tests.conformance.recordings import CLUSTERS as RECORDINGS
 from tests.conformance.recordings import write_file
-from tests.conformance.running import Say, exit_status
+from tests.conformance.running import exit_status, say
 
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
@@ -52,7 +48,7 @@ def lone_leader(cluster: Cluster, topic: Topic) -> Iterator[None]:
         topic.moment("failed_over")
 
 
-def log_end(cluster: Cluster, administrator: Administrator, say: Say, *, story: str) -> list[Topic]:
+def log_end(cluster: Cluster, administrator: Administrator, *, story: str) -> list[Topic]:
     """KAFKA-17076: a log ends with an empty segment after all its last records are gone.
 
     Broker 1 leads and rolls with a record that broker 2 never gets; it is away until broker 2
@@ -92,7 +88,7 @@ def log_end(cluster: Cluster, administrator: Administrator, say: Say, *, story: 
     return [topic]
 
 
-def tombstones(cluster: Cluster, administrator: Administrator, say: Say) -> list[Topic]:
+def tombstones(cluster: Cluster, administrator: Administrator) -> list[Topic]:
     """The lost tombstone and its near miss, in one outage.
 
     Two topics differ in `delete.retention.ms` alone: broker 3 is away for longer than that of one
@@ -134,7 +130,7 @@ def tombstones(cluster: Cluster, administrator: Administrator, say: Say) -> list
     return topics
 
 
-def aborted(cluster: Cluster, administrator: Administrator, say: Say) -> list[Topic]:
+def aborted(cluster: Cluster, administrator: Administrator) -> list[Topic]:
     """Aborted transactions while a broker is away, in one outage.
 
     Broker 3 has the transaction's record and misses its ABORT marker. The topics differ in how long
@@ -179,7 +175,7 @@ def aborted(cluster: Cluster, administrator: Administrator, say: Say) -> list[To
     return list(ends)
 
 
-def cut_markers(cluster: Cluster, administrator: Administrator, say: Say) -> list[Topic]:
+def cut_markers(cluster: Cluster, administrator: Administrator) -> list[Topic]:
     """An ABORT marker is truncated by a broker whose producer state has expired.
 
     Broker 1 alone has the marker, and is replaced by broker 2, which never got it (an unclean
@@ -222,7 +218,7 @@ def cut_markers(cluster: Cluster, administrator: Administrator, say: Say) -> lis
     return done
 
 
-Drive = Callable[[Cluster, Administrator, Say], list[Topic]]
+Drive = Callable[[Cluster, Administrator], list[Topic]]
 CLUSTERS: dict[str, tuple[Drive, ...]] = {
     "3.8.0": (partial(log_end, story=LOST_END),),
     KAFKA_VERSION: (partial(log_end, story=KEPT_END), tombstones, aborted, cut_markers),
@@ -230,28 +226,17 @@ CLUSTERS: dict[str, tuple[Drive, ...]] = {
 """Drives of each release, which share one cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterResult:
+@dataclass
+class ClusterResult(Result):
     """Result of the comparison with a cluster of one release.
 
     Attributes:
         version: The release.
         seen: State of the cluster by story and moment, as far as it agrees.
-        difference: First difference in one sentence; None if all agree.
-        seconds: Duration in seconds.
     """
 
-    version: str
+    version: str = ""
     seen: dict[str, dict[str, Json]] = field(default_factory=dict)
-    difference: str | None = None
-    seconds: float = 0.0
-
-    @property
-    def summary(self) -> str:
-        """The outcome in one line."""
-        moments = sum(len(held) for held in self.seen.values())
-        agree = f"{moments} moments of {len(self.seen)} stories as predicted"
-        return f"real cluster, Kafka {self.version}: {self.difference or agree}"
 
     def record(self) -> Iterator[Path]:
         """Writes the recordings of all stories; yields each file."""
@@ -260,7 +245,7 @@ class ClusterResult:
             yield write_file(RECORDINGS / f"{story}.json", recording)
 
 
-def run_on_cluster(version: str, *, say: Say = lambda text: None) -> ClusterResult:
+def run_on_cluster(version: str) -> ClusterResult:
     """Runs the stories of a release on a cluster of its own; about four minutes for the newest.
 
     A release without stories runs the cut markers, to see whether it has that bug.
@@ -268,25 +253,22 @@ def run_on_cluster(version: str, *, say: Say = lambda text: None) -> ClusterResu
     Raises:
         BadInput: The cluster does not start, or a condition is not met in time.
     """
-    begun = time.monotonic()
-    jars = kafka_jars(version)
+    result = ClusterResult(f"real cluster, Kafka {version}", version=version)
     start_jvm()
-    seen: dict[str, dict[str, Json]] = {}
-    difference = None
-    try:
-        say(f"Kafka {version}: starting a controller and three brokers")
-        with running_cluster(jars) as cluster:
-            brokers = ",".join(broker.address for broker in cluster.brokers.values())
-            with closing(Administrator(brokers, cluster.controller)) as administrator:
-                administrator.await_live(BROKERS)
+    say(f"Kafka {version}: starting a controller and three brokers")
+    with java_failures(f"Kafka {version}"), running_cluster(version) as cluster:
+        brokers = ",".join(broker.address for broker in cluster.brokers.values())
+        with closing(Administrator(brokers, cluster.controller)) as administrator:
+            administrator.await_live(BROKERS)
+            try:
                 for drive in CLUSTERS.get(version, (cut_markers,)):
-                    for topic in drive(cluster, administrator, say):
-                        seen[topic.story] = topic.seen
-    except Differs as found:
-        difference = str(found)
-    except (BadInput, jpype.JException) as error:
-        raise BadInput(f"Kafka {version}: {error}") from None
-    return ClusterResult(version, seen, difference, time.monotonic() - begun)
+                    for topic in drive(cluster, administrator):
+                        result.seen[topic.story] = topic.seen
+                        result.counts["stories"] += 1
+                        result.counts["moments"] += len(topic.seen)
+            except Differs as found:
+                result.differences.append(str(found))
+    return result
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -297,15 +279,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--large", action="store_true", help="600 KB between marker and delete")
     chosen = parser.parse_args(arguments)
 
-    def run(say: Say) -> int:
+    def run() -> int:
         result: SeekResult | ClusterResult
         if chosen.what == "clusters":
-            result = run_on_cluster(chosen.kafka, say=say)
+            result = run_on_cluster(chosen.kafka)
         else:
-            bulk = LARGE if chosen.large else SMALL
-            result = compare_index_seek(chosen.kafka, bulk=bulk, say=say)
-        print(f"{result.summary}; {result.seconds:.0f} s")
-        return int(result.difference is not None)
+            result = compare_index_seek(chosen.kafka, LARGE if chosen.large else SMALL)
+        print(result.summary, *result.differences, sep="\n")
+        return int(bool(result.differences))
 
     return exit_status(run)
 

@@ -10,14 +10,14 @@ import pytest
 
 from tests.conformance.compare import (
     Json,
+    both_answers,
     difference_between,
-    first_difference,
     first_unequal,
     replog_answer,
 )
 from tests.conformance.recordings import (
-    Agreed,
     Collection,
+    Judged,
     read_recordings,
     write_file,
     write_recordings,
@@ -72,7 +72,7 @@ def test_every_value_that_differs_is_told_with_its_place() -> None:
 
 
 def test_true_is_not_one() -> None:
-    assert first_unequal(True, 1, "path") == ("path", True, 1)
+    assert first_unequal(True, 1, "path") == "path: Replog says true, Kafka says 1"
 
 
 def test_what_only_one_side_can_know_is_no_difference() -> None:
@@ -108,12 +108,12 @@ def test_a_side_with_fewer_steps_or_without_an_answer_differs() -> None:
 
     one_step = {"steps": OURS["steps"][:1]}
     assert difference_between(LOG, OURS, one_step) == "steps: Replog answers 2 of them, Kafka 1"
-    refused = first_difference(LOG, kafka=refuse)
+    *_, refused = both_answers(LOG, kafka=refuse)
     assert refused == "Kafka gives no answer: ValueError: no such thing"
 
 
 def test_a_recording_is_read_as_it_was_answered(tmp_path: Path) -> None:
-    write_recordings([Agreed(LOG, OURS, frozenset({"it"}))], version="4.3.1", folder=tmp_path)
+    write_recordings([Judged(LOG, OURS, frozenset({"it"}))], version="4.3.1", folder=tmp_path)
     ((name, recording),) = read_recordings(tmp_path)
 
     assert name == "kafka-4.3.1.jsonl:1"
@@ -128,7 +128,7 @@ def test_a_recording_is_read_as_it_was_answered(tmp_path: Path) -> None:
 def test_recorded_are_the_smallest_log_of_each_kind() -> None:
     kept = Collection(of_each_kind=1)
     small, large, other, bare = (
-        Agreed({"log": "x" * size}, {}, frozenset(features))
+        Judged({"log": "x" * size}, {}, frozenset(features))
         for size, features in ((1, "a"), (9, "a"), (5, "ab"), (0, ""))
     )
     for case in (large, small, other, bare):

@@ -15,11 +15,11 @@ import pytest
 
 from sim.simulate.story import load_story
 from tests.conformance import recordings
-from tests.conformance.cluster import STORIES, moments_of, predicted
+from tests.conformance.cluster import moments_of, predicted
 from tests.conformance.compare import difference_between, normal_step, replog_answer
 from tests.conformance.features import features_expected, features_of
 from tests.conformance.pools import POOL_FEATURES, PoolAnswer, choice_difference, pool_features
-from tests.conformance.recordings import read_files, read_recordings, seen_files
+from tests.conformance.recordings import STORIES, read_files, read_recordings, seen_files
 
 Json = dict[str, Any]
 
