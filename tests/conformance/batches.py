@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.compare import Json
 from tests.conformance.jvm import control_kinds
 from tests.log.wire import (
     CODECS,
@@ -36,24 +37,34 @@ NOTHING = -1
 MAGIC = 2
 
 
-def written_segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Mapping[str, Any]]]]:
-    """Base offset and batches of each segment; an empty one starts where the last one ended."""
-    end = 0
-    for segment in segments:
-        batches = segment["batches"] if isinstance(segment, dict) else segment
-        base = batches[0]["base_offset"] if batches else end
-        if isinstance(segment, dict):
-            base = segment["base_offset"]
-        end = batches[-1]["last_offset"] + 1 if batches else base
-        yield base, batches
+def batches_of(segment: Any) -> list[Json]:
+    """Batches of a segment of a log file, which is an object or a list."""
+    batches: list[Json] = segment["batches"] if isinstance(segment, dict) else segment
+    return batches
+
+
+def written_batches(document: Json) -> Iterator[Json]:
+    """All batches of a log file: those that it begins with and those that it appends."""
+    for segment in document["segments"]:
+        yield from batches_of(segment)
+    for step in document["steps"]:
+        yield from step.get("batches", ())
 
 
 def write_segments(segments: Sequence[Any], folder: Path) -> dict[str, int]:
-    """Makes a partition's folder with the segments of a log file; gives the size of each file."""
+    """Makes a partition's folder with the segments of a log file; gives the size of each file.
+
+    A segment without batches and without a base offset of its own begins where the last one ended.
+    """
     folder.mkdir()
-    for base, batches in written_segments(segments):
-        content = b"".join(map(batch_bytes, batches))
-        (folder / f"{base:020}.log").write_bytes(content)
+    end = 0
+    for segment in segments:
+        batches = batches_of(segment)
+        base = batches[0]["base_offset"] if batches else end
+        if isinstance(segment, dict):
+            base = segment["base_offset"]
+        (folder / f"{base:020}.log").write_bytes(b"".join(map(batch_bytes, batches)))
+        end = batches[-1]["last_offset"] + 1 if batches else base
     return sizes_in(folder)
 
 

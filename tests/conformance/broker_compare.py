@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
+from tests.conformance.batches import written_batches
 from tests.conformance.broker_run import RETENTION_MS, BrokerPass, Reads, WatchedTopic
 from tests.conformance.clients import Read
 from tests.conformance.compare import Json, Result, first_unequal, normal_step, replog_answer
-from tests.conformance.features import features_of, written_batches
+from tests.conformance.features import features_of
 
 
 @dataclass

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from sim.protocol.log.segment import INDEX_INTERVAL_BYTES
+from tests.conformance.batches import batches_of
 from tests.conformance.compare import Json, difference_between, replog_answer
-from tests.conformance.disk_log import IO_BYTES
+from tests.conformance.releases import IO_BYTES
 
 COMPRESSIONS = ("gzip", "snappy", "lz4", "zstd")
 MOST = 2**63 - 1
@@ -421,17 +421,3 @@ def _misses_a_marker(document: Json, answer: Json) -> bool:
     rules = {**document["rules"], "map_reads_from": "segment_start"}
     other = replog_answer({**document, "rules": rules})
     return difference_between(document, answer, other) is not None
-
-
-def batches_of(segment: Any) -> list[Json]:
-    """Batches of a segment of a log file, which is an object or a list."""
-    batches: list[Json] = segment["batches"] if isinstance(segment, dict) else segment
-    return batches
-
-
-def written_batches(document: Json) -> Iterator[Json]:
-    """All batches of a log file: those that it begins with and those that it appends."""
-    for segment in document["segments"]:
-        yield from batches_of(segment)
-    for step in document["steps"]:
-        yield from step.get("batches", ())

@@ -287,11 +287,10 @@ class Housekeeping:
             getattr(task, self._run)()
 
 
-def set_modified(folder: Path, at_ms: int) -> None:
-    """Sets the modification time of all segments in a folder, in ms."""
-    modified_ns = at_ms * 1_000_000
-    for file in folder.glob("*.log"):
-        os.utime(file, ns=(modified_ns, modified_ns))
+def set_modified(folder: Path, at_ms: int, files: str = "*.log") -> None:
+    """Sets the modification time of all segments in a folder, or of one file, in ms."""
+    for file in folder.glob(files):
+        os.utime(file, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
 
 
 def settings(values: Mapping[str, object]) -> Any:

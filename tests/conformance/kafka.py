@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import jpype
 
@@ -20,21 +18,15 @@ from sim.protocol.log.segment import INDEX_INTERVAL_BYTES
 from tests.conformance.batches import (
     MAGIC,
     batch_bytes,
+    batches_of,
     sizes_in,
     write_segments,
-    written_segments,
+    written_batches,
 )
-from tests.conformance.cleaner_manager import KafkaPass
 from tests.conformance.compare import Json
-from tests.conformance.disk_log import (
-    IO_BYTES,
-    LARGE_IO_BYTES,
-    DiskLog,
-    Kafka,
-    PassParameters,
-)
-from tests.conformance.jvm import KAFKA_VERSION, start_jvm
-from tests.conformance.legacy import LegacyKafka
+from tests.conformance.disk_log import DiskLog, KafkaPass, PassParameters, open_log
+from tests.conformance.jvm import KAFKA_VERSION, set_modified, start_jvm
+from tests.conformance.releases import LARGE_IO_BYTES, Kafka, LegacyKafka
 from tests.conformance.segments import bases_in, read_log
 
 FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a folder in memory
@@ -67,7 +59,7 @@ class KafkaCleaner:
         """Name of the preset that models this release."""
         return self._kafka.preset
 
-    def answer(self, document: Mapping[str, Any]) -> Json:
+    def answer(self, document: Json) -> Json:
         """The answer that `replog clean --json` must give, without the reasons of removals.
 
         Args:
@@ -95,7 +87,7 @@ class KafkaCleaner:
             except jpype.JException as error:
                 raise BadInput(f"Kafka {self.version}: {error}") from None
 
-    def _open(self, document: Mapping[str, Any], home: Path, rules: Mapping[str, Any]) -> DiskLog:
+    def _open(self, document: Json, home: Path, rules: Json) -> DiskLog:
         """Writes the log to disk and opens it."""
         sizes = write_segments(document["segments"], home)
         topic = {
@@ -107,16 +99,16 @@ class KafkaCleaner:
         if_due = any(
             step["op"] == "clean" and step.get("upper_bound") is None for step in document["steps"]
         )
-        io_bytes = LARGE_IO_BYTES if if_due else IO_BYTES
+        io_bytes = LARGE_IO_BYTES if if_due else self._kafka.io_bytes
         segment_bytes = rules.get("segment_bytes")
-        log = self._kafka.open_log(home, topic, segment_bytes=segment_bytes, io_bytes=io_bytes)
+        log = open_log(self._kafka, home, topic, segment_bytes=segment_bytes, io_bytes=io_bytes)
         if sizes_in(home) != sizes:
             log.close()
             raise BadInput(f"Kafka {self.version}: it cuts or splits a segment of this log")
         log.note_epochs(
             (batch.get("epoch") or 0, batch["base_offset"])
-            for _, batches in written_segments(document["segments"])
-            for batch in batches
+            for segment in document["segments"]
+            for batch in batches_of(segment)
             if batch.get("magic", MAGIC) >= MAGIC
         )
         return log
@@ -125,7 +117,7 @@ class KafkaCleaner:
 class _Answering:
     """The state of a log file while Kafka answers it, step by step."""
 
-    def __init__(self, document: Mapping[str, Any], home: Path, log: DiskLog) -> None:
+    def __init__(self, document: Json, home: Path, log: DiskLog) -> None:
         self._home = home
         self._log = log
         self._all_modified_ms = (document.get("rules") or {}).get("segment_last_modified_ms")
@@ -139,12 +131,11 @@ class _Answering:
         self._set: set[int] = set()
         self._uncleanable = False
         self._committed: int | None = None  # until a step says otherwise, all of it is
-        written = [batch for _, of in written_segments(document["segments"]) for batch in of]
-        written += [batch for step in document["steps"] for batch in step.get("batches", ())]
-        self._most_keys = 1 + sum(len(batch["records"]) for batch in written)
+        batches = written_batches(document)
+        self._most_keys = 1 + sum(len(batch["records"]) for batch in batches)
         log.raw.updateHighWatermark(self._end())
 
-    def step(self, step: Mapping[str, Any]) -> Json:
+    def step(self, step: Json) -> Json:
         """Does a step and returns the answer to it."""
         log = self._log
         own: Json = {}
@@ -184,7 +175,7 @@ class _Answering:
         """Log end offset (exclusive)."""
         return int(self._log.raw.logEndOffset())
 
-    def _commit(self, step: Mapping[str, Any]) -> None:
+    def _commit(self, step: Json) -> None:
         """Sets the high watermark; the last segment after a truncation is the active one."""
         if step["op"] != "clean":
             active = bases_in(self._home)[-1]
@@ -195,7 +186,7 @@ class _Answering:
             self._committed = min(wanted, end)
         self._log.raw.updateHighWatermark(end if self._committed is None else self._committed)
 
-    def _duplicate(self, step: Mapping[str, Any]) -> Json:
+    def _duplicate(self, step: Json) -> Json:
         batch = {
             "base_offset": 0,
             "last_offset": len(step["keys"]) - 1,
@@ -207,79 +198,80 @@ class _Answering:
             return {"duplicate": False}
         return {"duplicate": True, "first_offset": found[0], "last_offset": found[1]}
 
-    def _clean(self, step: Mapping[str, Any]) -> Json:
+    def _clean(self, step: Json) -> Json:
         """Runs a cleaning pass, unless one failed since the last reload.
 
         Source: LogCleanerManager.markPartitionUncleanable.
         """
-        given_ms = self._all_modified_ms
-        modified_ms = int(step["now_ms"]) if given_ms is None else int(given_ms)
-        bases = bases_in(self._home)
-        if self._each_modified:
-            for base in {*bases[:-1]} - self._set:
-                time_ns = self._modified_ms.pop(base, modified_ms) * 1_000_000
-                os.utime(self._home / f"{base:020}.log", ns=(time_ns, time_ns))
-            self._set.update(bases[:-1])
+        self._set_modified(step)
         given = PassParameters(
             int(step["now_ms"]),
-            0,
-            0,
-            delete_horizon_ms=step.get("delete_horizon_ms"),
-            last_modified_ms=None if self._each_modified else modified_ms,
+            _given(step, "map_capacity", self._most_keys),
+            step.get("delete_horizon_ms"),
         )
+        answer: Json = {}
         if step.get("upper_bound") is None:
-            answer = self._if_due(step, given)
+            answer = self._log.manager.due(self._log.raw, given.now_ms)._asdict()
+            done, failed = self._tried(lambda: self._log.clean_if_due(given))
+            answer["selected"] = failed or done is not None
+            first_dirty = answer["first_dirty_offset"]
         else:
-            answer = self._between(step, given, bases)
-        return {**answer, "uncleanable": True} if self._uncleanable else answer
+            first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
+            bases = bases_in(self._home)
+            # As LogCleanerManager.cleanableOffsets and LogToClean have the bounds.
+            bound = max((base for base in bases if base <= wanted), default=bases[0])
+            start = max(first_dirty, bases[0])
+            given = given._replace(first_dirty_offset=start, upper_bound=bound)
+            done, _ = self._tried(lambda: self._between(step, given))
+            if done is not None:
+                self._log.manager.write_checkpoint(self._log.raw, done.next_dirty_offset)
+            if bound != wanted:
+                answer["effective_upper_bound"] = bound
+        counts = KafkaPass(first_dirty, 0, 0, 0) if done is None else done
+        return {**answer, **counts._asdict(), "uncleanable": self._uncleanable}
 
-    def _between(
-        self, step: Mapping[str, Any], given: PassParameters, bases: Sequence[int]
-    ) -> Json:
-        """Runs a pass between bounds; the upper one is rounded down to the base of a segment."""
-        first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
-        bound = max((base for base in bases if base <= wanted), default=bases[0])
-        start = max(first_dirty, bases[0])  # as LogCleanerManager.cleanableOffsets has it
-        given = given._replace(first_dirty_offset=start, upper_bound=bound)
-        done = KafkaPass(first_dirty, 0, 0, 0, ran=False)
+    def _set_modified(self, step: Json) -> None:
+        """Sets the modification times of segments before a pass.
+
+        Where the log file gives some of its own, each is set once, but for the active segment.
+        """
+        given_ms = self._all_modified_ms
+        modified_ms = int(step["now_ms"]) if given_ms is None else int(given_ms)
+        if not self._each_modified:
+            set_modified(self._home, modified_ms)
+            return
+        closed = {*bases_in(self._home)[:-1]}
+        for base in closed - self._set:
+            time_ms = self._modified_ms.pop(base, modified_ms)
+            set_modified(self._home, time_ms, f"{base:020}.log")
+        self._set |= closed
+
+    def _between(self, step: Json, given: PassParameters) -> KafkaPass | None:
+        """Runs a pass between bounds; None where Kafka's manager would start none."""
+        if self._uncleanable or given.upper_bound == bases_in(self._home)[0]:
+            return None
         offset_map = step.get("offset_map")
-        try:
-            if self._uncleanable or bound == bases[0]:
-                pass  # Kafka's manager starts none of no segment
-            elif offset_map is not None or step.get("forced_rescan"):
-                known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
-                done = self._log.clean_by(given, known, int(step["map_latest_offset"]))
-            elif start < bound and self._capacity(step) > 0:
-                # Kafka's manager starts no other pass, and its cleaner refuses a map without room.
-                done = self._log.clean(given, capacity=self._capacity(step))
-        except jpype.JException as error:
-            self._failed(error)
-            self._log.manager.set_uncleanable(self._log.raw)
-        if done.ran:
-            self._log.manager.write_checkpoint(self._log.raw, done.next_dirty_offset)
-        answer = _counts(done)
-        return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
+        if offset_map is not None or step.get("forced_rescan"):
+            known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
+            return self._log.clean_by(given, known, int(step["map_latest_offset"]))
+        if given.first_dirty_offset >= given.upper_bound or given.capacity == 0:
+            return None  # nor would its cleaner take a map without room
+        return self._log.clean(given)
 
-    def _if_due(self, step: Mapping[str, Any], given: PassParameters) -> Json:
-        """Runs a pass if Kafka's manager decides so."""
-        self._log.touch(given)
-        due = self._log.manager.due(self._log.raw, given.now_ms)
-        done, failed = KafkaPass(due.first_dirty_offset, 0, 0, 0, ran=False), False
-        try:
-            done = self._log.clean_if_due(given, capacity=self._capacity(step)) or done
-        except jpype.JException as error:
-            self._failed(error)
-            failed = True
-        return {**due._asdict(), **_counts(done), "selected": done.ran or failed}
+    def _tried(self, run: Callable[[], KafkaPass | None]) -> tuple[KafkaPass | None, bool]:
+        """Runs a pass; with True if it failed, which leaves the log uncleanable.
 
-    def _failed(self, error: jpype.JException) -> None:
-        """Notes that the log is uncleanable, or raises the error if Kafka has no such failure."""
-        if not any(known in str(error) for known in KNOWN_FAILURES):
-            raise error
+        Raises:
+            jpype.JException: Kafka has no such failure.
+        """
+        try:
+            return run(), False
+        except jpype.JException as error:
+            if not any(known in str(error) for known in KNOWN_FAILURES):
+                raise
         self._uncleanable = True
-
-    def _capacity(self, step: Mapping[str, Any]) -> int:
-        return _given(step, "map_capacity", self._most_keys)
+        self._log.manager.set_uncleanable(self._log.raw)
+        return None, True
 
     def _state(self) -> Json:
         known = sorted(self._log.last_sequences().items())
@@ -291,13 +283,7 @@ class _Answering:
         }
 
 
-def _counts(done: KafkaPass) -> Json:
-    counts = done._asdict()
-    del counts["ran"]
-    return counts
-
-
-def _given(values: Mapping[str, Any], name: str, default: int) -> int:
+def _given(values: Json, name: str, default: int) -> int:
     value = values.get(name)
     return default if value is None else int(value)
 

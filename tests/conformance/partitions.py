@@ -28,11 +28,10 @@ from sim.simulate.logfile.run import run_steps
 from sim.simulate.partition import Partition, partition_in
 from sim.simulate.partition.dump import Dump
 from sim.simulate.partition.segments import Detail, Stored, text_of
-from tests.conformance.batches import write_segments
+from tests.conformance.batches import batches_of, write_segments
 from tests.conformance.broker_run import SETTINGS, RandomClients
 from tests.conformance.clients import Administrator, administered_broker
 from tests.conformance.compare import Json, Result
-from tests.conformance.features import batches_of
 from tests.conformance.jvm import (
     KAFKA_VERSION,
     control_kinds,

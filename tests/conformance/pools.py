@@ -10,12 +10,14 @@ from sim.files.document import Document
 from sim.simulate.logfile.eligible import eligible_answer, select_log
 from sim.simulate.logfile.eligible_file import eligible_file_in
 from tests.conformance.batches import write_segments
+from tests.conformance.cleaner_manager import CleanerManager
 from tests.conformance.compare import DUE_FIELDS, Json, first_unequal
-from tests.conformance.disk_log import DiskLog, Kafka
+from tests.conformance.disk_log import DiskLog, open_log
 from tests.conformance.jvm import KAFKA_VERSION, set_modified, start_jvm
 from tests.conformance.kafka import FAST
 from tests.conformance.random_batches import Choices, RandomLog
 from tests.conformance.random_logs import ENDINGS, FORMAT, LAGS, random_topic
+from tests.conformance.releases import Kafka
 
 DECIDED = ("effective_upper_bound", *DUE_FIELDS[1:])
 """Fields of an answer about a log, without the choice itself."""
@@ -94,7 +96,7 @@ class KafkaPool:
     def answer(self, pool: Json) -> PoolAnswer:
         """Describes the logs of a pool, and has Kafka choose one."""
         with tempfile.TemporaryDirectory(prefix="replog-", dir=FAST) as parent:
-            manager = self._kafka.manager(Path(parent))
+            manager = CleanerManager(self._kafka, Path(parent))
             logs: dict[str, tuple[DiskLog, Json]] = {}
             try:
                 for number, given in enumerate(pool["logs"]):
@@ -109,7 +111,7 @@ class KafkaPool:
 
     def _open(self, given: Json, home: Path) -> DiskLog:
         write_segments(given["segments"], home)
-        log = self._kafka.open_log(home, given["topic"])
+        log = open_log(self._kafka, home, given["topic"])
         set_modified(home, given["modified_ms"])
         return log
 

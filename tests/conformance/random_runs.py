@@ -18,8 +18,9 @@ from itertools import count as numbers
 from itertools import islice
 from multiprocessing import get_context
 
+from tests.conformance.batches import written_batches
 from tests.conformance.compare import Json, Result, both_answers
-from tests.conformance.features import features_expected, features_of, written_batches
+from tests.conformance.features import features_expected, features_of
 from tests.conformance.jvm import kafka_jars
 from tests.conformance.kafka import KafkaCleaner
 from tests.conformance.pools import (

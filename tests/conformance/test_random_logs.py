@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sim.simulate.logfile.answer import answer
-from tests.conformance.features import written_batches
+from tests.conformance.batches import written_batches
 from tests.conformance.log_books import LogBooks
 from tests.conformance.random_batches import Choices, numbered, smallest
 from tests.conformance.random_logs import random_log
