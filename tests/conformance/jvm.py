@@ -84,11 +84,9 @@ def java_command() -> str:
         BadInput: There is none.
     """
     home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else "java"
-    found = shutil.which(java)
+    found = shutil.which("java", path=str(Path(home) / "bin") if home else None)
     if found is None:
-        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java on the PATH"
-        raise BadInput(f"{where}; {JAVA_ADVICE}")
+        raise BadInput(f"no java in {home or 'a folder of PATH'}; {JAVA_ADVICE}")
     return found
 
 
@@ -160,13 +158,11 @@ def start_jvm(version: str = KAFKA_VERSION) -> None:
         raise BadInput(f"Kafka {version}: this process runs Java with {has}; start another process")
     jars = kafka_jars(version)
     try:
-        jpype.startJVM(
-            str(_library()), *OPTIONS, classpath=[str(jar) for jar in jars], interrupt=False
-        )
+        jpype.startJVM(*OPTIONS, classpath=[str(jar) for jar in jars], interrupt=False)
         _running.append(version)
-        with_quiet_logging(lambda: jpype.JClass("org.apache.kafka.common.TopicPartition"))
-    except (OSError, RuntimeError, TypeError) as error:
-        raise BadInput(f"{_library()}: Java does not start: {error}; {JAVA_ADVICE}") from None
+        _load_quietly()
+    except (jpype.JVMNotFoundException, OSError, RuntimeError, TypeError) as error:
+        raise BadInput(f"Java does not start: {error}; {JAVA_ADVICE}") from None
 
 
 def java_class(*names: str) -> Any:
@@ -206,27 +202,16 @@ def private_method(of: Any, name: str, *arguments: Any) -> Any:
     return method
 
 
-def with_quiet_logging(load: Callable[[], object]) -> None:
-    """Runs `load` without Java's stderr, on which SLF4J would report that it finds no logger."""
+def _load_quietly() -> None:
+    """Loads Kafka's logging without Java's stderr, where SLF4J reports that it finds no logger."""
     system = jpype.JClass("java.lang.System")
-    stream = jpype.JClass("java.io.PrintStream")
     nowhere = jpype.JClass("java.io.OutputStream").nullOutputStream()
     before = system.err
-    system.setErr(stream(nowhere))
+    system.setErr(jpype.JClass("java.io.PrintStream")(nowhere))
     try:
-        load()
         jpype.JClass("org.slf4j.LoggerFactory").getLogger("replog")
     finally:
         system.setErr(before)
-
-
-def _library() -> Path:
-    """The shared library of the Java that `java` on the command line starts."""
-    home = Path(java_command()).resolve().parent.parent
-    found = sorted(home.glob("lib/server/libjvm.*")) or sorted(home.glob("**/libjvm.*"))
-    if not found:
-        raise BadInput(f"{home}: has no libjvm; {JAVA_ADVICE}")
-    return found[0]
 
 
 class Clock:

@@ -58,6 +58,18 @@ LATER_MS = (60_000, 70_000)
 questions are asked, also on a busy machine."""
 LATE_MS = 5_000
 """So long after it is due a pass has begun and ended, also on a busy machine."""
+_NUMBERS = {
+    "position": "position",
+    "size": "sizeInBytes",
+    "base_offset": "baseOffset",
+    "last_offset": "lastOffset",
+    "epoch": "partitionLeaderEpoch",
+    "producer_id": "producerId",
+    "producer_epoch": "producerEpoch",
+    "base_sequence": "baseSequence",
+    "timestamp_ms": "maxTimestamp",
+}
+"""Numbers of a batch, each with the method of Kafka's `RecordBatch`."""
 _CHECKPOINTS = (
     "cleaner-offset-checkpoint",
     "log-start-offset-checkpoint",
@@ -97,68 +109,48 @@ def compare_folder(folder: Path, found: Result) -> None:
 
 def _read(partition: Partition) -> Iterator[Json]:
     for segment, stored in partition.batches(Detail.WHOLE):
+        batch = as_json(stored.batch)
+        if batch["control"] and not batch["records"]:
+            batch["control"] = "emptied"  # it has lost its type
         yield {
             "segment": segment.base_offset,
             "position": stored.position,
             "codec": stored.codec,
             "size": stored.batch.size_bytes,
-            **_without_lost_type(as_json(stored.batch)),
+            **batch,
         }
 
 
 def _read_by_kafka(file: Path) -> Iterator[Json]:
+    """The batches of a segment by Kafka's classes, in the form in which `_read` gives them."""
     records = java_class("common.record.internal.FileRecords", "common.record.FileRecords")
     opened = records.open(jpype.java.io.File(str(file)), False)
     try:
         for batch in opened.batches():
+            control = bool(batch.isControlBatch())
+            held = [_kafka_record(record, control=control) for record in batch]
+            horizon = batch.deleteHorizonMs()
             yield {
                 "segment": int(file.stem),
-                "position": int(batch.position()),
                 "codec": str(batch.compressionType().name),
-                "size": int(batch.sizeInBytes()),
-                **_without_lost_type(_kafka_batch(batch)),
+                "transactional": bool(batch.isTransactional()),
+                "control": (held[0]["marker"] if held else "emptied") if control else None,
+                "delete_horizon_ms": int(horizon.getAsLong()) if horizon.isPresent() else None,
+                "records": held,
+                **{name: int(getattr(batch, method)()) for name, method in _NUMBERS.items()},
             }
     finally:
         opened.closeHandlers()
 
 
-def _without_lost_type(batch: Json) -> Json:
-    """A batch in the form of a log file; an emptied marker has lost its type."""
-    emptied = batch["control"] is not None and not batch["records"]
-    return batch | {"control": "emptied"} if emptied else batch
-
-
-def _kafka_batch(batch: Any) -> Json:
-    """A batch of Kafka's in the form of a log file, as `as_json` gives one of Replog's."""
-    records = [_kafka_record(record, control=bool(batch.isControlBatch())) for record in batch]
-    horizon = batch.deleteHorizonMs()
-    control = None
-    if batch.isControlBatch():
-        control = records[0]["marker"] if records else "emptied"
-    return {
-        "base_offset": int(batch.baseOffset()),
-        "last_offset": int(batch.lastOffset()),
-        "epoch": int(batch.partitionLeaderEpoch()),
-        "producer_id": int(batch.producerId()),
-        "producer_epoch": int(batch.producerEpoch()),
-        "base_sequence": int(batch.baseSequence()),
-        "transactional": bool(batch.isTransactional()),
-        "control": control,
-        "timestamp_ms": int(batch.maxTimestamp()),
-        "delete_horizon_ms": int(horizon.getAsLong()) if horizon.isPresent() else None,
-        "records": records,
-    }
-
-
 def _kafka_record(record: Any, *, control: bool) -> Json:
+    headers = [(str(one.key()), bytes(one.value() or b"")) for one in record.headers()]
     found: Json = {
         "offset": int(record.offset()),
         "key": None if control else _text(record.key()),
         "value": None if control else _text(record.value()),
         "timestamp_ms": int(record.timestamp()),
-        "headers": [
-            [str(one.key()), {"hex": bytes(one.value() or b"").hex()}] for one in record.headers()
-        ],
+        "headers": [[name, {"hex": content.hex()}] for name, content in headers],
     }
     if control:
         found["marker"] = str(control_kinds().parse(record.key()).name())

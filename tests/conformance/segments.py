@@ -6,7 +6,7 @@ may belong to a running broker; they are only read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +14,8 @@ from msgspec.structs import asdict
 
 from sim.protocol.log import AbortedTransaction, Batch, Record
 from sim.protocol.log.formats import OldBatch
-from sim.simulate.partition.segments import Detail, Stored, aborted_in, stored_in
+from sim.simulate.partition.segments import Detail, Stored, segment_at
 from tests.conformance.compare import Json
-
-BEFORE_LENGTH, BEFORE_COUNTED = 8, 12
-"""Bytes of a batch before its length, and before what that counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +69,11 @@ class StoredLog:
 
     def answered(self) -> Json:
         """The batches, and what follows from them, in the form of an answer to a log file."""
-        records = [
-            (record, one.batch.control)
-            for segment in self.segments
-            for one in segment.stored
-            for record in one.batch.records
-        ]
+        stored = [(segment, one) for segment in self.segments for one in segment.stored]
+        records = [(record, one.batch.control) for _, one in stored for record in one.batch.records]
         deletes = [one for one, control in records if one.value is None and control is None]
         return {
-            "batches": [
-                _answered(segment.base_offset, one)
-                for segment in self.segments
-                for one in segment.stored
-            ],
+            "batches": [_answered(segment.base_offset, one) for segment, one in stored],
             "surviving_offsets": [record.offset for record, _ in records],
             "tombstone_offsets": [record.offset for record in deletes],
             "aborted_txns": self.aborted,
@@ -125,38 +114,17 @@ def _files(partition: Path) -> list[Path]:
 
 
 def _segment(file: Path) -> StoredSegment:
-    aborted = aborted_in(file.with_suffix(".txnindex")) or ()
-    markers = frozenset(entry.last_offset for entry in aborted)
-    return StoredSegment(int(file.stem), list(_stored(file.read_bytes(), markers)), aborted)
-
-
-def _stored(content: bytes, markers: frozenset[int]) -> Iterator[Stored]:
-    """All whole batches of a file."""
-    position = 0
-    while len(content) > position + BEFORE_COUNTED:
-        length = content[position + BEFORE_LENGTH : position + BEFORE_COUNTED]
-        end = position + BEFORE_COUNTED + int.from_bytes(length, "big")
-        if end <= len(content):
-            yield stored_in(content[position:end], position, Detail.WHOLE, markers)
-        position = end
+    found = segment_at(file)
+    return StoredSegment(found.base_offset, list(found.read(Detail.WHOLE)), found.aborted or ())
 
 
 def as_json(batch: Batch) -> Json:
     """A batch in the form of a log file; an emptied marker that no index has counts as COMMIT."""
+    left_out = {"size_bytes", "magic", "records"}
+    fields = {name: value for name, value in asdict(batch).items() if name not in left_out}
     control = None if batch.control is None else str(batch.control)
-    return {
-        "base_offset": batch.base_offset,
-        "last_offset": batch.last_offset,
-        "epoch": batch.epoch,
-        "producer_id": batch.producer_id,
-        "producer_epoch": batch.producer_epoch,
-        "base_sequence": batch.base_sequence,
-        "transactional": batch.transactional,
-        "control": control,
-        "timestamp_ms": batch.timestamp_ms,
-        "delete_horizon_ms": batch.delete_horizon_ms,
-        "records": [_record(one, control) for one in batch.records],
-    }
+    records = [_record(one, control) for one in batch.records]
+    return {**fields, "control": control, "records": records}
 
 
 def _record(record: Record, control: str | None) -> Json:
