@@ -239,18 +239,19 @@ class DiskLog:
         before = min(before, int(self.raw.highWatermark()))
         self.raw.maybeIncrementLogStartOffset(before, self._kafka.deleted_by_client)
 
-    def offsets(self) -> dict[str, Any]:
-        """Log start, high watermark, last stable offset, checkpoint, and the epochs' starts."""
+    def offsets(self) -> dict[str, int]:
+        """Log start, log end, high watermark and last stable offset."""
         log = self.raw
         return {
             "log_start_offset": int(log.logStartOffset()),
+            "log_end_offset": int(log.logEndOffset()),
             "high_watermark": int(log.highWatermark()),
             "last_stable_offset": int(log.lastStableOffset()),
-            "checkpoint": self.manager.checkpoint(log),
-            "epochs": [
-                [int(entry.epoch()), int(entry.startOffset())] for entry in self._epoch_entries()
-            ],
         }
+
+    def epochs(self) -> list[list[int]]:
+        """Each leader epoch with its first offset."""
+        return [[int(entry.epoch()), int(entry.startOffset())] for entry in self._epoch_entries()]
 
     def last_sequences(self) -> dict[int, int]:
         """Last sequence of each producer in the producer state."""

@@ -277,9 +277,10 @@ class _Answering:
         known = sorted(self._log.last_sequences().items())
         return {
             **read_log(self._home).answered(),
-            "log_end_offset": self._end(),
-            "last_sequences": {str(producer): last for producer, last in known},
             **self._log.offsets(),
+            "last_sequences": {str(producer): last for producer, last in known},
+            "checkpoint": self._log.manager.checkpoint(self._log.raw),
+            "epochs": self._log.epochs(),
         }
 
 

@@ -15,8 +15,8 @@ from tests.conformance.compare import DUE_FIELDS, Json, first_unequal
 from tests.conformance.disk_log import DiskLog, open_log
 from tests.conformance.jvm import KAFKA_VERSION, set_modified, start_jvm
 from tests.conformance.kafka import FAST
-from tests.conformance.random_batches import Choices, RandomLog
-from tests.conformance.random_logs import ENDINGS, FORMAT, LAGS, random_topic
+from tests.conformance.random_batches import Choices
+from tests.conformance.random_logs import FORMAT, random_log, random_topic
 from tests.conformance.releases import Kafka
 
 DECIDED = ("effective_upper_bound", *DUE_FIELDS[1:])
@@ -33,7 +33,7 @@ OVERDUE = {
 def random_pool(choices: Choices) -> Json:
     """A few random logs with the state around each, and the clock; a twin may equal the first."""
     pick, once_in = choices.pick, choices.once_in
-    topic = OVERDUE if once_in(3) else random_topic(choices, pick(*LAGS))
+    topic = OVERDUE if once_in(3) else random_topic(choices)
     logs = [_random_log(choices, topic) for _ in choices.some(1, 3)]
     now_ms = pick(1_000, 1_000, 1_005, 6_000, 1_700_000_100_000)
     return {"now_ms": now_ms, "logs": [*logs, *logs[: once_in(6)]]}
@@ -41,27 +41,16 @@ def random_pool(choices: Choices) -> Json:
 
 def _random_log(choices: Choices, topic: Json) -> Json:
     pick, once_in = choices.pick, choices.once_in
-    log, endings, in_active = RandomLog(choices), pick(*ENDINGS), once_in(2)
-    closed = choices.below(5)
-    for number in range(closed + 1):
-        if number == closed and not in_active:
-            log.end_transactions(endings)
-        if number:
-            log.roll(span=False)
-        if number == closed and in_active:
-            log.end_transactions(endings)
-        if not once_in(5):
-            for _ in choices.some(1, 3):
-                log.write()
+    document = random_log(choices)
     return {
-        "segments": log.books.written_segments(),
+        "segments": document["segments"],
         "committed": choices.below(11) if once_in(3) else 10,
         "starts": choices.below(11) if once_in(4) else 0,
         "checkpoint": None if once_in(3) else choices.below(15) - 2,
         "in_progress": once_in(10),
         "uncleanable": once_in(10),
         "modified_ms": pick(0, 500, 999, 1_000, 2_000),
-        "topic": random_topic(choices, pick(*LAGS)) if once_in(3) else topic,
+        "topic": document["topic"] if once_in(3) else topic,
     }
 
 
@@ -144,10 +133,10 @@ class KafkaPool:
 
 def _described(log: DiskLog, given: Json, checkpoint: int | None) -> Json:
     """A log as `replog eligible` takes it, with Kafka's own numbers."""
-    raw, topic, segments = log.raw, dict(given["topic"]), []
+    topic, segments = dict(given["topic"]), []
     if topic["max.compaction.lag.ms"] == NO_TIMESTAMP:
         topic["max.compaction.lag.ms"] = None
-    for segment in raw.logSegments():
+    for segment in log.raw.logSegments():
         first = int(segment.getFirstBatchTimestamp())
         written = {
             "base_offset": int(segment.baseOffset()),
@@ -159,10 +148,7 @@ def _described(log: DiskLog, given: Json, checkpoint: int | None) -> Json:
         segments.append(written)
     return {
         "segments": segments,
-        "log_start_offset": int(raw.logStartOffset()),
-        "log_end_offset": int(raw.logEndOffset()),
-        "high_watermark": int(raw.highWatermark()),
-        "last_stable_offset": int(raw.lastStableOffset()),
+        **log.offsets(),
         "checkpoint": checkpoint,
         "in_progress": given["in_progress"],
         "uncleanable": given["uncleanable"],

@@ -260,10 +260,10 @@ class RandomLog:
             if ending != "open":
                 self.books.control(ending, producer)
 
-    def roll(self, *, span: bool = True, missing: int = 0) -> None:
-        """Begins a segment; with `span` perhaps as far above the first as a segment may span."""
+    def roll(self, missing: int = 0) -> None:
+        """Begins a segment, perhaps as far above the first as a segment may span."""
         base = self.books.end + missing
-        if span and self.choices.once_in(12):
+        if self.choices.once_in(12):
             base = max(self.books.end, self.books.bases[0] + self.choices.pick(*SPANS))
         self.books.roll(base)
 
