@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.compare import Json
-from tests.conformance.jvm import control_kinds
+from tests.conformance.jvm import record_class
 from tests.log.wire import (
     CODECS,
     CONTROL,
@@ -114,7 +114,7 @@ def _packed(record: Mapping[str, Any]) -> PackedRecord:
 @cache
 def _control_types() -> dict[str, int]:
     """Number of each type of control record: LEADER_CHANGE is 3 in Kafka 2.8, and 2 since."""
-    kinds = control_kinds()
+    kinds = record_class("ControlRecordType")
     return {str(kinds.fromTypeId(number).name()): number for number in range(4)}
 
 

@@ -7,7 +7,7 @@ every time in between that could make a difference is tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -23,18 +23,12 @@ class BrokerResult(Result):
     """Result of the comparison with a broker.
 
     Attributes:
-        rows: For each pass that agrees its number, from 1, and the checkpoint at which it ended;
-            batches, records, tombstones and markers before and after; empty batches and those with
-            a horizon afterwards; and the source of its time: `read off a horizon` that it wrote;
-            `tried`, where a horizon lies inside the time in which it may have begun; else it `does
-            not matter`.
         reads: Records that each kind of consumer got, and the end offset it was given, by isolation
             level.
         features: Features that occurred in the passes.
         document: Log file of the run, with the times of the clock filled in.
     """
 
-    rows: list[tuple[object, ...]] = field(default_factory=list)
     reads: Reads = field(default_factory=dict)
     features: frozenset[str] = frozenset()
     document: Json = field(default_factory=dict)
@@ -47,12 +41,11 @@ def compare_broker_run(run: WatchedTopic) -> BrokerResult:
     for isolation, (read, _) in run.reads.items():
         result.counts[f"records for a {isolation} consumer"] = len(read)
     for number, passed in enumerate(run.passes, start=1):
-        difference, clock = _compare_pass(document, passed)
+        difference = _compare_pass(document, passed)
         if difference is not None:
             result.differences = [f"pass {number}: {difference}"]
             return result
         result.counts["passes of its cleaner"] += 1
-        result.rows.append((number, passed.reached, *_counts(passed), clock))
     answer = replog_answer(document)
     result.features = features_of(document, answer)
     difference = _compare_readers(run, document, answer)
@@ -62,36 +55,27 @@ def compare_broker_run(run: WatchedTopic) -> BrokerResult:
     return result
 
 
-def _compare_pass(document: Json, passed: BrokerPass) -> tuple[str | None, str]:
-    """First difference after a pass, and the source of its time; sets the step's `now_ms`."""
+def _compare_pass(document: Json, passed: BrokerPass) -> str | None:
+    """First difference after a pass; sets the step's `now_ms`."""
     before = {b["last_offset"]: b["delete_horizon_ms"] for b in passed.before.batches}
     after = {b["last_offset"]: b["delete_horizon_ms"] for b in passed.after.batches}
     written = {horizon for at, horizon in after.items() if before.get(at) is None} - {None}
-    if len(written) > 1:
-        return f"the broker wrote different horizons in one pass: {sorted(written)}", ""
-    if written:
-        clock = "read off a horizon"
-        times = [written.pop() - RETENTION_MS]
-        if not passed.from_ms <= times[0] <= passed.to_ms:
-            window = f"[{passed.from_ms}, {passed.to_ms}]"
-            return f"a horizon speaks of a pass at {times[0]} ms, which is not in {window}", clock
-    else:
-        horizons = set(before.values()) - {None}
-        inside = sorted(at for at in horizons if passed.from_ms < at <= passed.to_ms)
-        times = [passed.from_ms, *inside]
-        clock = "tried" if inside else "does not matter"
+    inside = [at for at in before.values() if at and passed.from_ms < at <= passed.to_ms]
+    times = [horizon - RETENTION_MS for horizon in written] or [passed.from_ms, *sorted(inside)]
+    if written and not (len(written) == 1 and passed.from_ms <= times[0] <= passed.to_ms):
+        window = f"between {passed.from_ms} and {passed.to_ms} ms"
+        return f"the horizons that it wrote are not of one pass {window}: {sorted(written)}"
     differences = []
     for now_ms in times:
         document["steps"][passed.step]["now_ms"] = now_ms
         steps = document["steps"][: passed.step + 1]
-        answered = replog_answer({**document, "steps": steps})["steps"][-1]
+        answered = normal_step(replog_answer({**document, "steps": steps})["steps"][-1], steps[-1])
         held = held_after(passed, steps[-1])
-        ours = {name: normal_step(answered, steps[-1])[name] for name in held}
-        found = first_unequal(ours, held)
+        found = first_unequal({name: answered[name] for name in held}, held)
         if found is None:
-            return None, clock
+            return None
         differences.append(found)
-    return differences[0], clock
+    return differences[0]
 
 
 def held_after(passed: BrokerPass, step: Json) -> Json:
@@ -147,18 +131,3 @@ def _predicted(document: Json, answer: Json) -> Iterator[tuple[Read, bool]]:
                 for entry in answer["steps"][-1]["aborted_txns"]
             )
             yield Read(offset, record["key"], record["value"], record["timestamp_ms"]), aborted
-
-
-def _counts(passed: BrokerPass) -> Iterator[object]:
-    """Cells of the report's table that count batches and records on disk."""
-    before, after = passed.before.batches, passed.after.batches
-    counted: list[Callable[[Json], int]] = [
-        lambda batch: 1,
-        lambda batch: len(batch["records"]),
-        lambda batch: sum(one["value"] is None for one in batch["records"] if not batch["control"]),
-        lambda batch: bool(batch["control"] and batch["records"]),
-    ]
-    for count in counted:
-        yield f"{sum(map(count, before))} → {sum(map(count, after))}"
-    yield sum(not batch["records"] for batch in after)
-    yield sum(batch["delete_horizon_ms"] is not None for batch in after)

@@ -92,7 +92,7 @@ def java_command() -> str:
 
 def _download(version: str, folder: Path) -> None:
     """Downloads to a temporary folder, which is renamed to `folder` when it is complete."""
-    command = [java_command(), "-jar", str(_ivy_jar()), *_COMMAND]
+    command = ["-jar", str(_ivy_jar()), *_COMMAND]
     settings = os.environ.get(IVY_SETTINGS)
     if settings:
         command += ["-settings", str(Path(settings).resolve())]
@@ -100,26 +100,35 @@ def _download(version: str, folder: Path) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".download-", dir=folder.parent) as work:
-            _run(command, version, Path(work))
-            (Path(work) / "jars").rename(folder)
+            done = run_java(*command, what=f"the download of Kafka {version}", work=Path(work))
+            if done.returncode != 0 or not Path(work, "jars").is_dir():
+                raise BadInput(f"Kafka {version}: {_reason(done.stdout + done.stderr, version)}")
+            Path(work, "jars").rename(folder)
     except OSError as error:
         if not folder.is_dir():  # else another process was faster, with the same jars
             raise BadInput(f"{folder}: cannot be written: {error.strerror or error}") from None
 
 
-def _run(command: list[str], version: str, work: Path) -> None:
+def run_java(
+    *arguments: str, what: str, patience_s: float = _PATIENCE_S, work: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs Java to its end, in the folder `work` or here.
+
+    Raises:
+        BadInput: There is no Java, or `what` is not done in time.
+    """
+    command = [java_command(), *arguments]
     try:
-        done = subprocess.run(
-            command, cwd=work, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+        return subprocess.run(
+            command, cwd=work, capture_output=True, timeout=patience_s, check=False
         )
     except subprocess.TimeoutExpired:
-        raise BadInput(f"Kafka {version}: not downloaded in {_PATIENCE_S} s") from None
-    if done.returncode != 0 or not (work / "jars").is_dir():
-        raise BadInput(f"Kafka {version}: {_reason(done.stdout + done.stderr, version)}")
+        raise BadInput(f"{what}: not done in {patience_s:.0f} s") from None
 
 
-def _reason(output: str, version: str) -> str:
+def _reason(said: bytes, version: str) -> str:
     """Reason of Ivy's failure in one line; an unreachable host comes before a missing module."""
+    output = said.decode(errors="replace")
     unreachable = re.search(r"Host (\S+) not found|(\S*(?:Unknown|NoRoute|Connect)\w*: .+)", output)
     if unreachable:
         return f"no network: {unreachable[0].strip()}"
@@ -185,9 +194,9 @@ def java_class(*names: str) -> Any:
     raise BadInput(f"{has} has no class {' or '.join(names)}; it cannot be driven")
 
 
-def control_kinds() -> Any:
-    """Kafka's class `ControlRecordType`, in any release."""
-    return java_class("common.record.internal.ControlRecordType", "common.record.ControlRecordType")
+def record_class(name: str) -> Any:
+    """A class of the package of records, which newer releases count as internal."""
+    return java_class(f"common.record.internal.{name}", f"common.record.{name}")
 
 
 def proxy(interface: str, methods: dict[str, Callable[..., object]]) -> Any:
@@ -278,9 +287,6 @@ def set_modified(folder: Path, at_ms: int, files: str = "*.log") -> None:
         os.utime(file, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
 
 
-def settings(values: Mapping[str, object]) -> Any:
-    """Java map of topic settings: `SETTINGS`, and these values."""
-    properties = java_class("java.util.HashMap")()
-    for name, value in {**SETTINGS, **values}.items():
-        properties.put(name, str(value))
-    return properties
+def settings(values: Mapping[str, object]) -> dict[str, str]:
+    """Settings of a topic: `SETTINGS`, and these values."""
+    return {name: str(value) for name, value in {**SETTINGS, **values}.items()}

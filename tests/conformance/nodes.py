@@ -22,7 +22,7 @@ from pathlib import Path
 
 from sim.errors import BadInput
 from sim.simulate.partition import checkpoint_in
-from tests.conformance.jvm import java_command, kafka_jars
+from tests.conformance.jvm import java_command, kafka_jars, run_java
 
 BROKERS = (1, 2, 3)
 CONTROLLER = 100
@@ -192,7 +192,7 @@ def _running(
 ) -> Iterator[tuple[Path, dict[int, subprocess.Popen[bytes]]]]:
     """Runs nodes of a release, each with its settings and its port, in a temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix="replog-nodes-"))
-    java = [java_command(), *_SMALL, "-cp", ":".join(map(str, kafka_jars(version)))]
+    java = [*_SMALL, "-cp", ":".join(map(str, kafka_jars(version)))]
     try:
         written = {node: _write(folder, node, settings) for node, settings in nodes.items()}
         for path in written.values():
@@ -230,14 +230,10 @@ def _free_ports(count: int) -> list[int]:
 def _format_storage(java: Sequence[str], settings: Path) -> None:
     """Formats the log directory of a node, as `kafka-storage.sh format` does."""
     tool = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(settings)]
-    try:
-        done = subprocess.run(
-            [*java, *tool], capture_output=True, text=True, timeout=START_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise BadInput(f"the broker's folder was not formatted in {START_S} s") from None
+    done = run_java(*java, *tool, what="a broker's folder", patience_s=START_S)
     if done.returncode != 0:
-        raise BadInput(f"the broker's folder cannot be formatted: {_last_words(done.stderr)}")
+        words = _last_words(done.stderr.decode(errors="replace"))
+        raise BadInput(f"the broker's folder cannot be formatted: {words}")
 
 
 @contextmanager
@@ -250,7 +246,7 @@ def _node(
     """
     with output.open("wb") as said:
         process = subprocess.Popen(
-            [*java, "kafka.Kafka", str(settings)],
+            [java_command(), *java, "kafka.Kafka", str(settings)],
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -34,10 +33,10 @@ from tests.conformance.clients import Administrator, administered_broker
 from tests.conformance.compare import Json, Result
 from tests.conformance.jvm import (
     KAFKA_VERSION,
-    control_kinds,
     java_class,
-    java_command,
     kafka_jars,
+    record_class,
+    run_java,
     start_jvm,
 )
 from tests.conformance.nodes import PATIENCE_S, Broker, await_that
@@ -123,7 +122,7 @@ def _read(partition: Partition) -> Iterator[Json]:
 
 def _read_by_kafka(file: Path) -> Iterator[Json]:
     """The batches of a segment by Kafka's classes, in the form in which `_read` gives them."""
-    records = java_class("common.record.internal.FileRecords", "common.record.FileRecords")
+    records = record_class("FileRecords")
     opened = records.open(jpype.java.io.File(str(file)), False)
     try:
         for batch in opened.batches():
@@ -153,7 +152,7 @@ def _kafka_record(record: Any, *, control: bool) -> Json:
         "headers": [[name, {"hex": content.hex()}] for name, content in headers],
     }
     if control:
-        found["marker"] = str(control_kinds().parse(record.key()).name())
+        found["marker"] = str(record_class("ControlRecordType").parse(record.key()).name())
     return found
 
 
@@ -279,12 +278,7 @@ def _copy(broker: Broker, to: Path) -> None:
 def _tool(name: str, *arguments: str) -> bytes:
     """Output of a tool of the old release, which knows the newest brokers and files, too."""
     jars = ":".join(map(str, kafka_jars(OLD_VERSION)))
-    done = subprocess.run(
-        [java_command(), "-cp", jars, name, *arguments],
-        capture_output=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
+    done = run_java("-cp", jars, name, *arguments, what=name, patience_s=PATIENCE_S)
     if done.returncode != 0:
         raise BadInput(f"{name}: {done.stderr.decode(errors='replace')[-300:]}")
     return done.stdout

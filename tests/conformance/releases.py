@@ -6,7 +6,15 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tests.conformance.jvm import Clock, Housekeeping, java_class, private_method, proxy, settings
+from tests.conformance.jvm import (
+    Clock,
+    Housekeeping,
+    java_class,
+    private_method,
+    proxy,
+    record_class,
+    settings,
+)
 
 IO_BYTES = 2**10
 """Size of each I/O buffer; many batches are larger, for which Kafka grows its buffers."""
@@ -46,9 +54,7 @@ class Kafka:
         self.offset_map = self.own("SkimpyOffsetMap")
         self.to_clean = self.own("LogToClean")
         self.log_config = self.own("LogConfig")
-        self.records = java_class(
-            "common.record.internal.MemoryRecords", "common.record.MemoryRecords"
-        )
+        self.records = record_class("MemoryRecords")
         self.file = java_class("java.io.File")
         self.buffer = java_class("java.nio.ByteBuffer")
         self.long = java_class("java.lang.Long")
@@ -56,7 +62,7 @@ class Kafka:
         self.clock = Clock()
         self._prepare()
         self.none = self.optional(None)
-        batch = java_class("common.record.internal.RecordBatch", "common.record.RecordBatch")
+        batch = record_class("RecordBatch")
         entry = self.own("ProducerStateEntry")
         self.find_duplicate = private_method(entry, "findDuplicateBatch", batch.class_)
 
