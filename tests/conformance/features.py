@@ -112,35 +112,29 @@ def _bounds(run: SeenStep) -> Features:
         left[batch["segment"]] += batch["size_bytes"] * (batch["segment"] < run.bound)
     neighbours = [sizes[one] + sizes[other] for one, other in pairwise(sorted(sizes))]
     limit = run.rules.get("segment_bytes", MOST)
-    partial = run.ran and below < run.bound
-    return {
+    partial = below < run.bound
+    found: Features = {
         "partial map: the pass ends before its bound": partial,
-        "the map is full in mid-batch": run.ran
-        and any(one["base_offset"] < below <= one["last_offset"] for one in before),
+        "the map is full in mid-batch": any(
+            one["base_offset"] < below <= one["last_offset"] for one in before
+        ),
         "the unmapped tail of a partial pass gets a horizon": partial
         and any(
             old["base_offset"] >= below and old["delete_horizon_ms"] != new["delete_horizon_ms"]
             for _, old, new in survivors
         ),
-        "several groups of segments": run.ran and len(covered) > 1,
-        "segments are joined": run.ran
-        and any(old["segment"] != new["segment"] for _, old, new in survivors),
-        "upper bound rounded down to a segment's base": run.ran
-        and run.step.get("upper_bound") not in {None, run.bound},
-        "segment above 4,096 bytes": run.ran
-        and max(left.values(), default=0) > INDEX_INTERVAL_BYTES,
-        **{
-            f"segments that span {span}": run.ran and min(bases) + offsets in bases
-            for span, offsets in (
-                ("one offset less than they may", 2**31 - 1),
-                ("as many offsets as they may", 2**31),
-                ("one offset more than they may", 2**31 + 1),
-            )
-        },
-        "two segments that fill `segment.bytes` exactly": run.ran and limit in neighbours,
-        "two segments that are a byte larger than `segment.bytes`": run.ran
-        and limit + 1 in neighbours,
+        "several groups of segments": len(covered) > 1,
+        "segments are joined": any(old["segment"] != new["segment"] for _, old, new in survivors),
+        "upper bound rounded down to a segment's base": run.step.get("upper_bound")
+        not in {None, run.bound},
+        "segment above 4,096 bytes": max(left.values(), default=0) > INDEX_INTERVAL_BYTES,
+        "segments that span one offset less than they may": min(bases) + 2**31 - 1 in bases,
+        "segments that span as many offsets as they may": min(bases) + 2**31 in bases,
+        "segments that span one offset more than they may": min(bases) + 2**31 + 1 in bases,
+        "two segments that fill `segment.bytes` exactly": limit in neighbours,
+        "two segments that are a byte larger than `segment.bytes`": limit + 1 in neighbours,
     }
+    return {name: run.ran and happened for name, happened in found.items()}
 
 
 def _removals(run: SeenStep) -> Features:

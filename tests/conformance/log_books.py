@@ -61,7 +61,7 @@ class LogBooks:
         offsets: Every offset worth cleaning from: base offsets and record offsets, in order.
         horizons: Delete horizons written so far, in ms.
         times: Largest timestamp of each batch that has one, in ms.
-        sent: (producer, producer epoch, base sequence, number of sequences, keys) per data batch.
+        sent: Batches of producers.
         log_start: Log start offset, inclusive.
         high_watermark: High watermark, exclusive; None while all of the log is committed.
     """
@@ -80,7 +80,7 @@ class LogBooks:
         self.offsets: list[int] = []
         self.horizons: list[int] = []
         self.times: list[int] = []
-        self.sent: list[tuple[int, int, int, int, list[Any]]] = []
+        self.sent: list[Json] = []
         self.segments: list[Json] = [{"base_offset": start, "batches": []}]
         self._batches: list[Json] = []
         self._producers: dict[int, _Producer] = {}
@@ -198,8 +198,6 @@ class LogBooks:
             known.open_since = batch["base_offset"]
         count = batch["last_offset"] - batch["base_offset"] + 1
         known.next_sequence = (first + count) % SEQUENCES
-        keys = [own["key"] for own in batch["records"]]
-        self.sent.append((producer, known.epoch, first, count, keys))
         return {
             "producer_id": producer,
             "producer_epoch": known.epoch,
@@ -266,6 +264,8 @@ class LogBooks:
         self._batches.append(batch)
         self.offsets.append(batch["base_offset"])
         self.offsets.extend(r["offset"] for r in batch["records"] if r["offset"] > self.offsets[-1])
+        if "base_sequence" in batch:
+            self.sent.append(batch)
         if "delete_horizon_ms" in batch:
             self.horizons.append(batch["delete_horizon_ms"])
         if batch.get("timestamp_ms", -1) >= 0:

@@ -187,18 +187,13 @@ class _Topic:
         first = next(iter(partition_in(before).segments))
         times = [stored.batch.timestamp_ms for stored in first.read(Detail.HEADERS)]
         later_ms = now_ms + drawn.randrange(*LATER_MS)
-        lags = {
-            "": {"min.cleanable.dirty.ratio": "0.0"},
-            "min": {
-                "min.cleanable.dirty.ratio": "0.0",
-                "min.compaction.lag.ms": str(later_ms - max(times)),
-            },
-            "max": {
-                "min.cleanable.dirty.ratio": "1.0",
-                "max.compaction.lag.ms": str(later_ms - times[0]),
-            },
-        }
-        return {"cleanup.policy": "compact", **lags[self.held_by]}
+        ratio = "1.0" if self.held_by == "max" else "0.0"
+        given = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": ratio}
+        if self.held_by == "min":
+            given["min.compaction.lag.ms"] = str(later_ms - max(times))
+        elif self.held_by == "max":
+            given["max.compaction.lag.ms"] = str(later_ms - times[0])
+        return given
 
 
 def compare_broker(version: str, seed: int, *, count: int = TOPICS) -> Result:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sim.simulate.logfile.file import log_file_from
 from tests.conformance.compare import Json
+from tests.conformance.log_books import SEQUENCES
 from tests.conformance.random_batches import (
     BEFORE_HORIZONS,
     HORIZONS,
@@ -164,16 +165,12 @@ class RandomSteps:
         sent, shift = self._nth_last(self._books.sent, 7), self._choices.pick(0, 0, 0, 1)
         if sent is None:
             return self.other("reload")
-        producer, epoch, first, count, keys = sent
-        self.steps.append(
-            {
-                "op": "produce_duplicate",
-                "producer_id": producer,
-                "producer_epoch": epoch,
-                "base_sequence": (first + shift) % 2**31,
-                "keys": (keys + ["k"] * count)[:count],
-            }
-        )
+        keys = [record["key"] for record in sent["records"]]
+        count = sent["last_offset"] - sent["base_offset"] + 1
+        retry = {name: sent[name] for name in ("producer_id", "producer_epoch", "base_sequence")}
+        retry["base_sequence"] = (retry["base_sequence"] + shift) % SEQUENCES
+        keys = (keys + ["k"] * count)[:count]
+        self.steps.append({"op": "produce_duplicate", **retry, "keys": keys})
         return None
 
     def _move(self, op: str, *, late: bool = False) -> None:
