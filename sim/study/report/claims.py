@@ -26,6 +26,8 @@ most this share meets it under one alone; the share is of the fewest runs that m
 NAMED_MAX: Final = 2
 """Largest number of hazards, and of searches or stories for them, that a part of a sentence names;
 the gravest hazards come first."""
+ALTERNATIVES_MAX: Final = 12
+"""Most alternatives that are named where none differs from another; of more, their number."""
 WORDS_MAX: Final = 60
 """Largest number of words of a sentence; a single thing in a clause may have more."""
 
@@ -74,7 +76,8 @@ def verdict_of(grid: Grid) -> list[Sentence]:
     differences, prevented = _differences(grid, apart), _prevented(grid, apart)
     if not differences and (len(grid.alternatives) > 2 or not prevented):
         labels = grid.alternatives[len(grid.alternatives) > 2 :]
-        prevented |= {"nothing in the grid distinguishes": [(_list(labels), [])]}
+        named = _list(labels) if len(labels) <= ALTERNATIVES_MAX else f"{len(labels)} alternatives"
+        prevented |= {"nothing in the grid distinguishes": [(named, [])]}
     return [_sentence(one) for one in (differences, prevented, _kept(grid)) if one]
 
 
