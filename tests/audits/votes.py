@@ -37,6 +37,8 @@ class Votes(Answers):
         self._turn_ms = timers.election_timeout_ms[1]
         self._acknowledged: dict[str, int] = {}
         self._owed: dict[str, int] = {}
+        self._crashed_in: dict[str, int] = {}
+        self._promised: dict[str, int] = {}
         self._asked: dict[str, of.VoteRequest] = {}
         self._heard: dict[str, tuple[str, int, int]] = {}
         self._told_to_stand_ms: dict[str, int] = {}
@@ -49,9 +51,13 @@ class Votes(Answers):
             name, had = event.replica, self.committed
             if event.reason == REBUILT:
                 had = self._acknowledged.get(event.replica, 0)
+            else:
+                knew = self._crashed_in.get(name, 0)
+                self._promised[name] = max(knew, self._promised.get(name, 0))
             self._owed[name] = max(1, had, self._owed.get(name, 0))
             self._heard.pop(name, None)
         elif isinstance(event, ReplicaCrashed):
+            self._crashed_in[event.replica] = event.epoch
             self._heard.pop(event.replica, None)
             self._told_to_stand_ms.pop(event.replica, None)
         elif isinstance(event, ReplicaRestarted):
@@ -82,6 +88,10 @@ class Votes(Answers):
         if isinstance(message, of.FetchRequest):
             self._acknowledged[source] = message.offset
             self._owes(source)
+            promised = self._promised.get(source, 0)
+            if message.epoch < promised:
+                what = "fetches, though its lost disk knew a later epoch, in epoch"
+                self.wrong(source, what, message.epoch, promised)
         elif isinstance(message, of.VoteRequest):
             self.wrong(source, "asks for votes and lacks records below", self._owes(source), 0)
             self._waited(source)
@@ -131,6 +141,8 @@ class Votes(Answers):
         if asked.pre_vote:
             told_ms = self._told_to_stand_ms.get(node.name)
             return told_ms is None or self.context.now_ms - told_ms > self._turn_ms
+        if asked.epoch <= self._promised.get(node.name, 0):  # a lost disk may have held a vote
+            return False
         return vote is None or vote[0] < asked.epoch or vote[1] == asked.candidate
 
 

@@ -24,6 +24,7 @@ from sim.protocol.replication.messages import (
 from sim.protocol.replication.replica import Leadership
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 from sim.simulate.faults import FaultKind
 from sim.simulate.run.timed import run_scenario
@@ -194,6 +195,45 @@ def settled() -> Cluster:
     network: Any = cluster.context.network
     network.send = lambda *_message: None
     return cluster
+
+
+def with_a_new_disk() -> Node:
+    """A voter that is about to catch up after the loss of a disk that knew epoch 3."""
+    voter = settled().nodes["r3"]
+    voter.receive(VoteRequest("r2", 3, 1, 1))
+    voter.crash()
+    voter.wipe()
+    voter.membership.rebuilt(1)
+    voter.restart()
+    return voter
+
+
+@pytest.mark.parametrize(("epoch", "follows"), [(1, None), (2, None), (3, "r2"), (4, "r2")])
+def test_a_voter_with_a_new_disk_follows_no_leader_of_an_epoch_before_the_last_it_knew(
+    epoch: int, follows: str | None
+) -> None:
+    voter = with_a_new_disk()
+    voter.receive(BeginQuorumEpochRequest("r2", epoch))
+
+    assert voter.fetcher.leader == follows
+
+
+@pytest.mark.parametrize(
+    ("pre_vote", "epoch", "granted"), [(True, 3, True), (False, 3, False), (False, 4, True)]
+)
+def test_a_voter_with_a_new_disk_votes_in_no_epoch_in_which_it_may_have_voted_before(
+    *, pre_vote: bool, epoch: int, granted: bool
+) -> None:
+    """A pre-vote binds nobody: without it two voters might ask each other for ever."""
+    voter, answers = with_a_new_disk(), []
+    voter.receive(BeginQuorumEpochRequest("r2", 3))
+    voter.replica.log.append(batch(0, epoch=3), now_ms=0)  # caught up
+    voter.receive(EndQuorumEpochRequest(3, ("r1", "r3")))
+    network: Any = voter.network
+    network.send = lambda _source, _target, message: answers.append(message)
+    voter.receive(VoteRequest("r1", epoch, 3, 1, pre_vote))
+
+    assert [answer.granted for answer in answers] == [granted]
 
 
 @pytest.mark.parametrize("leader_is_heard", [False, True])

@@ -56,6 +56,9 @@ class Membership(ABC):
         The replica may have acknowledged everything below `log_end_offset` (exclusive) before.
         """
 
+    def disk_lost(self, epoch: int) -> None:
+        """Notes that the disk, which knew `epoch`, is about to be lost."""
+
     def fetched(self, follower: str) -> None:
         """Acts on a follower's position, which the replica has recorded as the leader."""
 

@@ -216,4 +216,5 @@ class Node(Broker):
     def wipe(self) -> None:
         """Gets an empty disk; the replica is up afterwards."""
         self.fetcher.stop()
+        self.membership.disk_lost(self.replica.epoch)
         self.context.emit_all(wipe(self.replica, reason="a new disk"))

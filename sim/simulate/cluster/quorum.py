@@ -40,6 +40,8 @@ class QuorumMembership(Membership):
             succeed the leader comes then; 0 without such a turn.
         barred_below: Offset that its log has to reach, after the loss of its disk, before it votes
             or campaigns, since its votes are forgotten; 0 without such a loss.
+        promised: Highest epoch that a lost disk knew: the replica may have voted in it, and follows
+            no earlier leader; 0 without such a loss.
     """
 
     def __init__(self, node: Node, voters: tuple[str, ...]) -> None:
@@ -62,6 +64,7 @@ class QuorumMembership(Membership):
         self.attempts = 0
         self.loyal_until_ms = 0
         self.barred_below = 0
+        self.promised = 0
         node.handlers[of.VoteRequest] = self._vote
         node.handlers[of.VoteResponse] = self._receive_vote
         node.handlers[of.BeginQuorumEpochRequest] = self._begin_epoch
@@ -94,6 +97,14 @@ class QuorumMembership(Membership):
         """Forgets the candidacy and the turn to succeed a leader, which only memory held."""
         self.candidacy = None
         self.loyal_until_ms = 0
+
+    def disk_lost(self, epoch: int) -> None:
+        """Keeps the promise to follow no leader of an epoch before `epoch`, which the disk knew.
+
+        In Kafka a replica with a new disk is no voter before the newest leader has added it: its
+        directory id is another one (KIP-853).
+        """
+        self.promised = max(self.promised, epoch)
 
     def rebuilt(self, log_end_offset: int) -> None:
         """Bars the replica from voting until its log reaches `log_end_offset`, at least 1.
@@ -199,12 +210,14 @@ class QuorumMembership(Membership):
         if epoch > replica.epoch:
             self.heard_epoch(epoch)
         now_ms = node.context.now_ms
+        # A lost disk may have held a vote in the epoch; a pre-vote was never on it, and binds none.
+        may_have_voted = epoch <= self.promised and not request.pre_vote
         response = answer_vote(
             replica,
             request,
             leader_known=fetcher.leader is not None and fetcher.epoch == epoch,
             heard_lately=self._is_loyal(now_ms),
-            barred=self.barred,
+            barred=self.barred or may_have_voted,
             rules=node.rules,
         )
         if response.granted and not request.pre_vote:
@@ -277,9 +290,9 @@ class QuorumMembership(Membership):
         node.send(name, of.BeginQuorumEpochRequest(node.name, node.replica.epoch))
 
     def _begin_epoch(self, request: of.BeginQuorumEpochRequest) -> None:
-        """Follows the leader of an epoch."""
+        """Follows the leader of an epoch, unless a later one is known, or was to a lost disk."""
         node, epoch = self._node, request.epoch
-        if epoch < node.replica.epoch:
+        if epoch < max(node.replica.epoch, self.promised):
             return
         if epoch > node.replica.epoch:
             self.heard_epoch(epoch)
