@@ -4,7 +4,7 @@ import pytest
 
 from sim.protocol.events import SnapshotInstalled
 from sim.protocol.replication import Replica
-from sim.protocol.replication.messages import SnapshotId
+from sim.protocol.replication.messages import Answer, SnapshotId
 from sim.protocol.replication.replica import Snapshot
 from sim.protocol.replication.snapshots import (
     answer_fetch_snapshot,
@@ -14,7 +14,7 @@ from sim.protocol.replication.snapshots import (
     take_snapshot,
 )
 from sim.protocol.rules import Rules
-from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
+from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading, with_log
 
 
 def source_with_snapshot() -> Replica:
@@ -115,3 +115,17 @@ def test_an_installed_snapshot_is_not_taken_again() -> None:
 
     assert take_snapshot(replica, 7, rules=Rules()) == []
     assert list(replica.snapshots) == [SnapshotId(7, 3)]
+
+
+def test_who_begins_with_a_snapshot_that_ends_below_a_removed_tombstone_reads_on() -> None:
+    """It would begin with the same snapshot if it was rebuilt; who is above it misses something."""
+    source, new, late = source_with_snapshot(), Replica("r2"), with_log("r3", 1, 1, 1, 1)
+    for offset in (3, 4):
+        source.log.append(batch(offset), now_ms=0)
+    source.removed_tombstone_end = 5
+    rules = RULES.with_values({"lag_guard": "reset_local"})
+    fetch(source, new, rules=rules)
+    chunk(source, new)
+
+    assert [fetch(source, new, rules=rules) for _ in range(2)] == [Answer.RECORDS] * 2
+    assert fetch(source, late, rules=rules) is Answer.REBUILD

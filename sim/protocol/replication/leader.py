@@ -190,24 +190,36 @@ def refuse_fetch(
         return _out_of_range(leader, epoch, request)
     if offset < leader.removed_tombstone_end and replication.lag_guard != "none":
         beginning = 0 if snapshots else log.log_start_offset
-        return _rebuild(leader, leadership, request, beginning)
+        return _rebuild(leader, leadership, request, beginning, rules)
     return None
 
 
 def _rebuild(
-    leader: Replica, leadership: Leadership, request: FetchRequest, beginning: int
+    leader: Replica, leadership: Leadership, request: FetchRequest, beginning: int, rules: Rules
 ) -> FetchResult | None:
     """The answer to a follower below a removed tombstone; None = it may read.
 
     One that begins at 0, or at the log start of a topic with retention, copies a log without those
     tombstones, however many fetches it takes; it may have missed only what is removed after that.
+    So does one at the end of the snapshot that a fetch at 0 is answered with: rebuilt, it would be
+    there again, and it would have what tombstones above the snapshot deleted all the same.
     """
     removed, begun = leader.removed_tombstone_end, leadership.begun_below
-    if request.offset <= beginning:
+    if request.offset <= beginning or _follows_the_snapshot(leader, request, beginning, rules):
         begun[request.follower] = removed
     if begun.get(request.follower, 0) >= removed:
         return None
     return _nothing(Answer.REBUILD, leader, leadership.epoch, request)
+
+
+def _follows_the_snapshot(
+    leader: Replica, request: FetchRequest, beginning: int, rules: Rules
+) -> bool:
+    """Decides whether a fetch is at the end of the snapshot with which a log begins."""
+    latest = leader.latest_snapshot()
+    if beginning > 0 or latest is None or request.offset != latest.id.end_offset:
+        return False
+    return _needs_snapshot(leader, replace(request, offset=0, last_epoch=-1), rules)
 
 
 def acknowledge_fetch(

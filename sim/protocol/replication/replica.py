@@ -107,7 +107,7 @@ class Leadership:
         voters: The replicas a majority is counted over.
         positions: Follower name -> offset below which the leader believes it has everything.
         begun_below: Follower name -> the leader's `removed_tombstone_end` when the follower last
-            fetched at 0 (exclusive; `lag_guard`).
+            began: fetched at 0, or behind a snapshot (exclusive; `lag_guard`).
     """
 
     epoch: int
