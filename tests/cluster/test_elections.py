@@ -271,6 +271,15 @@ def test_any_message_of_a_later_epoch_ends_the_leadership_and_is_remembered(mess
     assert (leader.leader, leader.replica.leadership, leader.replica.epoch) == (None, None, 2)
 
 
+def test_a_leader_that_is_told_of_another_leader_of_its_epoch_leads_no_more() -> None:
+    """Two may be elected where votes do not bind; Kafka's client stops with an error there."""
+    leader = settled().nodes["r1"]
+    leader.receive(BeginQuorumEpochRequest("r2", 1))
+
+    assert (leader.leader, leader.replica.leadership) == (None, None)
+    assert leader.fetcher.leader == "r2"
+
+
 @pytest.mark.parametrize("by_leader", [False, True])
 def test_a_voter_that_lost_its_log_does_not_vote_before_it_has_what_was_committed_or_it_had(
     *, by_leader: bool

@@ -305,6 +305,7 @@ class QuorumMembership(Membership):
             fetcher.follow(request.leader, epoch)
 
     def _check_quorum(self, leader: LeaderState) -> ProcessGenerator:
+            node.resign()  # where votes do not bind, an epoch may have two leaders
         """The process of a leader that checks whether a majority still fetches from it."""
         while True:
             yield self._node.env.timeout(self._half_ms)
