@@ -12,6 +12,7 @@ import simpy
 from simpy.events import ProcessGenerator
 
 from sim.simulate import cluster
+from sim.simulate.cluster.leader import Delayed
 from sim.simulate.cluster.waiting import Patience, ProcessGroup
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.scenario.model import Scenario
@@ -50,6 +51,18 @@ def test_an_answer_ends_a_wait_or_patience_does(
     env.run()
 
     assert found == expected
+
+
+def test_of_the_requests_that_a_broker_holds_each_is_answered_at_its_own_deadline() -> None:
+    env, found = simpy.Environment(), []
+    held = Delayed[str](env, lambda requests: found.extend((env.now, one) for one in requests))
+    held.hold("A", "at 500", 500)
+    env.run(until=10)
+    held.hold("B", "at 60", 50)
+    held.hold("C", "at 500", 490)
+    env.run()
+
+    assert found == [(60, "at 60"), (500, "at 500"), (500, "at 500")]
 
 
 def test_the_processes_of_a_group_are_interrupted_together_and_one_that_does_it_goes_on() -> None:

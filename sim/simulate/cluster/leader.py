@@ -42,24 +42,27 @@ class Delayed(Generic[R]):
         self._env = env
         self._answer = answer
         self._deadlines: dict[str, int] = {}
-        self._timed = False
+        self._due_ms: int | None = None
         self.waiting: dict[str, R] = {}
 
     def hold(self, name: str, request: R, wait_ms: int) -> None:
         """Holds a request in the place of an earlier one of the same sender."""
         self.waiting[name] = request
-        self._deadlines[name] = int(self._env.now) + wait_ms
-        if not self._timed:
+        self._deadlines[name] = deadline_ms = int(self._env.now) + wait_ms
+        if self._due_ms is None or deadline_ms < self._due_ms:
             self._arm(wait_ms)
 
     def _arm(self, wait_ms: int) -> None:
-        self._timed = True
+        """Sets the timer; one that is set for a later time does nothing any more."""
+        self._due_ms = int(self._env.now) + wait_ms
         self._env.timeout(wait_ms).callbacks.append(self._expire)
 
     def _expire(self, _timer: Timer) -> None:
         """Answers the requests whose time is over, and sets a timer for the others."""
-        self._timed = False
         now_ms, deadlines = int(self._env.now), self._deadlines
+        if now_ms != self._due_ms:
+            return
+        self._due_ms = None
         due = [name for name in self.waiting if deadlines[name] <= now_ms]
         self._answer([self.waiting.pop(name) for name in due])
         if self.waiting:
