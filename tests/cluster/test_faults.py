@@ -1,5 +1,7 @@
 """Each kind of fault does what it says."""
 
+import pytest
+
 from sim.protocol.events import (
     Appended,
     Cleaned,
@@ -15,11 +17,13 @@ from sim.protocol.events import (
 )
 from sim.protocol.replication.follower import fetch_request
 from sim.protocol.replication.recovery import OldFiles
-from sim.protocol.rules import Rules
+from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.faults import Faults
 from sim.simulate.faults import Crash, FaultKind
 from sim.simulate.scenario.model import Workload
 from tests.cluster.worlds import fault, log_ends, scenario, sends, tell
+from tests.replication.replicas import batch
 
 
 def test_a_crashed_replica_is_back_after_its_time() -> None:
@@ -53,6 +57,29 @@ def test_a_crashed_leader_loses_nothing_that_the_leader_before_it_has_committed(
     committed = max(move.high_watermark for moved, move in moves if moved <= at)
 
     assert crashed.high_watermark < committed <= crashed.log_end_offset
+
+
+@pytest.mark.parametrize("leads", [False, True])
+def test_a_crash_takes_nothing_that_the_replica_has_acknowledged_as_a_follower(
+    *, leads: bool
+) -> None:
+    cluster = Cluster(scenario(rules=rules_from({"preset": "kraft"})), lambda *_: None)
+    cluster.start()
+    cluster.context.env.run(until=100)
+    replica = cluster.nodes["r2"]
+    log = replica.replica.log
+    for offset in range(log.log_end_offset, 4):
+        log.append(batch(offset), now_ms=0)
+    fetch_request(replica.replica)  # acknowledges all
+    replica.fetcher.acknowledged = 4
+    if leads:
+        replica.lead(2, isr=(), replicas=("r1", "r2", "r3"))
+    crash = Crash(100, "r2", 100, lose_batches=3)
+    life = crash.happen(Faults(cluster), replica)
+    assert life is not None
+    next(life)
+
+    assert log.log_end_offset == 4
 
 
 def test_a_replaced_disk_is_empty_and_fills_again() -> None:

@@ -102,10 +102,11 @@ class Crash(Fault):
         """Number of the last `lose_batches` that are neither committed nor acknowledged."""
         if self.lose_batches <= 0 or node.rules.storage.flush == "on_append":
             return 0
-        flushed = max(faults.context.committed, node.replica.log.high_watermark)
+        log = node.replica.log  # what a leader acknowledged as a follower is in its log alone
+        flushed = max(faults.context.committed, log.high_watermark, log.acknowledged_end)
         if node.leader is None:
             flushed = max(flushed, node.fetcher.acknowledged)
-        newest = list(node.replica.log.batches())[-self.lose_batches :]
+        newest = list(log.batches())[-self.lose_batches :]
         return sum(batch.base_offset >= flushed for batch in newest)
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
