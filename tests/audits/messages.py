@@ -268,6 +268,8 @@ def _fetch(node: Node, seen: Seen, request: of.FetchRequest) -> str:
     if leader is None:
         return ""
     seen.leads_in(leader.epoch)
+    if request.epoch < leader.epoch and node.rules.replication.fencing:
+        return "of an earlier epoch"
     seen.heard_ms[request.follower] = node.context.now_ms
     known = leader.progress.get(request.follower)
     if known is None or request.replica_epoch > known.replica_epoch:

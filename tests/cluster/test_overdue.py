@@ -68,11 +68,12 @@ def test_what_is_overdue_does_not_arrive_over_a_cut_nor_after_the_faults(end: st
     assert [message for _, message, _ in parties.after(5_000)] == [VOTE]
 
 
+@pytest.mark.parametrize("late", [True, False])
 @pytest.mark.parametrize(
     ("fencing", "epoch", "noted"), [(True, 0, False), (True, 1, True), (False, 0, True)]
 )
-def test_a_late_fetch_of_an_older_leader_epoch_is_refused(
-    fencing: bool, epoch: int, noted: bool
+def test_a_fetch_of_an_older_leader_epoch_is_refused_late_or_not(
+    fencing: bool, epoch: int, noted: bool, late: bool
 ) -> None:
     cluster = Cluster(scenario(rules=Rules.of(commit="isr", fencing=fencing)), lambda *_: None)
     cluster.start()
@@ -82,7 +83,8 @@ def test_a_late_fetch_of_an_older_leader_epoch_is_refused(
     assert leader.leader is not None
     progress = leader.leader.progress["r2"]
     progress.contact_ms = 0
-    leader.receive(Overdue(fetch(epoch=epoch)))
+    request = fetch(epoch=epoch)
+    leader.receive(Overdue(request) if late else request)
 
     assert (progress.contact_ms > 0) == noted
 

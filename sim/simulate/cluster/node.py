@@ -78,6 +78,8 @@ class Node(Broker):
             return
         state = self.leader
         if state is not None:
+            if request.epoch < state.epoch and self.rules.replication.fencing:
+                return  # FENCED_LEADER_EPOCH, which no sender waits for
             if request.epoch > state.epoch and self.rules.replication.fencing:
                 self.membership.heard_epoch(request.epoch)
             if self.leader is state:
