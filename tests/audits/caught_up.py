@@ -1,9 +1,10 @@
 """A clock of its own for each follower: when it was caught up, and how its leader acts on that.
 
 A follower is caught up at the time of a fetch at the leader's log end, or of the fetch before, if
-it asks for at least what that log end was then (ReplicaState.caughtUpTimeMs). A fetch counts when
-its leader answers it with records, or lets it wait; a leader that drops or refuses it, as for an
-earlier life, epoch or session, or a version that it does not know, has heard nothing by it.
+it asks for at least what that log end was then (ReplicaState.caughtUpTimeMs). One that finds
+nothing, at a hole at the log end, is at the log end with `read_end`. A fetch counts when its leader
+answers it with records, or lets it wait; a leader that drops or refuses it, as for an earlier life,
+epoch or session, or a version that it does not know, has heard nothing by it.
 
 * A leader believes of no follower more than its clock says.
 * No follower leaves the in-sync set that was caught up within `replica.lag.time.max.ms`, and none
@@ -34,7 +35,7 @@ class Clock:
         caught_up_ms: When it last had all that its leader had.
         fetch_ms: When it last fetched.
         leader_end: Where its leader's log ended then (exclusive).
-        offset: Where it fetched then.
+        offset: Where it fetched then, or counted as fetching.
         behind_ms: When its leader appended what it has not asked for.
     """
 
@@ -57,6 +58,7 @@ class CaughtUp(Answers):
         self._left_ms: dict[tuple[str, str], int] = {}
         self._fetch: tuple[of.FetchRequest, int] | None = None
         self._answered = False
+        self._found_records = False
 
     def after(self, event: Event) -> None:
         """Trusts the in-sync followers of a new leader; notes who joins, by its position alone."""
@@ -83,6 +85,7 @@ class CaughtUp(Answers):
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
         """Notes a fetch that a leader may count, and where its log ends."""
         node, self._fetch, self._answered = self.nodes[name], None, False
+        self._found_records = False
         if not isinstance(message, of.FetchRequest) or node.leader is None:
             return
         # A late copy of one that waits already does not count; one that comes after its copy does.
@@ -95,7 +98,9 @@ class CaughtUp(Answers):
             if self._fetch is not None and message.answer is of.RECORDS:
                 fetch, _ = self._fetch
                 asked = (fetch.follower, fetch.correlation_id)
-                self._answered = self._answered or asked == (target, message.correlation_id)
+                if asked == (target, message.correlation_id):
+                    self._answered = True
+                    self._found_records = bool(message.batches)
         elif isinstance(message, of.AlterPartitionRequest):
             self._judge_leaving(self.nodes[source], message)
 
@@ -106,7 +111,10 @@ class CaughtUp(Answers):
             fetch, end = self._fetch
             if self._answered or node.leader.fetches.waiting.get(fetch.follower) is fetch:
                 clock = self._clocks.setdefault(name, {}).setdefault(fetch.follower, Clock())
-                self._count(clock, fetch, end)
+                reads_end = self.rules.replication.follower_position == "read_end"
+                announced = self.rules.cleaner.fix_applied.announces_gaps
+                over_hole = reads_end and not announced and not self._found_records
+                self._count(clock, max(fetch.offset, end) if over_hole else fetch.offset, end)
                 self._judge_belief(node, fetch.follower, clock)
                 self._look_for_laggards(node)
         self._fetch = None
@@ -121,13 +129,13 @@ class CaughtUp(Answers):
             what = f"{follower} was caught up"
             self.wrong(node.name, what, times.caught_up_ms, clock.caught_up_ms)
 
-    def _count(self, clock: Clock, fetch: of.FetchRequest, end: int) -> None:
+    def _count(self, clock: Clock, offset: int, end: int) -> None:
         now_ms = self.context.now_ms
-        if fetch.offset >= end:
+        if offset >= end:
             clock.caught_up_ms = now_ms
-        elif fetch.offset >= clock.leader_end and clock.fetch_ms > LONG_AGO_MS:
+        elif offset >= clock.leader_end and clock.fetch_ms > LONG_AGO_MS:
             clock.caught_up_ms = max(clock.caught_up_ms, clock.fetch_ms)
-        clock.fetch_ms, clock.leader_end, clock.offset = now_ms, end, fetch.offset
+        clock.fetch_ms, clock.leader_end, clock.offset = now_ms, end, offset
 
     def _judge_leaving(self, node: Node, request: of.AlterPartitionRequest) -> None:
         leadership, now_ms = node.replica.leadership, self.context.now_ms

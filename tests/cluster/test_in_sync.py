@@ -9,7 +9,9 @@ from sim.protocol.events import (
     AppendRefused,
     IsrChanged,
 )
-from sim.protocol.rules import rules_from
+from sim.protocol.replication.messages import FetchRequest
+from sim.protocol.rules import Rules, rules_from
+from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.faults import Fault, FaultKind
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, generate
@@ -67,3 +69,22 @@ def test_clean_elections_lose_nothing_in_storms(leaders: str, least: int) -> Non
     for seed in range(4):
         run = run_scenario(generate(seed, calm).with_rules(rules))
         assert (run.violated, run.verdict) == ([], "holds"), seed
+
+
+@pytest.mark.parametrize(("position", "caught_up"), [("read_end", True), ("request", False)])
+def test_a_follower_at_a_hole_at_the_log_end_is_caught_up_where_it_is_believed_to_be_there(
+    position: str, *, caught_up: bool
+) -> None:
+    """Partition.fetchRecords judges both by one and the same offset."""
+    rules = Rules.of(commit="isr", follower_position=position)
+    cluster = Cluster(scenario(rules=rules), lambda *_: None)
+    cluster.start()
+    cluster.context.env.run(until=50)
+    node = cluster.nodes["r1"]
+    leadership, log = node.replica.leadership, node.replica.log
+    assert node.leader is not None
+    assert leadership is not None
+    log.log_end_offset += 1
+    node.leader.fetch(FetchRequest("r2", 1, log.log_end_offset - 1, -1, correlation_id=99))
+
+    assert (leadership.fetch_times["r2"].caught_up_ms == 50) is caught_up

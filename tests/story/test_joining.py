@@ -61,3 +61,15 @@ def test_nothing_is_said_where_nobody_is_waited_for_or_nothing_goes_by_it(
     steps: list[str], rules: dict[str, object]
 ) -> None:
     assert run_of(story_of(steps, **rules)).remarks == ()
+
+
+@pytest.mark.parametrize(("position", "waits"), [("read_end", True), ("request", False)])
+def test_who_fetches_at_a_hole_at_the_log_end_is_waited_for_where_it_is_believed_to_be_there(
+    position: str, *, waits: bool
+) -> None:
+    alone = ["elect r1 1", "isr r1,r2", "advance 30001"]
+    hole = [*alone, *TAIL[1:3], LATE[-2], "sync r2 r1", "sync r2 r1", "compact r1"]
+    steps = [*hole, "sync r3 r1", "append r1 x X", "sync r2 r1", "compact r1"]
+    notes = run_of(story_of(steps, follower_position=position)).notes
+
+    assert any("waits for r3" in note for note in notes) is waits

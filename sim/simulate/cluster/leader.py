@@ -196,7 +196,8 @@ class LeaderState:
             broker.send(name, response)
             return False
         now_ms = broker.context.now_ms
-        note_fetch(leadership, name, request.offset, log.log_end_offset, now_ms)
+        believed = leadership.positions[name]
+        note_fetch(leadership, name, believed, log.log_end_offset, now_ms)
         progress.contact_ms = now_ms
         progress.replica_epoch = request.replica_epoch
         progress.newest = request.correlation_id

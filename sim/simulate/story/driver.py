@@ -310,11 +310,12 @@ class Joining:
         if self._waits:
             trust_the_in_sync(leader, now_ms=self._world.now_ms)
 
-    def fetched(self, leader: Replica, follower: str, offset: int) -> None:
-        """Notes that a leader gave a follower the records from `offset` on, if there are any."""
+    def fetched(self, leader: Replica, follower: str) -> None:
+        """Notes that a leader has answered a follower, and recorded its position."""
         if self._waits and leader.leadership is not None:
             end, now_ms = leader.log.log_end_offset, self._world.now_ms
-            note_fetch(leader.leadership, follower, offset, end, now_ms)
+            believed = leader.leadership.positions[follower]
+            note_fetch(leader.leadership, follower, believed, end, now_ms)
 
     def look(self) -> None:
         """Updates in each leader the followers that its high watermark waits for."""

@@ -193,7 +193,7 @@ def _answer(
     request = follower.fetch_request(fetcher, max_batches=limit)
     answered = leader.answer_fetch(source, request, rules=world.rules)
     if answered.response.answer is Answer.RECORDS:
-        world.joining.fetched(source, fetcher.name, request.offset)
+        world.joining.fetched(source, fetcher.name)
     world.emit(answered.events)
     return answered.response
 
