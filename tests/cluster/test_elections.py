@@ -187,9 +187,10 @@ def test_a_leader_alone_in_its_cluster_resumes_with_all_of_its_log_committed() -
     assert (back_ms, HighWatermarkMoved("r1", back.log_end_offset, leading=True)) in story.events
 
 
-def settled() -> Cluster:
+def settled(**values: str) -> Cluster:
     """Voters that r1 leads in epoch 1; from now on nothing that they send arrives."""
-    cluster = Cluster(scenario(rules=kraft(successors="by_offset")), lambda _at, _event: None)
+    rules = kraft(successors="by_offset", **values)
+    cluster = Cluster(scenario(rules=rules), lambda _at, _event: None)
     cluster.start()
     cluster.context.env.run(until=300)
     network: Any = cluster.context.network
@@ -278,6 +279,18 @@ def test_a_leader_that_is_told_of_another_leader_of_its_epoch_leads_no_more() ->
 
     assert (leader.leader, leader.replica.leadership) == (None, None)
     assert leader.fetcher.leader == "r2"
+
+
+@pytest.mark.parametrize(("storage", "follows"), [("disk", "r1"), ("memory", None)])
+def test_a_restarted_voter_forgets_its_leader_with_the_epoch(
+    storage: str, follows: str | None
+) -> None:
+    """Both are in one file (QuorumStateStore)."""
+    voter = settled(epoch_storage=storage).nodes["r3"]
+    voter.crash()
+    voter.restart()
+
+    assert voter.fetcher.leader == follows
 
 
 @pytest.mark.parametrize("by_leader", [False, True])

@@ -9,6 +9,7 @@ from sim.protocol.replication.replica import Snapshot
 from sim.protocol.replication.snapshots import (
     answer_fetch_snapshot,
     delete_prefix,
+    install,
     receive_snapshot_chunk,
     snapshot_request,
     take_snapshot,
@@ -129,3 +130,13 @@ def test_who_begins_with_a_snapshot_that_ends_below_a_removed_tombstone_reads_on
 
     assert [fetch(source, new, rules=rules) for _ in range(2)] == [Answer.RECORDS] * 2
     assert fetch(source, late, rules=rules) is Answer.REBUILD
+
+
+def test_an_installed_snapshot_leaves_nothing_of_the_passes_over_the_log_before() -> None:
+    follower = with_log("r2", 1, 1, 1, 1, 1)
+    follower.begun_offset, follower.last_cleaning = 5, (4, 1_000)
+    rules = Rules.of(snapshot_install="whatever_arrives")
+    install(follower, Snapshot(SnapshotId(3, 1), ()), rules=rules)
+
+    assert (follower.log.log_end_offset, follower.begun_offset) == (3, 3)
+    assert follower.last_cleaning is None

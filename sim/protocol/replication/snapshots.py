@@ -451,4 +451,6 @@ def install(follower: Replica, snapshot: Snapshot, *, rules: Rules) -> list[Even
     log.reset_to(id_.end_offset, id_.epoch)
     follower.snapshots = {id_: snapshot}
     follower.first_dirty_offset = follower.cleanly_compacted_offset = id_.end_offset
+    follower.begun_offset = min(follower.begun_offset, id_.end_offset)
+    follower.last_cleaning = None
     return [installed]

@@ -91,7 +91,10 @@ class QuorumMembership(Membership):
             leader.commit_what_is_known()
             self._announce_all(leader)
         self.wait_for_leader()
-        node.fetcher.resume()
+        if node.rules.election.epoch_storage == "memory":
+            node.fetcher.stop()  # the leader is in the same file as its epoch (QuorumState)
+        else:
+            node.fetcher.resume()
 
     def crashed(self) -> None:
         """Forgets the candidacy and the turn to succeed a leader, which only memory held."""
@@ -302,10 +305,10 @@ class QuorumMembership(Membership):
         self.timeout_ms = self._draw() + self._wait_ms
         fetcher = node.fetcher
         if fetcher.leader != request.leader or fetcher.epoch != epoch:
+            node.resign()  # where votes do not bind, an epoch may have two leaders
             fetcher.follow(request.leader, epoch)
 
     def _check_quorum(self, leader: LeaderState) -> ProcessGenerator:
-            node.resign()  # where votes do not bind, an epoch may have two leaders
         """The process of a leader that checks whether a majority still fetches from it."""
         while True:
             yield self._node.env.timeout(self._half_ms)
