@@ -19,6 +19,8 @@ and after a restart. It shares no code with those who decide.
 * Tombstones go below a bound only where each replica has compacted its disk, the one it has now, up
   to there (Redpanda's PR 28087).
 * Markers go below a bound only where no log has data of transactions there (Redpanda's PR 29043).
+* A look at a log finds it overdue by what is left of the time since the oldest of its closed and
+  uncleaned segments began (KIP-354, LogCleanerManager.maxCompactionDelay), and a pass due if so.
 * No pass comes after one that failed (LogCleanerManager.markPartitionUncleanable).
 * A restart finds what is on disk as the crash left it, and nothing of what memory had
   (QuorumState.initialize, KafkaMetadataLog.recoverSnapshots, LogCleanerManager).
@@ -27,6 +29,7 @@ and after a restart. It shares no code with those who decide.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from sim.protocol import events as on
@@ -89,6 +92,7 @@ class Decisions:
             on.RemovalBoundMoved: self._bound_moved,
             on.CleaningFailed: self._pass_failed,
             on.Cleaned: self._cleaned,
+            on.CleanerLooked: self._looked,
         }
 
     def _failed(self, replica: str, what: str, found: object, expected: object) -> None:
@@ -367,6 +371,19 @@ class Decisions:
     def _begins_anew(self, event: on.LogStartedAfresh | on.SnapshotInstalled) -> None:
         """What is not there is compacted, and may be reported so before the next crash."""
         self._note_compacted(event.replica)
+
+    def _looked(self, event: on.CleanerLooked) -> None:
+        if self._rules.cleaner.lag_estimate != "first_timestamp":
+            return
+        segments = self._nodes[event.replica].replica.log.segments
+        begun = [
+            one.first_timestamp_ms
+            for one, following in pairwise(segments)
+            if following.base_offset > event.first_dirty_offset and one.first_timestamp_ms > 0
+        ]
+        overdue = max(0, event.now_ms - event.max_lag_ms - min(begun)) if begun else 0
+        if event.delay_ms != overdue:
+            self._failed(event.replica, "is overdue", f"{event.delay_ms} ms", f"{overdue} ms")
 
     def _pass_failed(self, event: on.CleaningFailed) -> None:
         self._cleaned(event)

@@ -20,6 +20,7 @@ from tests.audits.second_reading_passes import SecondReading
 from tests.audits.state_places import PlacesFollowed
 from tests.audits.state_producers import ProducersFollowed
 from tests.audits.state_snapshots import SnapshotsFollowed
+from tests.audits.transactions_end import TransactionsEnd
 
 LAWS: tuple[type[Law], ...] = (
     AcknowledgedCommitted,
@@ -27,6 +28,7 @@ LAWS: tuple[type[Law], ...] = (
     ConsumerContinues,
     HighWatermarkAdvances,
     ProducerSequences,
+    TransactionsEnd,
 )
 FOLLOWING: tuple[type[Following], ...] = (
     SecondReading,

@@ -1,0 +1,23 @@
+"""Transactions: at the end none is open."""
+
+from sim.protocol.events import Quiesced
+from tests.audits.law import Law
+
+
+class TransactionsEnd(Law):
+    """A transaction that nobody ends is aborted, and so is one that late data has opened again.
+
+    At rest no committed data x of a transaction is undecided: a marker of its producer is committed
+    above x. The coordinator asks for all that is open when `transaction.timeout.ms` has passed.
+    Judged: at rest. Excused: nothing.
+    """
+
+    name = "transactions-end"
+    source = "KIP-98, transaction.timeout.ms; KIP-890, Motivation"
+    says = "Nobody has ended the transaction of {record}, which is committed."
+
+    def on_quiesced(self, _: Quiesced) -> None:
+        """Look for committed data without a marker."""
+        for uids in self.history.undecided.values():
+            for uid in uids[:1]:
+                self.broken(self.history.leader, self.written[uid].offset, record=uid)
