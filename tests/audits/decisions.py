@@ -268,7 +268,8 @@ class Decisions:
             "eligible and in sync": bool({*after.elr} & {*after.isr}),
             "eligible beside enough": bool(after.elr)
             and len(after.isr) >= self._rules.topic.min_isr,
-            "eligible from outside": not {*after.elr} <= able & {*after.replicas},
+            "eligible from outside": not {*after.elr} <= able
+            or not {*after.elr, *lives} <= {*after.replicas},
             "eligible after a crash": bool(returned & {*after.elr}),
             "eligible no more": self._rules.election.eligible_leaders == "elr"
             and len(after.isr) < self._rules.topic.min_isr

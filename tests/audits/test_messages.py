@@ -252,6 +252,7 @@ STATE = of.PartitionState(5, 2, "r1", NAMES[:2], dict.fromkeys(NAMES, 1), replic
         ({"isr": ("r1",), "elr": ("r2", "r3")}, "eligible from outside"),
         ({"isr": ("r1",)}, "eligible no more"),
         ({"isr": ("r1",), "elr": ("r2",), "replicas": ("r1", "r3")}, "eligible from outside"),
+        ({"replicas": NAMES[:2]}, "eligible from outside"),
         ({"isr": ("r1",), "elr": ("r1", "r2")}, "eligible and in sync"),
         ({"isr": ("r1", "r3"), "elr": ("r2",)}, "eligible beside enough"),
         ({"last_known_leader": "r2"}, "last known beside a leader"),
