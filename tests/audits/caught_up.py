@@ -58,7 +58,6 @@ class CaughtUp(Answers):
         self._left_ms: dict[tuple[str, str], int] = {}
         self._fetch: tuple[of.FetchRequest, int] | None = None
         self._answered = False
-        self._found_records = False
 
     def after(self, event: Event) -> None:
         """Trusts the in-sync followers of a new leader; notes who joins, by its position alone."""
@@ -85,7 +84,6 @@ class CaughtUp(Answers):
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
         """Notes a fetch that a leader may count, and where its log ends."""
         node, self._fetch, self._answered = self.nodes[name], None, False
-        self._found_records = False
         if not isinstance(message, of.FetchRequest) or node.leader is None:
             return
         # A late copy of one that waits already does not count; one that comes after its copy does.
@@ -98,9 +96,7 @@ class CaughtUp(Answers):
             if self._fetch is not None and message.answer is of.RECORDS:
                 fetch, _ = self._fetch
                 asked = (fetch.follower, fetch.correlation_id)
-                if asked == (target, message.correlation_id):
-                    self._answered = True
-                    self._found_records = bool(message.batches)
+                self._answered = self._answered or asked == (target, message.correlation_id)
         elif isinstance(message, of.AlterPartitionRequest):
             self._judge_leaving(self.nodes[source], message)
 
@@ -111,10 +107,7 @@ class CaughtUp(Answers):
             fetch, end = self._fetch
             if self._answered or node.leader.fetches.waiting.get(fetch.follower) is fetch:
                 clock = self._clocks.setdefault(name, {}).setdefault(fetch.follower, Clock())
-                reads_end = self.rules.replication.follower_position == "read_end"
-                announced = self.rules.cleaner.fix_applied.announces_gaps
-                over_hole = reads_end and not announced and not self._found_records
-                self._count(clock, max(fetch.offset, end) if over_hole else fetch.offset, end)
+                self._count(clock, self._believed(node, fetch.offset, end), end)
                 self._judge_belief(node, fetch.follower, clock)
                 self._look_for_laggards(node)
         self._fetch = None
@@ -128,6 +121,17 @@ class CaughtUp(Answers):
         if times is not None and times.caught_up_ms > clock.caught_up_ms:
             what = f"{follower} was caught up"
             self.wrong(node.name, what, times.caught_up_ms, clock.caught_up_ms)
+
+    def _believed(self, node: Node, offset: int, end: int) -> int:
+        """What a fetch says that a follower has: with `read_end` a hole at the log end as well."""
+        last = node.replica.log.last_batch()
+        if (
+            self.rules.replication.follower_position == "request"
+            or self.rules.cleaner.fix_applied.announces_gaps
+            or (last is not None and last.last_offset >= offset)
+        ):
+            return offset
+        return max(offset, end)
 
     def _count(self, clock: Clock, offset: int, end: int) -> None:
         now_ms = self.context.now_ms

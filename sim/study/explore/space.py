@@ -274,7 +274,7 @@ class Acts:
         if act == ACKNOWLEDGE:
             driver.joining.look()
             events = leader.acknowledge_fetch(source, message, rules, has_records=bool(said[1]))
-            driver.joining.fetched(source, message.follower, message.offset)
+            driver.joining.fetched(source, message.follower)
             return driver.emit(events)
         if act == ANSWER:
             return leader.answer_with(source, message, messages[said[1]], rules)
