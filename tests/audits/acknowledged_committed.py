@@ -3,7 +3,14 @@
 from collections import defaultdict
 
 from sim.check.violation import Value
-from sim.protocol.events import Acknowledged, Appended, Copied, HighWatermarkMoved, Quiesced
+from sim.protocol.events import (
+    Acknowledged,
+    Appended,
+    Copied,
+    HighWatermarkMoved,
+    Quiesced,
+    UncleanElection,
+)
 from tests.audits.law import Law
 
 
@@ -34,6 +41,7 @@ class AcknowledgedCommitted(Law):
         rules = self.history.rules
         self._needed = rules.topic.min_isr if self.history.by_isr else 1
         self._seen = 0
+        self._taken = False
         self._too_few: dict[int, int] = {}
         self._had_below: defaultdict[str, int] = defaultdict(int)
         self._owed: list[tuple[str, int, int, int]] = []
@@ -86,8 +94,14 @@ class AcknowledgedCommitted(Law):
             else:
                 self._judge(replica, uid, offset)
 
+    def on_unclean_election(self, event: UncleanElection) -> None:
+        """Takes what the leader before commits, until it hears of that, as everything it has."""
+        self._taken = True
+
     def on_quiesced(self, event: Quiesced) -> None:
         """Judge what leaders acknowledged that had not heard of their successors."""
+        if self._taken:
+            return
         for replica, uid, offset, at in self._owed:
             self._judge(replica, uid, offset, at)
 
