@@ -20,7 +20,7 @@ and after a restart. It shares no code with those who decide.
   to there (Redpanda's PR 28087).
 * Markers go below a bound only where no log has data of transactions there (Redpanda's PR 29043).
 * A look at a log finds it overdue by what is left of the time since the oldest of its closed and
-  uncleaned segments began (KIP-354, LogCleanerManager.maxCompactionDelay), and a pass due if so.
+  uncleaned segments began (KIP-354, LogCleanerManager.maxCompactionDelay).
 * No pass comes after one that failed (LogCleanerManager.markPartitionUncleanable).
 * A restart finds what is on disk as the crash left it, and nothing of what memory had
   (QuorumState.initialize, KafkaMetadataLog.recoverSnapshots, LogCleanerManager).
