@@ -7,8 +7,9 @@ and after a restart. It shares no code with those who decide.
 * An election by majority: more than half of the voters have that vote on disk, or may have had it
   before they moved on or lost the disk (Raft 5.2, KIP-595).
 * A change of the partition: leader and new members are not fenced, the leader is in sync; it was
-  in sync or eligible to lead before, or the election is unclean; who came back from a crash, or was
-  removed, is eligible no more; a last known leader is remembered while none leads (KIP-966,
+  in sync or eligible to lead before, or the election is unclean: then no other was who is not
+  fenced, and where a last known leader is elected, nobody at all. Who came back from a crash, or
+  was removed, is eligible no more; a last known leader is remembered while none leads (KIP-966,
   ReplicationControlManager, PartitionChangeBuilder).
 * A leader without fetches from a majority for longer than two fetch timeouts has resigned: it looks
   every half of one, and waits for one and a half (KIP-595, LeaderState.checkQuorum).
@@ -33,6 +34,7 @@ from itertools import pairwise
 from typing import Any
 
 from sim.protocol import events as on
+from sim.protocol.events.cluster import ANY_REPLICA, LAST_KNOWN_LEADER
 from sim.protocol.log import Log
 from sim.protocol.log.segment import OffsetIndex
 from sim.protocol.replication.messages import PartitionState
@@ -68,7 +70,7 @@ class Decisions:
         self._led_ms: dict[str, int] = {}
         self._states: dict[int, PartitionState] = {}
         self._lives: dict[str, int] = {}
-        self._unclean: set[int] = set()
+        self._unclean: dict[int, str] = {}
         self._failed_passes: set[str] = set()
         self._tombstones_below = 0
         self._compacted: dict[tuple[str, int], int] = {}
@@ -189,7 +191,7 @@ class Decisions:
         return self._nodes[name].context.now_ms
 
     def _elected_uncleanly(self, event: on.UncleanElection) -> None:
-        self._unclean.add(event.epoch)
+        self._unclean[event.epoch] = event.because
 
     def _elected(self, event: on.LeaderElected) -> None:
         name, epoch = event.replica, event.epoch
@@ -252,8 +254,14 @@ class Decisions:
     def _judge_change(self, before: PartitionState, after: PartitionState) -> None:
         leader, epoch, lives = after.leader, after.leader_epoch, after.eligible
         able = {*before.isr, *before.elr}
-        unclean = epoch in self._unclean
+        because = self._unclean.get(epoch)
+        unclean = because is not None
         returned = {name for name, life in lives.items() if life > self._lives.get(name, life)}
+        left_out = [
+            name
+            for name in able & {*after.replicas} - {*after.isr, *after.elr}
+            if self._had(name, lives.get(name), before.partition_epoch)
+        ]
         wrong = {
             "fenced leader": leader is not None and leader not in lives,
             "leader out of sync": leader is not None and leader not in after.isr,
@@ -274,9 +282,11 @@ class Decisions:
             "eligible no more": self._rules.election.eligible_leaders == "elr"
             and len(after.isr) < self._rules.topic.min_isr
             and not unclean
-            and any(
-                self._had(name, lives.get(name), before.partition_epoch)
-                for name in able & {*after.replicas} - {*after.isr, *after.elr}
+            and bool(left_out),
+            "elected instead of a clean one": epoch != before.leader_epoch
+            and (
+                (because == LAST_KNOWN_LEADER and bool(left_out))
+                or (because == ANY_REPLICA and not lives.keys().isdisjoint(left_out))
             ),
             "last known beside a leader": leader is not None
             and after.last_known_leader is not None,

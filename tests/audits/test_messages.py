@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from sim.protocol import events as on
+from sim.protocol.events.cluster import ADMINISTRATOR, ANY_REPLICA, LAST_KNOWN_LEADER
 from sim.protocol.log.epochs import EpochEnd
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.replica import Snapshot
@@ -270,6 +271,24 @@ def test_a_change_of_the_partition_follows_from_what_was(
     world.decisions.told(replace(STATE, partition_epoch=6, **change))
 
     assert world.told == ([] if what is None else [f"decision {what}"])
+
+
+@pytest.mark.parametrize("because", [ANY_REPLICA, LAST_KNOWN_LEADER, ADMINISTRATOR])
+@pytest.mark.parametrize("heirs", [(), ("r1",), ("r2",)])
+def test_an_unclean_election_leaves_out_nobody_who_may_lead_cleanly(
+    because: str, heirs: tuple[str, ...]
+) -> None:
+    """r1 is fenced at the moment, r2 is not; r3 is elected."""
+    world = World(BY_CONTROLLER.with_values({"eligible_leaders": "elr"}))
+    lives = {"r2": 1, "r3": 1}
+    before = replace(STATE, leader=None, isr=(), elr=heirs, eligible=lives)
+    world.decisions.told(before)
+    world.happens(on.UncleanElection("r3", 3, because))
+    elected = {"leader": "r3", "leader_epoch": 3, "isr": ("r3",), "elr": (), "partition_epoch": 6}
+    world.decisions.told(replace(before, **elected))
+
+    is_wrong = heirs and because != ADMINISTRATOR and (because, heirs) != (ANY_REPLICA, ("r1",))
+    assert world.told == ["decision elected instead of a clean one"] * bool(is_wrong)
 
 
 @pytest.mark.parametrize(("loading", "mark"), [(False, 0), (True, 0), (False, 10**6), (False, -1)])
