@@ -50,7 +50,7 @@ class Observer:
         """Starts before the replicas connect."""
         scenario = cluster.context.scenario
         self._report = report
-        self._now_ms = lambda: cluster.context.now_ms
+        self._context = cluster.context
         self.witness = Witness(cluster, self.failed)
         caught_up = CaughtUp(cluster, self.failed)
         self.decisions = Decisions(self.witness, scenario, caught_up)
@@ -74,7 +74,7 @@ class Observer:
         def listen(message: Any) -> None:
             self._listening.receives(name, message)
             if type(message) is Overdue and isinstance(message.message, of.ProduceRequest):
-                self._sends.late(self._now_ms())
+                self._sends.late(self._context.now_ms)
             receive(message)
             self._listening.handled(name, message)
 
