@@ -113,7 +113,7 @@ class Detectors:
 
     def _runs_without_defect(self, names: Sequence[str]) -> dict[str, Json]:
         with self._lock:
-            missing = [name for name in names if name not in self._right]
+            missing = [name for name in dict.fromkeys(names) if name not in self._right]
             if missing:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 with self._path.open("a", encoding="utf-8") as kept:
