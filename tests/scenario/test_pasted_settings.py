@@ -2,53 +2,22 @@
 
 import re
 from pathlib import Path
+from zipfile import ZipFile
 
 from sim.files.yaml_text import parse_yaml
 from sim.simulate.scenario.derived import setting_notes
 from sim.simulate.scenario.file.load import scenario_in
 from sim.simulate.scenario.model import Scenario
+from tests.partition.conftest import ZIP
 
-ALL_OF_A_TOPIC = """
-cleanup.policy=compact
-compression.gzip.level=-1
-compression.lz4.level=9
-compression.type=producer
-compression.zstd.level=3
-delete.retention.ms=100
-file.delete.delay.ms=60000
-flush.messages=9223372036854775807
-flush.ms=9223372036854775807
-follower.replication.throttled.replicas=
-index.interval.bytes=4096
-leader.replication.throttled.replicas=
-local.retention.bytes=-2
-local.retention.ms=-2
-max.compaction.lag.ms=9223372036854775807
-max.message.bytes=1048588
-message.timestamp.after.max.ms=9223372036854775807
-message.timestamp.before.max.ms=9223372036854775807
-message.timestamp.type=CreateTime
-min.cleanable.dirty.ratio=1.0E-2
-min.compaction.lag.ms=0
-min.insync.replicas=1
-preallocate=false
-remote.log.copy.disable=false
-remote.log.delete.on.disable=false
-remote.storage.enable=false
-retention.bytes=-1
-retention.ms=604800000
-segment.bytes=1073741824
-segment.index.bytes=10485760
-segment.jitter.ms=0
-segment.ms=100
-unclean.leader.election.enable=false
-"""
-"""What 4.x says of a topic, without what it says of where each comes from."""
+PRINTED = ZipFile(ZIP).read("settings/4.3.txt").decode()
+"""What `kafka-configs --describe --all` of 4.3 said of the topics of a broker of 3.8."""
+OF_A_TOPIC = PRINTED.partition("topic orders are:\n")[2].partition("All configs")[0]
 
 
-def pasted(lines: str) -> str:
+def pasted(printed: str) -> str:
     """The same as fields of YAML, each value as text."""
-    return re.sub(r"(?m)^(\S+?)=(.*)$", r"  \1: '\2'", lines.strip())
+    return re.sub(r"(?m)^  (\S+?)=(.*?) sensitive=.*$", r"  \1: '\2'", printed)
 
 
 def load(text: str) -> Scenario:
@@ -58,11 +27,13 @@ def load(text: str) -> Scenario:
 
 
 def test_all_settings_of_a_topic_as_kafka_prints_them_are_read() -> None:
-    scenario = load(f"topic:\n{pasted(ALL_OF_A_TOPIC)}\n")
+    printed = OF_A_TOPIC.replace("=0.1 ", "=1.0E-2 ").replace("retention.ms=-1", "retention.ms=9")
+    newer = "  remote.log.copy.disable: 'false'\n  remote.log.delete.on.disable: 'false'\n"
+    scenario = load(f"topic:\n{pasted(printed)}{newer}")
 
-    assert scenario.rules.topic.delete_retention_ms == 100
+    assert scenario.rules.topic.delete_retention_ms == 600_000
     assert scenario.topic.min_cleanable_dirty_ratio == 0.01
-    assert scenario.topic.segment_ms == 100
+    assert scenario.topic.segment_ms == 3_600_000
     assert scenario.topic.retention_bytes is None
     idle, *because = setting_notes(scenario)
     assert "topic.preallocate" in idle
