@@ -113,20 +113,6 @@ def allowed(path: str, expected: set[str]) -> bool:
     return path in expected or f"{path.rpartition('.')[0]}.*" in expected
 
 
-def test_one_more_kind_of_fault_leaves_all_other_faults_as_they_are() -> None:
-    mix = mix_with(**EVERYTHING)
-    more = mix_with(**EVERYTHING, weights=Weights(remove_replica=5.0))
-    new = [counted(more, seed) - counted(mix, seed) for seed in SEEDS]
-
-    assert not any(counted(mix, seed) - counted(more, seed) for seed in SEEDS)
-    kinds = Counter(fault.kind for faults in new for fault in faults)
-    assert kinds[FaultKind.REMOVE_REPLICA] > 60
-    assert set(kinds) == {FaultKind.REMOVE_REPLICA, FaultKind.MIGRATE}
-    for faults in new:
-        left = {fault.target for fault in faults if fault.kind == FaultKind.REMOVE_REPLICA}
-        assert {fault.target for fault in faults if fault.kind == FaultKind.MIGRATE} <= left
-
-
 @pytest.mark.parametrize("kind", Weights.model_fields)
 def test_without_a_kind_of_fault_only_its_own_and_what_follows_them_is_missing(kind: str) -> None:
     given = {**EVERYTHING, "tail_hunts": 0.0}
