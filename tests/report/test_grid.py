@@ -11,7 +11,6 @@ from sim.check.violation import FAMILIES
 from sim.errors import BadInput
 from sim.simulate.run import run_of
 from sim.study.matrix import judged
-from sim.study.report.cells import cell_lines
 from sim.study.report.claims import WORDS_MAX, contradictions, verdict_of
 from sim.study.report.grid import (
     RUNS,
@@ -87,34 +86,6 @@ def test_the_fixes_are_compared_in_every_kind_of_story_that_tells_them_apart(
     assert [
         name for name, (leo, empty) in ends.items() if leo != empty and [leo, empty] not in named
     ] == []
-
-
-def test_a_cell_says_what_searches_runs_and_stories_show(fixes: SweepFolder) -> None:
-    grid = grids_of(fixes, "fixes")[0]
-
-    def lines(hazard: str, label: str) -> list[str]:
-        return cell_lines(grid, hazard, label, None)
-
-    assert lines(TWICE, "none")[:2] == [
-        (
-            "breaks after 7 moves in last_record, deleted_keys; 9 in two_replicas, "
-            "two_replicas_longer, three_replicas, three_replicas_longer; unclean elections: "
-            "4 moves in pairs"
-        ),
-        "0 of 9",
-    ]
-    searched, _, stories = lines(TWICE, "leo_retention")
-    assert searched == "none in 27 searches; unclean elections: 4 moves in pairs"
-    assert "finding_01" in stories.split(", ")
-    assert lines("late write outlives its delete", "none")[0] == "not searched"
-    returns = [lines("deleted key returns", one)[0] for one in ("leo_retention", "empty_batch")]
-    assert returns == [
-        "breaks after 6 moves in deleted_keys_two_keys",
-        (
-            "breaks after 5 moves in deleted_keys, deleted_keys_two_keys; 7 in "
-            "deleted_keys_three_replicas"
-        ),
-    ]
 
 
 def test_the_verdict_on_the_fixes_names_what_one_allows_and_the_other_does_not(
