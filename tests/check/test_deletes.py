@@ -9,10 +9,6 @@ from sim.protocol.rules import rules_from
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.generate.mix import Mix
-from tests.check.events import batch
-
-VALUE, DELETE = batch(0, "k"), batch(1, "k", None)
-
 
 SOURCES = {
     "kip-280": {"preset": "kip-280", "fix": "none", "delete_retention_ms": 200},

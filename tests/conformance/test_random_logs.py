@@ -13,8 +13,6 @@ from tests.conformance.log_books import LogBooks
 from tests.conformance.random_batches import Choices, numbered, smallest
 from tests.conformance.random_logs import random_log
 
-Json = dict[str, Any]
-
 
 @pytest.mark.parametrize("preset", ["kafka-4.0", "kafka-2.8"])
 def test_a_random_log_begins_with_a_pass_and_is_answered(preset: str) -> None:

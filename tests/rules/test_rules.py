@@ -1,14 +1,11 @@
 """Rules and presets: defaults, values, and what is said about unknown ones."""
 
 import pickle
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from sim.protocol.rules import DEFAULTS, PRESETS, RULES, Rules, rules_from
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_every_rule_is_described_once_with_its_default_first() -> None:

@@ -7,7 +7,6 @@ from sim.simulate.scenario.derived import promise_of
 from sim.simulate.scenario.model import Change, Scenario
 from tests.scenario.texts import load
 
-NAMES = ("r1", "r2", "r3")
 TO_HEADER = (("strategy", "header"),)
 
 
