@@ -46,16 +46,6 @@ def place(edited: Lines, event: str, nth: int = 0) -> int:
     return [number for number, line in enumerate(edited) if line.get("event") == event][nth]
 
 
-def test_an_honest_trace_agrees_with_its_verdict() -> None:
-    made = judged(lines())
-    assert made.differing == []
-    assert set(made.found) == {
-        "tombstone-safety",
-        "no-resurrection",
-        "materialized-state-equivalence",
-    }
-
-
 MISSING = object()
 """In the place of the value of a field that is left out."""
 Edit = Callable[[Lines], object]

@@ -11,15 +11,6 @@ from sim.protocol.events import HighWatermarkMoved
 from tests.check.events import RULES, cluster
 
 
-def test_a_method_that_no_event_is_called_like_is_refused() -> None:
-    class Deaf(Invariant):
-        def on_apended(self, event: object) -> None:
-            """Nobody would ever call it."""
-
-    with pytest.raises(ValueError, match="on_apended: there is no such event"):
-        by_name([Deaf])
-
-
 def test_a_name_is_given_once() -> None:
     class Twin(Invariant):
         pass

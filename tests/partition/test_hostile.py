@@ -117,16 +117,6 @@ def test_a_flipped_bit_is_found_unless_no_crc_covers_it(small: Path) -> None:
             ]
 
 
-def test_a_flipped_length_is_damage_where_a_batch_follows(small: Path) -> None:
-    data = log_of(small).read_bytes()
-    data = data[:9] + bytes([data[9] ^ 1]) + data[10:]
-    log_of(small).write_bytes(data)
-
-    complaint = replog("log", small).complaint
-
-    assert "position 0: no whole batch, and one follows at " in complaint
-
-
 def zeroes(codec: int) -> bytes:
     """256 MiB of zeroes in some kilobytes, by Kafka's number of a codec."""
     count, block = 1 << 28, bytes(1 << 22)
