@@ -9,7 +9,7 @@ class TransactionsEnd(Law):
 
     At rest no committed data x of a transaction is undecided: a marker of its producer is committed
     above x. The coordinator asks for all that is open when `transaction.timeout.ms` has passed.
-    Judged: at rest. Excused: nothing.
+    Judged: at rest. Excused: data that the leader has lost; other invariants speak of that.
     """
 
     name = "transactions-end"
@@ -18,6 +18,8 @@ class TransactionsEnd(Law):
 
     def on_quiesced(self, _: Quiesced) -> None:
         """Look for committed data without a marker."""
+        leader = self.history.leader
+        has = set(self.replicas[leader].lineage) if leader in self.replicas else set[int]()
         for uids in self.history.undecided.values():
-            for uid in uids[:1]:
-                self.broken(self.history.leader, self.written[uid].offset, record=uid)
+            for uid in [one for one in uids if one in has][:1]:
+                self.broken(leader, self.written[uid].offset, record=uid)
