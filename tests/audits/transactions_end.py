@@ -9,7 +9,8 @@ class TransactionsEnd(Law):
 
     At rest no committed data x of a transaction is undecided: a marker of its producer is committed
     above x. The coordinator asks for all that is open when `transaction.timeout.ms` has passed.
-    Judged: at rest. Excused: data that the leader has lost; other invariants speak of that.
+    Judged: at rest. Excused: data that the leader has lost; other invariants speak of that. And
+    data below its log start: retention takes it from open transactions, too.
     """
 
     name = "transactions-end"
@@ -19,7 +20,8 @@ class TransactionsEnd(Law):
     def on_quiesced(self, _: Quiesced) -> None:
         """Look for committed data without a marker."""
         leader = self.history.leader
-        has = set(self.replicas[leader].lineage) if leader in self.replicas else set[int]()
+        view = self.replicas.get(leader)
+        has = set(view.lineage[view.log_start_offset :]) if view else set[int]()
         for uids in self.history.undecided.values():
             for uid in [one for one in uids if one in has][:1]:
                 self.broken(leader, self.written[uid].offset, record=uid)
