@@ -159,7 +159,7 @@ conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a
 # where everything has to be tried. ARGS="--afresh" tries everything for all of them, in an hour and a
 # half, and goes on where it was stopped. Others: --only GROUP or NAME, --page.
 .PHONY: zoo
-zoo: $(STAMP)  ## plant 511 defects one by one, see that something detects each; reports/zoo.md
+zoo: $(STAMP)  ## plant defects one by one, see that something detects each; reports/zoo.md
 	@$(BIN)/python -m tests.zoo $(ARGS)
 
 # Fresh runs each day; the seed is printed. Others: ARGS="--minutes 60 --seed 7", or ARGS="--run 'far 60 15'".

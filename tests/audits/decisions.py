@@ -278,6 +278,9 @@ class Decisions:
             and len(after.isr) >= self._rules.topic.min_isr,
             "eligible from outside": not {*after.elr} <= able
             or not {*after.elr, *lives} <= {*after.replicas},
+            "eligible after an unclean election": unclean
+            and epoch != before.leader_epoch
+            and bool(after.elr),
             "eligible after a crash": bool(returned & {*after.elr}),
             "eligible no more": self._rules.election.eligible_leaders == "elr"
             and len(after.isr) < self._rules.topic.min_isr

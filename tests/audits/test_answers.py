@@ -374,6 +374,28 @@ def test_a_vote_that_nothing_speaks_against_is_granted() -> None:
     ]
     voter.replica.vote = (voter.replica.epoch, "r8")
     assert asked(world, voter, asks(voter, epoch=0), granted=False) == []
+    refused = of.VoteResponse(voter.name, voter.replica.epoch - 1, granted=False)
+    assert world.says(voter.name, "r9", refused) == ["votes in epoch"]
+
+
+def test_a_voter_fetches_in_the_newest_epoch_that_it_knows() -> None:
+    world = World(BY_MAJORITY)
+    voter = world.follower
+    fetch = of.FetchRequest(voter.name, 1, voter.replica.epoch, 1, correlation_id=10**6)
+    assert world.says(voter.name, "r1", fetch) == []
+    older = replace(fetch, epoch=fetch.epoch - 1)
+    assert world.says(voter.name, "r1", older) == ["fetches in epoch"]
+
+
+def test_nobody_campaigns_against_a_leader_whose_answer_has_just_come() -> None:
+    world = World(BY_MAJORITY)
+    voter = world.follower
+    world.hears(voter, replace(records(world.leader, 0), correlation_id=voter.fetcher.number))
+    world.wait(1)
+    request = replace(asks(voter, epoch=1), candidate=voter.name)
+    assert world.says(voter.name, "r9", request) == ["asks for votes"]
+    world.wait(60_000)
+    assert world.says(voter.name, "r9", request) == []
 
 
 @pytest.mark.parametrize(("waited_ms", "told"), [(1, ["asks for votes"]), (60_000, []), (None, [])])

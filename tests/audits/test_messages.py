@@ -291,6 +291,17 @@ def test_an_unclean_election_leaves_out_nobody_who_may_lead_cleanly(
     assert world.told == ["decision elected instead of a clean one"] * bool(is_wrong)
 
 
+def test_an_unclean_election_leaves_no_eligible_replica() -> None:
+    world = World(BY_CONTROLLER.with_values({"eligible_leaders": "elr"}))
+    before = replace(STATE, leader=None, isr=(), elr=("r1",), eligible={"r2": 1})
+    world.decisions.told(before)
+    world.happens(on.UncleanElection("r2", 3, ANY_REPLICA))
+    elected = {"leader": "r2", "leader_epoch": 3, "isr": ("r2",), "partition_epoch": 6}
+    world.decisions.told(replace(before, **elected))
+
+    assert world.told == ["decision eligible after an unclean election"]
+
+
 @pytest.mark.parametrize(("loading", "mark"), [(False, 0), (True, 0), (False, 10**6), (False, -1)])
 def test_a_loaded_state_is_taken_and_a_high_watermark_is_within_the_log(
     loading: bool, mark: int

@@ -7,6 +7,8 @@
 * A vote or pre-vote that nothing speaks against is granted (Raft 5.2, 5.4.1).
 * A replica that has restarted waits for an election timeout before it asks for votes, unless a
   leader that resigned told it to stand (Raft 5.2, QuorumState.initialize).
+* Nobody campaigns against a leader of whom it has just heard (Raft 5.2), and nobody fetches in an
+  epoch older than the newest that it knows; an answer names that one (Raft 5.1).
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ class Votes(Answers):
         """Starts with voters that have heard of no leader and have lost no disk."""
         super().__init__(cluster, failed)
         timers = cluster.context.scenario.timers
-        self._loyal_ms = timers.fetch_wait_ms + timers.election_timeout_ms[0]
-        self._turn_ms = timers.election_timeout_ms[1]
+        self._shortest_ms, self._turn_ms = timers.election_timeout_ms
+        self._loyal_ms = timers.fetch_wait_ms + self._shortest_ms
         self._acknowledged: dict[str, int] = {}
         self._owed: dict[str, int] = {}
         self._crashed_in: dict[str, int] = {}
@@ -88,6 +90,7 @@ class Votes(Answers):
         if isinstance(message, of.FetchRequest):
             self._acknowledged[source] = message.offset
             self._owes(source)
+            self.wrong(source, "fetches in epoch", message.epoch, self.nodes[source].replica.epoch)
             promised = self._promised.get(source, 0)
             if message.epoch < promised:
                 what = "fetches, though its lost disk knew a later epoch, in epoch"
@@ -95,8 +98,15 @@ class Votes(Answers):
         elif isinstance(message, of.VoteRequest):
             self.wrong(source, "asks for votes and lacks records below", self._owes(source), 0)
             self._waited(source)
-        elif isinstance(message, of.VoteResponse) and source in self._asked:
-            self._judge(self.nodes[source], self._asked.pop(source), message)
+            leader, epoch, at_ms = self._heard.get(source, ("", -1, 0))
+            if epoch + (not message.pre_vote) == message.epoch:
+                ago_ms = self.context.now_ms - at_ms
+                lately = f"{ago_ms} ms after an answer of {leader}"
+                self.wrong(source, "asks for votes", ago_ms < self._shortest_ms and lately, False)
+        elif isinstance(message, of.VoteResponse):
+            self.wrong(source, "votes in epoch", message.epoch, self.nodes[source].replica.epoch)
+            if source in self._asked:
+                self._judge(self.nodes[source], self._asked.pop(source), message)
 
     def _waited(self, name: str) -> None:
         up_ms = self.context.now_ms - self._restarted_ms.get(name, -self._loyal_ms)
