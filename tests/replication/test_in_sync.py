@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sim.protocol.replication.elections import alter_partition, with_isr
+from sim.protocol.replication.elections import alone_in_sync, alter_partition, with_isr
 from sim.protocol.replication.leader import expand_isr, record_position
 from sim.protocol.replication.messages import AlterPartitionRequest, PartitionState
 from sim.protocol.rules import Rules
@@ -95,3 +95,7 @@ def test_who_is_in_sync_who_is_eligible_and_who_led_last(
     expected: Sets,
 ) -> None:
     assert sets(with_isr(state, isr, unclean=unclean, rules=rules)) == expected
+
+
+def test_nobody_is_eligible_beside_who_was_elected_uncleanly() -> None:
+    assert sets(alone_in_sync(partition(("r1",), ("r2",)), "r3")) == (("r3",), (), None)
