@@ -65,6 +65,7 @@ class Places:
         answered: (leader, epoch, time in ms) of the newest answer to a fetch, if it follows that
             leader since; None: it has had none.
         told_floor: The floor of versions in that answer, if it was to the present log.
+        failed_under: The leader whose records it could not append; empty: it could, of each.
     """
 
     epochs: list[tuple[int, int]] = field(default_factory=list)
@@ -81,6 +82,7 @@ class Places:
     message_epoch: int = 0
     answered: tuple[str, int, int] | None = None
     told_floor: tuple[int, ...] = ()
+    failed_under: str = ""
 
     def begins(self, epoch: int, offset: int) -> None:
         """Notes that an epoch begins at an offset, or before."""
@@ -160,6 +162,8 @@ class Places:
             case on.SnapshotInstalled():
                 self.begin_anew(event.end_offset)
                 self.begins(event.epoch, event.end_offset)
+            case on.FetchingFailed():
+                self.failed_under = event.leader
             case _:
                 pass
 
@@ -222,6 +226,8 @@ class PlacesFollowed(Following):
         follows = None if fetcher.leader is None else (fetcher.leader, fetcher.epoch)
         if follows is None or (answered is not None and answered[:2] != follows):
             own.answered = answered = None
+        if follows is not None and node.replica.fetching_failed:
+            self.differs(node.name, "fetches no more from", follows[0], own.failed_under)
         late = answered is not None and answered[2] < node.context.now_ms
         late = late and node.rules.replication.response_fencing
         if (
@@ -270,6 +276,10 @@ class PlacesFollowed(Following):
         for name, seen in happened.items():
             node, own = self._cluster.nodes[name], self._places[name]
             self._compare(node, own, seen)
+        if events and isinstance(events[-1], on.Quiesced):
+            for name, own in self._places.items():
+                if name in self._cluster.nodes:
+                    self._look_at_fetcher(self._cluster.nodes[name], own)
 
     def _look_at_replaced(self, own: Places, event: on.Event) -> None:
         """Judges whether a log may be given up for what is installed, or begins anew there."""

@@ -200,6 +200,16 @@ def test_a_follower_knows_the_floor_of_an_answer() -> None:
     assert world.hears(answered(3)) == ["floor of versions"]
 
 
+def test_a_follower_that_could_not_append_fetches_from_the_next_leader() -> None:
+    world = Followed()
+    world.replica.fetching_failed = True
+    world.happened(on.FetchingFailed("r1", "r2", 1, 3))
+    world.fetcher.leader, world.fetcher.epoch = "r2", 1
+    assert world.hears(answered(3)) == []
+    world.fetcher.leader = "r3"
+    assert world.hears(answered(3)) == ["fetches no more from"]
+
+
 def test_a_crash_and_another_leader_end_what_was_fetched() -> None:
     for ends in (on.ReplicaCrashed("r1", 3, 3), None):
         world = Followed()

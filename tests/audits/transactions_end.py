@@ -19,7 +19,7 @@ class TransactionsEnd(Law):
 
     def on_quiesced(self, _: Quiesced) -> None:
         """Look for committed data without a marker."""
-        leader = self.history.leader
+        leader = self.history.leader or ""
         view = self.replicas.get(leader)
         has = set(view.lineage[view.log_start_offset :]) if view else set[int]()
         for uids in self.history.undecided.values():
