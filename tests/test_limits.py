@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from sim.cli.schemas import schema_of_files
 from sim.errors import BadInput
 from sim.files.limits import LIMITS, LONG, whole_number
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.story.format import story_from
 from sim.study.sweep.plan import load_plan
+from tests.schemas.making import schema_of_files
 
 
 def bounds_of(schema: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,7 +1,7 @@
 """From a document to a validated pydantic model, with all problems as `file:line: field: ...`.
 
 Pydantic takes a while to import: stories are read without it. The meaning of a field is the text
-below it, which only a schema needs: reading it from the source takes a sixth of a command's start.
+below it; the JSON Schema for editors is made of the models and of these texts.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sim.errors import BadInput
-from sim.files.attribute_docs import attribute_docs
 from sim.files.document import (
     ENOUGH,
     Document,
@@ -66,53 +64,6 @@ class Part(BaseModel):
         extra="forbid",
         allow_inf_nan=False,
     )
-
-
-def by_value(field: str, parts: Mapping[str, str]) -> dict[str, Any]:
-    """JSON Schema of an object whose value of `field` selects one of `parts`, references.
-
-    An editor then reports the mistake in a step of that op, and not a mismatch with ten others.
-    """
-    return {
-        "type": "object",
-        "properties": {field: {"enum": list(parts)}},
-        "required": [field],
-        "allOf": [
-            {"if": {"properties": {field: {"const": value}}}, "then": {"$ref": part}}
-            for value, part in parts.items()
-        ],
-    }
-
-
-class Described(GenerateJsonSchema):
-    """A schema in which each field has the text below it as its description, and no title."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        """Denies every field a title, which would repeat its name."""
-        return False
-
-    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
-        """The schema of alternatives that a field selects."""
-        found = super().tagged_union_schema(schema)
-        field = found.get("discriminator")
-        return found if field is None else by_value(field["propertyName"], field["mapping"])
-
-    def dataclass_schema(self, schema: Any) -> dict[str, Any]:
-        """The schema of a dataclass."""
-        found = super().dataclass_schema(schema)
-        found.pop("title", None)
-        return found
-
-    def model_schema(self, schema: Any) -> dict[str, Any]:
-        """The schema of one model; its fields are there by their names in a file."""
-        found, model = super().model_schema(schema), schema["cls"]
-        found.pop("title", None)
-        fields = model.model_fields
-        for kind in model.__mro__[: model.__mro__.index(BaseModel)]:
-            for name, text in attribute_docs(kind).items():
-                in_file = (fields[name].alias if self.by_alias else None) or name
-                found["properties"][in_file].setdefault("description", text)
-        return found
 
 
 def refused(problems: Iterable[tuple[Location, str]]) -> None:

@@ -156,7 +156,6 @@ OPENED_ELSEWHERE = {
 WRITTEN = {
     "files/atomic.py": "what users ask for, whole or not at all",
     "cli/output.py": "the summary of a job, to which a page is added",
-    "cli/schemas.py": "a schema that is committed",
     "diagnose/failures.py": "a file in a draft of a folder",
     "study/explore/levels.py": "a draft of a level",
     "study/explore/page.py": "pages that are committed",

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from sim.cli.schemas import story_schema
 from sim.simulate.scenario.model import Expect
 from sim.simulate.story.format import CLAIMS
 from tests.commands import ROOT, SCENARIOS
 from tests.guide.run_page import agrees, run_page, steps_of
+from tests.schemas.making import schema_of_files
 
 PAGES = ROOT / "notebooks/guide/pages"
 
@@ -43,7 +43,7 @@ def test_every_field_that_a_file_may_expect_is_in_a_table() -> None:
     of_a_log = {"surviving_keys", "surviving_keys_must_not_include", "first_batch_last_offset"}
     own = {field.name for field in fields(Expect)}
     assert {name for cell in cells for name in re.findall(r"`(\w+)`", cell)} == (
-        {*story_schema()["$defs"]["expect"]["properties"], *CLAIMS, "note"} | own | of_a_log
+        {*schema_of_files()["$defs"]["expect"]["properties"], *CLAIMS, "note"} | own | of_a_log
     )
 
 

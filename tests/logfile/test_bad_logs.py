@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from sim.cli.schemas import schema_of_files
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.yaml_text import parse_yaml
@@ -17,6 +16,7 @@ from sim.simulate.logfile.answer import answer
 from sim.simulate.logfile.eligible_file import eligible_file_in
 from tests.logfile.many_logs import document as asked
 from tests.logfile.writer import Json, Writer, batch, last_offsets
+from tests.schemas.making import schema_of_files
 
 
 def good() -> Json:

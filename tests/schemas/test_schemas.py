@@ -11,7 +11,6 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from sim.cli.schemas import SCHEMA_FILE, SCHEMAS, schema_text
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.reading import read_document
@@ -19,6 +18,7 @@ from sim.simulate.logfile.eligible_file import eligible_file_in, is_eligible_doc
 from sim.simulate.logfile.file import log_file_in
 from sim.simulate.story.format import story_from
 from tests.commands import ROOT
+from tests.schemas.making import SCHEMA_FILE, SCHEMAS, schema_text
 
 CHOOSING = Draft202012Validator(json.loads(schema_text()))
 GOOD = {
@@ -56,8 +56,8 @@ def wrong(data: object) -> list[str]:
 
 
 def test_the_committed_schema_is_current() -> None:
-    """When it is not: `python -m sim.cli.schemas`."""
-    assert (ROOT / SCHEMA_FILE).read_text(encoding="utf-8") == schema_text()
+    """When it is not: `python -m tests.schemas.making`."""
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text()
 
 
 def test_every_shipped_file_is_chosen_and_accepted_by_its_format() -> None:
@@ -133,4 +133,4 @@ def test_the_modelines_of_shipped_files_lead_to_the_schema_that_chooses() -> Non
         if line:
             named.add((path.parent / line[1]).resolve())
 
-    assert named == {ROOT / SCHEMA_FILE}
+    assert named == {SCHEMA_FILE}

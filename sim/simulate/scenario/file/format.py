@@ -1,7 +1,7 @@
 """Fields of a scenario file, `format: replog-scenario/1`.
 
 A scenario as people write it: Kafka's names for settings, one line for each send and fault. Editors
-get a JSON Schema of these classes (`sim.cli.schemas`).
+get a JSON Schema of these classes (`scenarios/schema.json`).
 """
 
 from __future__ import annotations

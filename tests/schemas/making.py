@@ -1,4 +1,4 @@
-"""The JSON Schema of Replog's files, for editors; `python -m sim.cli.schemas` writes it.
+"""The JSON Schema of Replog's files, for editors; `python -m tests.schemas.making` writes it.
 
 `scenarios/schema.json` is for an editor with one association: it looks at a file's `format` and
 checks the file as a plan of a sweep or of a search, a story, a timed scenario or a log file.
@@ -12,11 +12,11 @@ a replica that does not exist, is not checked.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
 
 from sim.check.registry import INVARIANTS, discover
 from sim.check.violation import FAMILIES
@@ -24,7 +24,7 @@ from sim.files.attribute_docs import attribute_docs
 from sim.files.document import TAG_PATTERN
 from sim.files.formats import EXPLORE_FORMAT, LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.limits import LONG
-from sim.files.models import Described, Part, by_value
+from sim.files.models import Part
 from sim.protocol.rules import DEFAULTS, PRESETS, RULES
 from sim.simulate.logfile import eligible_file
 from sim.simulate.logfile import rules as log_rules
@@ -39,48 +39,93 @@ from sim.simulate.story.steps import COMMON, DOES, NOTHING
 from sim.study.explore.plan import SearchPlan as PlanOfSearch
 from sim.study.sweep.plan import Plan
 from sim.study.sweep.plan_matrix import LABEL, MATRIX
-
-_TYPES = {str: "string", int: "integer", bool: "boolean"}
-
+from tests.commands import ROOT
 
 Schema = dict[str, Any]
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
+SCHEMA_FILE = ROOT / "scenarios/schema.json"
+TYPES = {str: "string", int: "integer", bool: "boolean"}
 TEXT: Schema = {"type": "string"}
 NOTE: Schema = {"description": "Anything; it is not read."}
-_RULES: Schema = {"$ref": "#/$defs/rules"}
+ANY_RULES: Schema = {"$ref": "#/$defs/rules"}
+SETTINGS = {"topic": TopicSettings.__name__, "broker": BrokerSettings.__name__}
+"""Field of a log file with settings of Kafka -> their definition, which `scenario_schema` has."""
+
+
+def by_value(field: str, parts: Mapping[str, str]) -> dict[str, Any]:
+    """JSON Schema of an object whose value of `field` selects one of `parts`, references.
+
+    An editor then reports the mistake in a step of that op, and not a mismatch with ten others.
+    """
+    return {
+        "type": "object",
+        "properties": {field: {"enum": list(parts)}},
+        "required": [field],
+        "allOf": [
+            {"if": {"properties": {field: {"const": value}}}, "then": {"$ref": part}}
+            for value, part in parts.items()
+        ],
+    }
+
+
+class Described(GenerateJsonSchema):
+    """A schema in which each field has the text below it as its description, and no title."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Denies every field a title, which would repeat its name."""
+        return False
+
+    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
+        """The schema of alternatives that a field selects."""
+        found = super().tagged_union_schema(schema)
+        field = found.get("discriminator")
+        return found if field is None else by_value(field["propertyName"], field["mapping"])
+
+    def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+        """The schema of a dataclass."""
+        found = super().dataclass_schema(schema)
+        found.pop("title", None)
+        return found
+
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        """The schema of one model; its fields are there by their names in a file."""
+        found, model = super().model_schema(schema), schema["cls"]
+        found.pop("title", None)
+        for kind in model.__mro__[: model.__mro__.index(BaseModel)]:
+            for name, text in attribute_docs(kind).items():
+                found["properties"][model.model_fields[name].alias or name]["description"] = text
+        return found
 
 
 def scenario_schema() -> Schema:
-    """The JSON Schema of scenario files; `#/$defs/rules` is that of `rules_schema`."""
+    """The schema of scenario files."""
     schema = ScenarioFile.model_json_schema(schema_generator=Described)
     fields = schema["properties"]
-    fields["rules"] = described(_RULES, fields["rules"]["description"])
+    fields["rules"] = described(ANY_RULES, fields["rules"]["description"])
     return {"title": "Replog scenario", **schema}
 
 
 def rules_schema() -> Schema:
-    """JSON Schema of an object of rules with the meanings of their values, and of a preset."""
+    """The schema of an object of rules, or of a preset, with the meanings of values."""
     rules = {name: rule_schema(name) for name in RULES}
     return described(strict({"preset": preset_schema(), **rules}), "Rules by name, or a preset.")
 
 
-def preset_schema() -> dict[str, Any]:
-    """JSON Schema of the name of a preset."""
+def preset_schema() -> Schema:
     models = "; ".join(f"{preset.name}: {preset.models}" for preset in PRESETS.values())
     return {"enum": list(PRESETS), "description": models}
 
 
-def rule_schema(name: str) -> dict[str, Any]:
-    """JSON Schema of the value of a rule.
+def rule_schema(name: str) -> Schema:
+    """The schema of the value of a rule.
 
     `enumDescriptions` belongs to no draft of JSON Schema, but editors show it with the values.
     """
     spec, default = RULES[name], DEFAULTS[name]
-    found: dict[str, Any] = {
+    found: Schema = {
         "description": f"{spec.decides} ({spec.source})" if spec.source else spec.decides,
         "default": default,
-        "type": _TYPES[type(default)],
+        "type": TYPES[type(default)],
     }
     if spec.values:
         values = spec.described()
@@ -89,49 +134,36 @@ def rule_schema(name: str) -> dict[str, Any]:
     if spec.minimum is not None:
         found["minimum"] = spec.minimum
     if spec.limit is not None:
-        found["maximum" if found.get("type") == "integer" else "maxLength"] = spec.limit.most
+        found["maximum" if found["type"] == "integer" else "maxLength"] = spec.limit.most
     return found
-
-
-def at_least(minimum: int) -> Schema:
-    """A whole number from `minimum` on, within 64 bits."""
-    return {"type": "integer", "minimum": minimum, "maximum": LONG}
 
 
 def nullable(schema: Schema) -> Schema:
     """A schema that also allows null, which counts as not given."""
-    found = {**schema, "type": [schema["type"], "null"]} if "type" in schema else dict(schema)
-    return found | ({"enum": [*schema["enum"], None]} if "enum" in schema else {})
+    more = {"type": [schema["type"], "null"]} if "type" in schema else {}
+    return schema | more | ({"enum": [*schema["enum"], None]} if "enum" in schema else {})
 
 
-def described(schema: Schema, text: str) -> Schema:
+def described(schema: Mapping[str, Any], text: str) -> Schema:
     """A schema with a description."""
     return {**schema, "description": text}
 
 
-def strict(fields: Mapping[str, Schema], *, required: tuple[str, ...] = ()) -> Schema:
-    """An object that has no other fields than these."""
-    found: Schema = {
-        "type": "object",
-        "properties": dict(fields),
-        "additionalProperties": False,
-    }
-    return {**found, "required": list(required)} if required else found
-
-
-_SETTINGS = {"topic": TopicSettings.__name__, "broker": BrokerSettings.__name__}
-"""Field of a log file with settings of Kafka -> their definition, which `scenario_schema` has."""
+def strict(fields: Mapping[str, Schema], **more: Any) -> Schema:
+    """The schema of an object that has no other fields than these."""
+    return {"type": "object", "properties": fields, "additionalProperties": False, **more}
 
 
 def _rules() -> Schema:
-    own: dict[str, Schema] = {
+    modified = {"type": "integer", "minimum": -1, "maximum": LONG}
+    own = {
         "preset": preset_schema(),
         "header_key": rule_schema("strategy_header"),
         log_rules.LAST_MODIFIED: described(
-            at_least(-1), "When all segments were last modified, in ms."
+            modified, "When all segments were last modified, in ms."
         ),
         log_rules.SEGMENT_BYTES: described(
-            at_least(1), "Up to which neighbours become one, in bytes."
+            modified | {"minimum": 1}, "Up to which neighbours become one, in bytes."
         ),
     }
     fields = {name: nullable(own.get(name) or rule_schema(name)) for name in log_rules.ALLOWED}
@@ -144,8 +176,8 @@ def _file(model: type[Part], rules: Schema, parts: Schema) -> Schema:
     parts |= schema.pop("$defs")
     schema["properties"]["rules"] = rules
     for fields in (schema["properties"], parts.get("LogLine", {}).get("properties", {})):
-        for name in _SETTINGS.keys() & fields.keys():
-            fields[name] = {"anyOf": [{"$ref": f"#/$defs/{_SETTINGS[name]}"}, {"type": "null"}]}
+        for name in SETTINGS.keys() & fields.keys():
+            fields[name] = {"anyOf": [{"$ref": f"#/$defs/{SETTINGS[name]}"}, {"type": "null"}]}
     if model is LogFileLines:
         segments = schema["properties"]["segments"]
         batches = parts["SegmentLine"]["properties"]["batches"]
@@ -175,11 +207,11 @@ def _step(op: str) -> Schema:
     """A step of an op as a mapping."""
     spec = OPS[op]
     fields = {
-        name: described(dict(kind.schema), f"{spec.meanings[name]} ({kind.expected})")
+        name: described(kind.schema, f"{spec.meanings[name]} ({kind.expected})")
         for name, kind in spec.types.items()
     }
     fields[DOES] = described({"const": NOTHING}, COMMON[DOES])
-    schema = strict({"op": {"const": op}, **fields, "note": NOTE}, required=("op", *spec.required))
+    schema = strict({"op": {"const": op}, **fields, "note": NOTE}, required=["op", *spec.required])
     return described(schema, f"{spec.means} ({spec.source})")
 
 
@@ -207,7 +239,6 @@ def _any_step() -> Schema:
 
 
 def _expect() -> Schema:
-    discover()
     invariants = {"type": "array", "items": {"enum": sorted(INVARIANTS)}}
     means = attribute_docs(StoryClaims)
     claims = {
@@ -234,7 +265,7 @@ def _expect() -> Schema:
 
 def story_schema() -> Schema:
     """The schema of a story."""
-    names = {"type": "array", "items": dict(REPLICA.schema), "minItems": 1}
+    names = {"type": "array", "items": REPLICA.schema, "minItems": 1}
     lag = (
         "replica.lag.time.max.ms: how long after it last had all of its leader's log a follower is"
         " waited for, under `high_watermark_waits_for`; 30,000 when not given."
@@ -250,23 +281,22 @@ def story_schema() -> Schema:
             "items": {"type": "string", "pattern": TAG_PATTERN},
             "uniqueItems": True,
         },
-        "rules": described(_RULES, "Where it differs from the defaults of stories."),
+        "rules": described(ANY_RULES, "Where it differs from the defaults of stories."),
         "replicas": described(
             {**names, "uniqueItems": True}, "In order of creation; their logs start empty."
         ),
         "isr": described(names, "Who is in sync at the start; all when not given."),
         "voters": described(names, "Who votes, with majorities; all when not given."),
-        "timers": strict({LAG: described(dict(PERIOD.schema), lag)}),
+        "timers": strict({LAG: described(PERIOD.schema, lag)}),
         "steps": {"type": "array", "items": _any_step(), "minItems": 1},
         "expect": {"$ref": "#/$defs/expect"},
         "note": NOTE,
     }
     assert list(fields) == list(TOP), f"a story has {TOP}"
-    definitions = {**_expect(), **{f"step.{op}": _step(op) for op in OPS}}
     return {
         "title": "Replog story",
-        **strict(fields, required=("format", "replicas", "steps")),
-        "$defs": definitions,
+        **strict(fields, required=["format", "replicas", "steps"]),
+        "$defs": {**_expect(), **{f"step.{op}": _step(op) for op in OPS}},
     }
 
 
@@ -274,7 +304,7 @@ def plan_schema() -> Schema:
     """The schema of a sweep plan, its matrix included."""
     schema = Plan.model_json_schema(schema_generator=Described)
     decision = schema["$defs"]["Decision"]
-    decision["properties"]["alternatives"]["additionalProperties"] = _RULES
+    decision["properties"]["alternatives"]["additionalProperties"] = ANY_RULES
     mix: Schema = Mix.model_json_schema(schema_generator=Described)["properties"]
     mix["mix"] = described({"enum": list(BUILT_IN_MIXES)}, mix["mix"]["description"])
     mix["weights"] = {"$ref": "#/$defs/Weights"}
@@ -284,7 +314,6 @@ def plan_schema() -> Schema:
         "Weights": described(strict(weights), " ".join((Weights.__doc__ or "").split())),
         "Decision": decision,
     }
-    discover()
     fields = schema["properties"]
     known = {"anyOf": [{"enum": [*FAMILIES, *sorted(INVARIANTS)]}, {"type": "string"}]}
     fields["about"]["items"] = known
@@ -315,7 +344,7 @@ def _with_matrix(schema: Schema, title: str) -> Schema:
     factors: dict[str, Schema] = {
         name: {
             "type": "array",
-            "description": one.get("description", ""),
+            "description": one["description"],
             "items": {"$ref": f"#/$defs/rules/properties/{name}"},
             "minItems": 1,
             "uniqueItems": True,
@@ -323,8 +352,8 @@ def _with_matrix(schema: Schema, title: str) -> Schema:
         for name, one in rules_schema()["properties"].items()
     }
     fields = schema["properties"]
-    fields["rules"] = _RULES
-    fields["rule_sets"] |= {"items": _RULES}
+    fields["rules"] = ANY_RULES
+    fields["rule_sets"] |= {"items": ANY_RULES}
     fields[MATRIX] = described(
         strict(factors) | {"minProperties": 1},
         "Rules with their values: every combination, the first rule changing fastest.",
@@ -333,7 +362,7 @@ def _with_matrix(schema: Schema, title: str) -> Schema:
     return {"title": title, **schema, "dependentRequired": {LABEL: [MATRIX]}}
 
 
-SCHEMAS: Mapping[str, Callable[[], Schema]] = {
+SCHEMAS = {
     PLAN_FORMAT: plan_schema,
     EXPLORE_FORMAT: explore_schema,
     STORY_FORMAT: story_schema,
@@ -341,8 +370,6 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     LOG_FORMAT: log_schema,
 }
 """Functions that make the schema of a file, by its `format`."""
-SCHEMA_FILE = Path("scenarios/schema.json")
-"""Relative to the root of the repository."""
 
 
 def schema_of_files() -> Schema:
@@ -351,15 +378,16 @@ def schema_of_files() -> Schema:
     Nothing in it refers to another file, and no part has a base of its own: not every editor knows
     those. So the definitions of all formats stand side by side.
     """
-    definitions: Schema = {"rules": rules_schema()}
-    parts: dict[str, str] = {}
+    discover()
+    definitions = {"rules": rules_schema()}
+    parts = {}
     for name, make in SCHEMAS.items():
         short = name.removeprefix("replog-").partition("/")[0]
         schema = make()
-        definitions |= {**schema.pop("$defs", {}), short: schema}
+        definitions |= {**schema.pop("$defs"), short: schema}
         parts[name] = f"#/$defs/{short}"
     return {
-        "$schema": DRAFT,
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Replog plan, story, scenario or log file",
         **by_value("format", parts),
         "$defs": definitions,
