@@ -79,7 +79,6 @@ reports: $(STAMP)  ## all reports in reports/: see reports/README.md for how lon
 
 # Two searches at a time; what is done stays done, so that it goes on where it was stopped.
 EXPLORED := build/explore
-PROVEN := scenarios/explore/proven.json
 .PHONY: explore
 explore: $(STAMP)  ## every schedule of the small worlds in scenarios/explore, and reports/explore.md
 	@set -e; for plan in scenarios/explore/*.yaml; do \
@@ -87,7 +86,7 @@ explore: $(STAMP)  ## every schedule of the small worlds in scenarios/explore, a
 	  resume=; if [ -e $(EXPLORED)/$$name ]; then resume=--resume; fi; \
 	  $(BIN)/replog explore $$plan --out $(EXPLORED)/$$name -j 2 $$resume >/dev/null; \
 	done; \
-	$(BIN)/python -m sim.study.explore.page $(EXPLORED) reports/explore.md $(PROVEN)
+	$(BIN)/python -m tests.report.explored $(EXPLORED)
 
 .PHONY: reports-clean
 reports-clean:  ## remove the sweeps that reports were made from

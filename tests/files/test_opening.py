@@ -158,7 +158,6 @@ WRITTEN = {
     "cli/output.py": "the summary of a job, to which a page is added",
     "diagnose/failures.py": "a file in a draft of a folder",
     "study/explore/levels.py": "a draft of a level",
-    "study/explore/page.py": "pages that are committed",
 }
 
 

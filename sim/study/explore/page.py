@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sim.errors import BadInput
-from sim.files.foreign import json_text
-from sim.files.formats import PROVEN_FORMAT
-from sim.files.reading import read_text
 from sim.files.shipped import check_extra
 from sim.protocol.rules import Rules
 from sim.protocol.rules import shown as rule_shown
@@ -44,53 +38,6 @@ def budgets_text(plan: Row) -> str:
     return f"at most {most}" + (f"; unbounded {free}" if free else "")
 
 
-def as_proven(documents: Mapping[str, Row]) -> dict[str, Any]:
-    """The data that reports need of some searches, `format: replog-proven/2`.
-
-    Comparisons of two rule sets are left out, and so is a plan with a disputed schedule.
-
-    Args:
-        documents: Name of a plan -> its `explored.json`.
-    """
-    plans = [
-        _plan(name, one["plan"], [answer for answer in one["answers"] if "against" not in answer])
-        for name, one in documents.items()
-        if not any("disputed" in each for answer in one["answers"] for each in answer["witnesses"])
-    ]
-    return {"format": PROVEN_FORMAT, "plans": plans}
-
-
-def _plan(name: str, written: Row, answers: list[Row]) -> dict[str, Any]:
-    """A plan with its answers and its rules other than the defaults; `named`: rules it names."""
-    named = {*written["rules"], *[rule for one in written["rule_sets"] for rule in one]}
-    plan = SearchPlan.model_validate(written)
-    rules = {label: rules.differing_from(Rules()) for label, rules in plan.searched()}
-    first, *others = rules.values()
-    common = {rule: first[rule] for rule in first if all(_same(rule, first, one) for one in others)}
-    world = plan.world_of()
-    return {
-        "plan": name,
-        "world": world_text(written),
-        "bounds": budgets_text(written),
-        "replicas": list(world.names),
-        "isr": [world.names[one] for one in sorted(world.isr)],
-        "clean": world.clean,
-        "deletes": world.tombstones,
-        "judged": plan.invariants,
-        "named": sorted(named - {"preset"}),
-        "rules": common,
-        "own_rules": {
-            label: {rule: value for rule, value in own.items() if rule not in common}
-            for label, own in rules.items()
-        },
-        "answers": [as_answer(one) for one in answers],
-    }
-
-
-def _same(rule: str, one: Row, other: Row) -> bool:
-    return rule in other and other[rule] == one[rule]
-
-
 def as_answer(answer: Row) -> dict[str, Any]:
     """The answer of one search: its states, and the shortest schedule of each invariant."""
     return {
@@ -104,7 +51,6 @@ def as_answer(answer: Row) -> dict[str, Any]:
 
 CURES_MAX: Final = 3
 """Number of rule sets under which an invariant holds that are named beside its schedule."""
-BEGIN = "<!-- what follows is written by `make explore` -->"
 Row = Mapping[str, Any]
 
 
@@ -209,22 +155,6 @@ def _schedules(answers: Sequence[Row]) -> Iterator[str]:
             yield ""
 
 
-def main() -> None:
-    """`python -m sim.study.explore.page FOLDER PAGE DATA`: all searches below a folder.
-
-    Writes their tables into the page, and the data that reports show (`sim.study.report.grid`).
-    """
-    folder, page, data = map(Path, sys.argv[1:4])
-    before = read_text(page).partition(BEGIN)[0]
-    found = {
-        path.parent.name: json.loads(read_text(path))
-        for path in sorted(folder.glob("*/explored.json"))
-    }
-    sections = [table_of(one["plan"], one["answers"]) for one in found.values()]
-    page.write_text(f"{before}{BEGIN}\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
-    data.write_text(json_text(as_proven(found), indent=1) + "\n", encoding="utf-8")
-
-
 STATES_MAX: Final = 50_000
 """Largest number of states of a graph, which takes some 200 MB with its transitions."""
 
@@ -269,7 +199,3 @@ def _text(mask: int) -> str:
 def _move(world: World, move: Move) -> str:
     fields = [f"{name}={value}" for name, value in move.what]
     return " ".join([move.op, *(world.names[one] for one in move.who), *fields])
-
-
-if __name__ == "__main__":
-    main()

@@ -127,7 +127,7 @@ UNCLEAN: Final = "unclean elections"
 TARGETED: Final = "targeted faults"
 """Title of the environment whose cases have faults that aim at an idle log."""
 PROVEN: Final = "explore/proven.json"
-"""The results of `make explore`, below the shipped scenarios (`sim.study.explore.page`)."""
+"""The results of `make explore`, below the shipped scenarios."""
 OWN_PROVEN: Final = "proven.json"
 """The same in the folder of a sweep, with a further alternative (`sim.study.report.further`)."""
 
