@@ -11,12 +11,13 @@ from sim.errors import BadInput
 from sim.study.explore.plan import SearchPlan
 from sim.study.explore.plan import load_plan as load_search_plan
 from sim.study.report import add_alternative, decision_of, further, grids_of, read_folder
-from sim.study.report.claims import contradictions, verdict_of
+from sim.study.report.claims import verdict_of
 from sim.study.report.grid import RUNS, SEARCH, STORY, ReportDecision
 from sim.study.sweep.plan import load_plan
 from sim.study.sweep.runner import Silent, run_sweep
 from sim.study.sweep.table import SweepFolder
 from tests.commands import ROOT
+from tests.report.contradicting import contradictions
 from tests.sweeps.fakes import simulating_here
 
 DEMO = ROOT / "scenarios/sweeps/demo.yaml"

@@ -11,7 +11,7 @@ from sim.check.violation import FAMILIES
 from sim.errors import BadInput
 from sim.simulate.run import run_of
 from sim.study.matrix import judged
-from sim.study.report.claims import WORDS_MAX, contradictions, verdict_of
+from sim.study.report.claims import WORDS_MAX, verdict_of
 from sim.study.report.grid import (
     RUNS,
     SEARCH,
@@ -28,6 +28,7 @@ from sim.study.sweep.hazards import HAZARDS, hazard_of
 from sim.study.sweep.plan import load_plan, number_runs
 from sim.study.sweep.table import SweepFolder
 from tests.commands import ROOT
+from tests.report.contradicting import contradictions
 from tests.report.folders import MADE, entry, folder_of, pair
 
 PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from sim.study.report.claims import WORDS_MAX, Sentence, contradictions, verdict_of
+from sim.study.report.claims import WORDS_MAX, Sentence, verdict_of
 from sim.study.report.grid import RUNS, SEARCH, STORY, UNCLEAN, Finding, Grid, ReportDecision, Unit
 from sim.study.sweep.hazards import HAZARDS
+from tests.report.contradicting import contradictions
 
 TWICE, LOST, BACK = (
     "offset given twice",

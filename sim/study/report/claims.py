@@ -2,8 +2,7 @@
 
 The alternatives that break a search or a story decide which sentence it belongs to: they differ,
 all that would replace the first alternative prevent the hazard, or all allow it. Runs belong to
-the sentences by their rates. Every sentence keeps the comparisons that it is about, its claims,
-and `contradictions` compares them with a grid again.
+the sentences by their rates. Every sentence keeps the comparisons that it is about, its claims.
 """
 
 from __future__ import annotations
@@ -47,22 +46,6 @@ class Sentence(NamedTuple):
 
     text: str
     claims: Sequence[Comparison]
-
-
-def contradictions(grid: Grid, sentences: Iterable[Sentence]) -> list[str]:
-    """Every claim that a cell of the grid contradicts, in words; empty for none."""
-    said = {
-        (claim.hazard, claim.unit, label): one.broken
-        for sentence in sentences
-        for claim in sentence.claims
-        for label, one in claim.findings.items()
-    }
-    return [
-        f"{one.hazard}: {one.unit} {'breaks' if one.broken else 'does not break'} it "
-        f"under {one.alternative}"
-        for one in grid.findings
-        if said.get((one.hazard, one.unit, one.alternative), one.broken) != one.broken
-    ]
 
 
 def verdict_of(grid: Grid) -> list[Sentence]:
