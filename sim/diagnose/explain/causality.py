@@ -10,7 +10,6 @@ a message that did not arrive left no event.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -188,17 +187,6 @@ def causality(past: Past, violation: Violation) -> nx.DiGraph:
             if cause.position != node.position:
                 graph.add_edge(cause.position, node.position, why=why)
     return graph
-
-
-def as_dot(graph: nx.DiGraph) -> str:
-    """Writes a causal graph in the language of Graphviz: a box per event, an arrow per cause."""
-    lines = ["digraph causality {", "  node [shape=box];"]
-    for node, data in graph.nodes(data=True):
-        text = f"{data['time']}: {data['sentence']}"
-        lines.append(f"  {node} [label={json.dumps(text)}];")
-    for cause, effect, why in graph.edges(data="why"):
-        lines.append(f"  {cause} -> {effect} [label={json.dumps(why)}];")
-    return "\n".join([*lines, "}"]) + "\n"
 
 
 def _causes(past: Past, violation: Violation) -> dict[CausalNode, list[CausalNode]]:
