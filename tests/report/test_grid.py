@@ -9,7 +9,7 @@ from sim.check.checker import known_invariants
 from sim.check.registry import declared_family
 from sim.check.violation import FAMILIES
 from sim.errors import BadInput
-from sim.simulate.run import run_of
+from sim.simulate.run.stories import run_story
 from sim.study.matrix import judged
 from sim.study.report.claims import WORDS_MAX, verdict_of
 from sim.study.report.grid import (
@@ -114,7 +114,7 @@ def test_every_schedule_that_is_proven_breaks_what_it_says() -> None:
             for invariant, found in answer["breaks"].items():
                 if found["schedule"] and plan["plan"] in ("two_replicas", "deleted_keys"):
                     story = story_of(plan, answer["label"], found["schedule"])
-                    run = run_of(story, also_check=(invariant,))
+                    run = run_story(story, also_check=(invariant,))
                     assert invariant in {one.invariant for one in judged(run, (invariant,))}
 
 

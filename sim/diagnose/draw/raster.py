@@ -19,6 +19,8 @@ SCALE = 2
 """Pixels of the file for one pixel of the picture."""
 _DOTS = 100.0
 _POINT = 72 / _DOTS
+_MARGIN = 12.0
+"""In pixels of the picture."""
 _ANCHORS: dict[str, Literal["left", "center", "right"]] = {
     "start": "left",
     "middle": "center",
@@ -26,12 +28,9 @@ _ANCHORS: dict[str, Literal["left", "center", "right"]] = {
 }
 
 
-def png_of(picture: Picture, *, margin: float = 12) -> bytes:
-    """Draws a picture on white as the bytes of a PNG file; equal pictures give the same bytes.
-
-    `margin` is in pixels of the picture.
-    """
-    width, height = picture.width + 2 * margin, picture.height + 2 * margin
+def png_of(picture: Picture) -> bytes:
+    """Draws a picture on white as the bytes of a PNG file; equal pictures give the same bytes."""
+    width, height = picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN
     with mpl.rc_context():  # restores the user's settings afterwards
         mpl.rcdefaults()
         fonts = {"sans-serif": ["DejaVu Sans"], "monospace": ["DejaVu Sans Mono"]}
@@ -39,7 +38,7 @@ def png_of(picture: Picture, *, margin: float = 12) -> bytes:
         mpl.rc("text", parse_math=False)  # a dollar sign in a key is one
         figure = Figure(figsize=(width / _DOTS, height / _DOTS), facecolor="white")
         axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(-margin, picture.width + margin), ylim=(picture.height + margin, -margin))
+        axes.set(xlim=(-_MARGIN, width - _MARGIN), ylim=(height - _MARGIN, -_MARGIN))
         axes.axis("off")
         for order, shape in enumerate(picture.shapes):
             if isinstance(shape, Text):

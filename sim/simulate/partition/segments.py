@@ -215,7 +215,6 @@ _SEARCHED_BYTES: Final = 1 << 21
 """Bytes that are searched for a batch behind the last whole one."""
 _CANDIDATES: Final = 100
 """Places there that are tried at most: few bytes look like the beginning of a batch."""
-_CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,6 @@ SWEPT: Final = "(swept rules)"
 """Placeholder for the columns of the swept rules, one each, under their own names."""
 VIOLATIONS: Final = "violations"
 """The last column of the table: the violations of the run, as a list."""
-TIMING_COLUMNS: Final = ("wall_ms",)
-"""Columns that differ between machines; every other one is a function of plan, count and seed."""
 
 _SINCE = "Time from which the violation held; earlier than its judgement if that is at rest."
 _TARGETED = "tail_hunts, election_hunts, disk_hunts and mark_hunts of a mix"
