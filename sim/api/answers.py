@@ -95,30 +95,21 @@ class Timeline:
     """A picture of a run for Jupyter; `print` shows it as text.
 
     Attributes:
-        name: Name of the run among others.
+        case: The run, and the violation that is shown.
         title: Title of the scenario.
-        unit: Unit of times: `ms` or `step`.
-        recorded: The run.
-        violation: The violation that is shown; None for the end of the run; of a timed run,
-            before it settled.
         moments: Caption by time (ms, or a step); a picture then shows the logs at these times, and
             nothing else.
         against: The same case under other rules; `save("page.html")` shows it beside this one.
         command: Command that runs it again; may be empty.
         decided: True to state the deciding fact below the sentence of the violation.
-        missed: Expectations of the file that were not met, at the top of the page.
     """
 
-    name: str
+    case: DrawnCase
     title: str
-    unit: str
-    recorded: Simulated
-    violation: Violation | None
     moments: Mapping[int, str] | None = None
-    against: Timeline | None = None
+    against: DrawnCase | None = None
     command: str = ""
     decided: bool = False
-    missed: tuple[str, ...] = ()
 
     def at(self, *moments: int, **captions: int) -> Timeline:
         """The logs at some moments side by side: times in ms, or numbers of steps.
@@ -152,18 +143,11 @@ class Timeline:
         from sim.diagnose.draw import html
 
         return html(
-            self.as_case(),
-            title=self.title or self.name,
-            unit=self.unit,
-            against=None if self.against is None else self.against.as_case(),
+            self.case,
+            title=self.title or self.case.name,
+            against=self.against,
             command=self.command,
         )
-
-    def as_case(self) -> DrawnCase:
-        """The case that is drawn."""
-        from sim.diagnose.draw import DrawnCase
-
-        return DrawnCase.of(self.recorded, self.violation, name=self.name, missed=self.missed)
 
     def save(self, path: str | Path) -> Path:
         """Writes the picture as `.html` (a page to step through), `.svg`, `.png` or `.txt`.
@@ -190,13 +174,9 @@ class Timeline:
         return texts[suffix]().encode()
 
     def _drawn(self, draw: Callable[..., P]) -> P:
-        """The picture that `draw` makes of the case; a moment may be later than its end."""
-        case, note = self.as_case(), ""
-        if self.moments:
-            case = replace(case, events=self.recorded.events)
-        elif self.decided:
-            note = case.decided_by
-        return draw(case, title=self.title, note=note, unit=self.unit, captions=self.moments)
+        """The picture that `draw` makes of the case."""
+        note = self.case.decided_by if self.decided and not self.moments else ""
+        return draw(self.case, title=self.title, note=note, captions=self.moments)
 
     def __str__(self) -> str:
         """Draws the logs of all replicas as a text of about a dozen lines."""
@@ -210,14 +190,15 @@ class Timeline:
         """
         from sim.diagnose.draw import strip
 
-        about, text = self.violation, strip(self.as_case(), columns)
+        about, text = self.case.violation, strip(self.case, columns)
         return text if about is None else f"{about.invariant}: {about.sentence}\n{text}"
 
     def __repr__(self) -> str:
         """Returns one line for people."""
-        if self.violation is None:
-            return f"Timeline({self.name}: {len(self.recorded.events)} events, nothing violated)"
-        return f"Timeline({self.name}: {shorten(self.violation.sentence, 120)})"
+        case, said = self.case, f"{len(self.case.run.events)} events, nothing violated"
+        if case.violation is not None:
+            said = shorten(case.violation.sentence, 120)
+        return f"Timeline({case.name}: {said})"
 
     def _repr_html_(self) -> str:
         from sim.diagnose.draw import figure_html
@@ -414,6 +395,7 @@ def _shrunk(run: Simulated, found: Violation | None) -> dict[str, str]:
     """
     if found is None:
         return {}
+    from sim.diagnose.draw import DrawnCase, svg
     from sim.diagnose.failures import SHRUNK, SHRUNK_PICTURE
     from sim.diagnose.shrink.engine import ShrinkBudget
     from sim.diagnose.shrink.smallest import ShrinkCase
@@ -424,5 +406,5 @@ def _shrunk(run: Simulated, found: Violation | None) -> dict[str, str]:
         raise KeyboardInterrupt
     small = run_of(load(witness.text).content)
     shows = next(one for one in small.seen if one.invariant == found.invariant)
-    picture = Timeline(small.id, small.title or small.id, small.unit, small, shows)
-    return {SHRUNK: witness.text, SHRUNK_PICTURE: picture.svg}
+    picture = svg(DrawnCase(small, shows), title=small.title or small.id)
+    return {SHRUNK: witness.text, SHRUNK_PICTURE: picture}

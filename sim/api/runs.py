@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -282,25 +281,22 @@ class Run:
         Raises:
             BadInput: This invariant is not violated.
         """
+        from sim.diagnose.draw import DrawnCase
         from sim.diagnose.failures import not_as_expected
 
         found = self.violation(invariant) if self.recorded.violations or invariant else None
-
-        def shown(run: Run, found: Violation | None, name: str) -> Timeline:
-            made, recorded = run.scenario, run.recorded
-            # The expectations of a file say nothing of a changed scenario.
-            as_filed = made.path is not None and not made.changes and recorded.exit_code
-            missed = tuple(not_as_expected(recorded)) if as_filed else ()
-            about = (name, run.title, made.unit, recorded, found)
-            return Timeline(*about, command=run.command or "", missed=missed)
-
-        if against is None:
-            return shown(self, found, f"{self.id}, fix={self.scenario.rules['fix']}")
-        run = against if isinstance(against, Run) else self.compare(against)[against]
-        about = None if found is None else found.invariant
-        same = (one for one in run.recorded.violations if one.invariant == about)
-        mine, its = differing(self.scenario, run.scenario)
-        return replace(shown(self, found, mine), against=shown(run, next(same, None), its))
+        name, beside = f"{self.id}, fix={self.scenario.rules['fix']}", None
+        if against is not None:
+            run = against if isinstance(against, Run) else self.compare(against)[against]
+            about = None if found is None else found.invariant
+            same = (one for one in run.recorded.violations if one.invariant == about)
+            name, its = differing(self.scenario, run.scenario)
+            beside = DrawnCase(run.recorded, next(same, None), its)
+        # The expectations of a file say nothing of a changed scenario.
+        as_filed = self.scenario.path is not None and not self.scenario.changes
+        missed = not_as_expected(self.recorded) if as_filed and self.recorded.exit_code else ()
+        case = DrawnCase(self.recorded, found, name, missed)
+        return Timeline(case, self.title, against=beside, command=self.command or "")
 
     @property
     def cause(self) -> str:

@@ -396,9 +396,9 @@ def draw(
         print(drawn.as_text(width()))
     else:
         tell(str(drawn.save(output)))
-    if not drawn.recorded.cut_off:
+    if not made.recorded.cut_off:
         return 0
-    complain(f"inconclusive: {drawn.recorded.reason}; this is what happened until then")
+    complain(f"inconclusive: {made.recorded.reason}; this is what happened until then")
     return EXIT_INCONCLUSIVE
 
 

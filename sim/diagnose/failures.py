@@ -107,7 +107,7 @@ class RunFailure:
     @cached_property
     def case(self) -> DrawnCase:
         """The run and its violation, folded once for the pictures and the explanation."""
-        return DrawnCase.of(self.run, self.violation, missed=not_as_expected(self.run))
+        return DrawnCase(self.run, self.violation, missed=not_as_expected(self.run))
 
     @cached_property
     def cause(self) -> str:
@@ -133,10 +133,10 @@ class RunFailure:
         run, title = self.run, self.title or self.id
         found = {
             SCENARIO: self.scenario(folder),
-            PICTURE: svg(self.case, title=title, unit=run.unit),
+            PICTURE: svg(self.case, title=title),
         }
         if find_spec("jinja2") is not None:
-            found[PAGE] = html(self.case, title=title, unit=run.unit, command=self.command)
+            found[PAGE] = html(self.case, title=title, command=self.command)
         trace = b"".join(trace_lines(run, mix=self.mix)).decode()
         return {**found, **self.shrunk(), TRACE: trace}
 

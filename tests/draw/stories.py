@@ -1,14 +1,15 @@
 """Stories, and a long random run, for the tests of pictures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec.structs import replace as changed
 
 from sim.diagnose.draw import DrawnCase
 from sim.files.reading import document_in
-from sim.protocol.events import Appended
+from sim.protocol.events import Appended, Event
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.run import Run
 from sim.simulate.run.stories import run_story
@@ -40,7 +41,12 @@ def case(path: str, invariant: str | None = None) -> DrawnCase:
     run = story(path)
     found = [each for each in run.violations if invariant in (None, each.invariant)]
     first = found[0] if found else None
-    return DrawnCase(run.events, first, run.rules, run.labels, violations=run.violations)
+    return DrawnCase(run, first)
+
+
+def drawn_events(events: Sequence[tuple[int, Event]]) -> DrawnCase:
+    """Events as they are, at their end."""
+    return DrawnCase(replace(story(LOST_TAIL), events=events, violations=(), labels={}))
 
 
 @cache
@@ -51,7 +57,7 @@ def four_replicas() -> DrawnCase:
     text = f"format: replog-story/1\nreplicas: [{', '.join(names)}]\nsteps:\n  - elect r1 1\n"
     steps = appends + "".join(f"  - fetch {name} r1\n" for name in names[1:]) + "  - elect r4 2\n"
     run = run_story(story_in(document_in(text + steps, Path("four.yaml")), default_id="four"))
-    return DrawnCase(run.events, None, run.rules, run.labels)
+    return DrawnCase(run)
 
 
 def red(every: int, start: int = 0) -> Iterator[tuple[str, DrawnCase]]:
@@ -66,8 +72,8 @@ def holding(key: str, value: str) -> DrawnCase:
     place = next(n for n, (_, each) in enumerate(events) if isinstance(each, Appended))
     at, first = events[place]
     assert isinstance(first, Appended)
-    batch = replace(first.batch, records=(replace(first.batch.records[0], key=key, value=value),))
-    return DrawnCase([*events[:place], (at, replace(first, batch=batch))])
+    batch = changed(first.batch, records=(changed(first.batch.records[0], key=key, value=value),))
+    return drawn_events([*events[:place], (at, changed(first, batch=batch))])
 
 
 @cache
@@ -78,5 +84,4 @@ def big_run() -> DrawnCase:
     mix = Mix(duration_ms=25_000, sends=(260, 310), replicas=(4, 4), keys=(10, 20), tail_hunts=1.0)
     scenario = generate(59, mix).with_rules(rules)
     run = run_scenario(scenario, keep_events=True)
-    events = run.events
-    return DrawnCase(events, run.violations[0], scenario.rules, violations=run.violations, skews={})
+    return DrawnCase(run, run.violations[0])

@@ -30,9 +30,9 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     """Two cases side by side: short ones, and a long one with all events that there is room for."""
     lost, other = case(LOST_TAIL, "no-offset-reuse"), replace(case(FIXED_TAIL), name="other")
     contents = {
-        "two": html(replace(lost, name="lost"), title="Lost", unit="step", against=other),
-        "four": html(replace(four_replicas(), missed=("expected: leader: r1",)), unit="step"),
-        "big": html(big_run(), title="big", unit="ms", against=big_run()),
+        "two": html(replace(lost, name="lost"), title="Lost", against=other),
+        "four": html(replace(four_replicas(), missed=("expected: leader: r1",))),
+        "big": html(big_run(), title="big", against=big_run()),
     }
     folder = tmp_path_factory.mktemp("pages")
     for name, content in contents.items():
@@ -140,7 +140,7 @@ def test_keys_and_the_slider_step_through_the_run(opened: Open) -> None:
 
 
 def test_from_violation_to_violation(opened: Open) -> None:
-    violations = case(LOST_TAIL).violations
+    violations = case(LOST_TAIL).run.seen
     number = [each.invariant for each in violations].index("no-offset-reuse")
     with opened("two") as page:
         for key, step in (("n", 1), ("n", 1), ("p", -1), *[("n", 1)] * len(violations)):

@@ -24,7 +24,7 @@ from sim.diagnose.draw.scene import Scene
 from sim.diagnose.draw.shapes import LOOKS, Path, Picture, Rect, Text
 from sim.errors import BadInput
 from sim.protocol.events import Appended
-from tests.draw.stories import LOST_MARKER, LOST_TAIL, big_run, case, holding, red
+from tests.draw.stories import LOST_MARKER, LOST_TAIL, big_run, case, drawn_events, holding, red
 from tests.story.running import run_steps
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -51,12 +51,12 @@ def versioned(strategy: str) -> DrawnCase:
     """Records whose versions their strategy compares; one has none in a header."""
     steps = "elect 1 1\nappend 1 a A hdr=9 ts=40\nappend 1 b B ts=41"
     run = run_steps(steps, rules={"strategy": strategy})
-    return DrawnCase(run.events, None, run.rules)
+    return DrawnCase(run)
 
 
 def test_the_legend_names_each_sign_that_there_is_and_no_other() -> None:
     for path, drawn in red(3, start=1):
-        document = svg(drawn, unit="step")
+        document = svg(drawn)
         there = signs(document)
         assert set(there) == MEANINGS & {*texts(document, "tf")}, path
         assert min(there.values()) >= 2, path  # in the legend, and in the picture
@@ -86,8 +86,8 @@ def test_the_version_in_a_cell_is_the_one_that_decides(strategy: str, noted: lis
 
 def test_nothing_covers_a_label() -> None:
     for path, drawn in red(3):
-        assert covered(figure(drawn, title=path, unit="step")) == [], path
-    assert covered(figure(big_run(), unit="ms")) == []
+        assert covered(figure(drawn, title=path)) == [], path
+    assert covered(figure(big_run())) == []
     moments = {16: "a second time, and a caption that is long enough for a second line", 9: ""}
     assert covered(figure(case(LOST_TAIL), captions=moments)) == []
 
@@ -96,7 +96,7 @@ def test_the_violation_and_what_led_to_it() -> None:
     drawn, note = case(LOST_TAIL, "no-offset-reuse"), " ".join(["word"] * 60)
     assert drawn.violation is not None
 
-    found = texts(svg(drawn, title="Lost", unit="step", note=note))
+    found = texts(svg(drawn, title="Lost", note=note))
 
     assert found[0] == "Lost"
     assert " ".join(found).count("word") == 60
@@ -120,7 +120,7 @@ def test_the_column_that_decided_is_there_however_far_away(
     violation = known._replace(
         replica="r1", offset=45, key=None, position=len(run.events) - 1, evidence=()
     )
-    drawn = DrawnCase(run.events, violation, run.rules)
+    drawn = DrawnCase(run, violation)
     told = drawn.explained(violation)
     fact = told.facts[0]._replace(position=written[decided])
     monkeypatch.setattr(DrawnCase, "explained", lambda *_: replace(told, facts=(fact,)))
@@ -175,12 +175,15 @@ def test_moments_in_any_order_have_the_columns_of_the_latest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "says"),
-    [("step", "step 0: the story has steps 1 to 20"), ("ms", "ms 0: the run goes from 1 to 20")],
+    ("drawn", "says"),
+    [
+        (case(LOST_TAIL), "step 0: the story has steps 1 to 20"),
+        (big_run(), r"ms 0: the run goes from 1 to \d+"),
+    ],
 )
-def test_a_moment_outside_the_run_is_named_in_its_unit(unit: str, says: str) -> None:
+def test_a_moment_outside_the_run_is_named_in_its_unit(drawn: DrawnCase, says: str) -> None:
     with pytest.raises(BadInput, match=f"^{says}$"):
-        svg(case(LOST_TAIL), unit=unit, captions={9: "", 0: ""})
+        svg(drawn, captions={9: "", 0: ""})
 
 
 def contrast(one: str, other: str) -> float:
@@ -286,7 +289,7 @@ def test_the_lost_tail_in_ten_lines() -> None:
     "path", [LOST_TAIL, LOST_MARKER, "durability/checkpoint_03_finish_mark_missing.yaml"]
 )
 def test_no_line_is_wider_than_asked_for(path: str, width: int) -> None:
-    for violation in (*case(path).violations, None):
+    for violation in (*case(path).run.seen, None):
         lines = strip(replace(case(path), violation=violation), width).splitlines()
         assert max(map(cell_len, lines)) <= width
         assert 4 <= len(lines) <= 20
@@ -312,4 +315,4 @@ def test_keys_can_neither_break_the_lines_nor_move_the_cursor() -> None:
 
 
 def test_what_there_is_least_of() -> None:
-    assert strip(DrawnCase([])).split() == ["offset"]
+    assert strip(drawn_events([])).split() == ["offset"]

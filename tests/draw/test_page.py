@@ -55,18 +55,19 @@ def early(drawn: DrawnCase) -> DrawnCase:
     """The same with a violation that was shown soon, and the others after it."""
     assert drawn.violation is not None
     first = drawn.violation._replace(at=drawn.events[60][0], offset=0, key=None, position=60)
-    return replace(drawn, violation=first, violations=(first, *drawn.violations))
+    run = replace(drawn.run, violations=(first, *drawn.run.violations))
+    return DrawnCase(run, first)
 
 
 def test_every_violation_is_there_with_its_sentence_and_its_frame() -> None:
     for path, drawn in red(5):
         (content,) = data(html(drawn))
         found = content["violations"]
-        assert [each["s"] for each in found] == [each.sentence for each in drawn.violations], path
+        assert [each["s"] for each in found] == [each.sentence for each in drawn.run.seen], path
         assert drawn.violation is not None
         assert found[content["chosen"]]["s"] == drawn.violation.sentence
         seen = set[str]()
-        for said, violation in zip(found, drawn.violations, strict=True):
+        for said, violation in zip(found, drawn.run.seen, strict=True):
             at = drawn.events[violation.position][0]
             assert content["frames"][said["f"]]["a"] == at == said["a"], path
             assert painted(content, said["f"]) == held(replace(drawn, violation=violation)), path
@@ -112,7 +113,7 @@ def test_all_signs_are_named_and_nothing_is_fetched_from_anywhere() -> None:
 
 def test_the_same_case_under_another_fix_beside_it() -> None:
     drawn = replace(case(LOST_TAIL, "no-offset-reuse"), name="fix=none")
-    fixed = replace(case(FIXED_TAIL), name="fix=empty_batch", verdict="Fine.")
+    fixed = replace(case(FIXED_TAIL), name="fix=empty_batch")
 
     page = html(drawn, against=fixed)
 
@@ -123,7 +124,7 @@ def test_the_same_case_under_another_fix_beside_it() -> None:
     assert second["frames"][-1]["a"] > second["frames"][second["focus"]]["a"]  # it goes on
     assert painted(second, second["focus"])["r1", 3][0] == "empty"
     assert painted(second, 0) == {}
-    assert "Fine." in page
+    assert '<p class="verdict">Nothing is violated.</p>' in page
 
 
 def test_of_thousands_of_events_those_that_led_there_are_shown_or_the_last_ones(
@@ -131,7 +132,7 @@ def test_of_thousands_of_events_those_that_led_there_are_shown_or_the_last_ones(
 ) -> None:
     drawn = big_run()
     monkeypatch.setattr(page_module, "EVENTS_MAX", 100)
-    cone, calm = html(drawn), html(replace(drawn, violation=None, violations=()))
+    cone, calm = html(drawn), html(DrawnCase(replace(drawn.run, violations=(), settling=None)))
 
     total = len(drawn.events)
     assert total > 3_000
@@ -149,4 +150,4 @@ def test_what_is_not_installed_is_named_with_its_remedy(
     monkeypatch.delitem(sys.modules, "sim.diagnose.draw.raster", raising=False)
 
     with pytest.raises(BadInput, match=f"{missing}: {re.escape(install('report'))}"):
-        what(DrawnCase(story(LOST_TAIL).events))
+        what(DrawnCase(story(LOST_TAIL)))

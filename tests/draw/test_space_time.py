@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from sim.diagnose.draw import DrawnCase
 from sim.diagnose.draw.scene import Scene
 from sim.diagnose.draw.shapes import Rect, Text
 from sim.diagnose.draw.space_time import HEAD, ROW, SpaceTime
 from sim.protocol import events as on
 from sim.protocol.events import Event
 from tests.check.text import Case, cases_of
+from tests.draw.stories import drawn_events
 
 CASES = cases_of("space_time.txt", Path(__file__).parent)
 """What is drawn of some events, headed by it."""
@@ -24,7 +24,7 @@ def seen(*events: Event, shown: int = 0) -> set[str]:
     """What a diagram has, which shows events from one of them on: `look lane row -> lane row`."""
     timed = list(enumerate([*ADDED, *events]))
     positions = range(len(ADDED) + shown, len(timed))
-    shapes = SpaceTime(Scene(DrawnCase(timed)), positions, (), sentences=False).picture().shapes
+    shapes = SpaceTime(Scene(drawn_events(timed)), positions, (), sentences=False).picture().shapes
     lanes = {one.x: one.text for one in shapes if isinstance(one, Text) and one.anchor == "middle"}
     found = set()
     for shape in shapes:

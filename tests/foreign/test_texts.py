@@ -286,15 +286,15 @@ def test_a_story_reads_back_to_the_same_and_is_drawn(tmp_path: Path) -> None:
                 dict(step.fields) for step in story.steps
             ]
 
-            events, labels = run_story(story).events, {1: text}
-            drawn = svg(DrawnCase(events, labels=labels), title=text, note=text, captions={2: text})
+            run = replace(run_story(story), labels={1: text})
+            drawn = svg(DrawnCase(run), title=text, note=text, captions={2: text})
             root = ET.fromstring(drawn.encode())  # noqa: S314 - drawn just now
             assert {element.tag.partition("}")[2] for element in root.iter()} <= {
                 *("svg", "style", "rect", "path", "text", "tspan", "title")
             }
             seen("\n".join(root.itertext()))
             found, plain = (
-                Page(html(DrawnCase(events, None, None, labels, one, one), title=one, command=one))
+                Page(html(DrawnCase(run, None, one, [one]), title=one, command=one))
                 for one in (text, "x")
             )
             assert [tag for tag in found.tags if tag != "tspan"] == [
@@ -305,4 +305,4 @@ def test_a_story_reads_back_to_the_same_and_is_drawn(tmp_path: Path) -> None:
 
 def test_a_picture_shows_every_text() -> None:
     # Warnings are errors here: matplotlib warns of letters that its font has not.
-    assert png(DrawnCase(()), title=" ".join(ALL.values())).startswith(b"\x89PNG")
+    assert png(DrawnCase(run_story(NOTHING)), title=" ".join(ALL.values())).startswith(b"\x89PNG")

@@ -216,15 +216,13 @@ class Cells:
     Args:
         history: History of the run so far; it may be folded further.
         strategy: Strategy of the cleaner, which selects the version to show; `offset` shows none.
-        labels: uid -> label of a record of a story, shown with a tombstone; None or empty without.
+        labels: uid -> label of a record of a story, shown with a tombstone.
     """
 
-    def __init__(
-        self, history: ClusterHistory, strategy: str, labels: Mapping[int, str] | None = None
-    ) -> None:
+    def __init__(self, history: ClusterHistory, strategy: str, labels: Mapping[int, str]) -> None:
         self._history = history
         self._strategy = strategy
-        self._labels = labels or {}
+        self._labels = labels
         self._known: dict[tuple[Spot, bool], Cell] = {(NOT_THERE, False): NOTHING}
 
     def of(self, spot: Spot, committed: Spot) -> Cell:

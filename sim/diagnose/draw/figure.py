@@ -46,14 +46,12 @@ class Options(TypedDict, total=False):
     Attributes:
         title: Title at the top.
         note: Text below the violation, such as the deciding fact.
-        unit: Unit of times: `ms` or `step`.
         captions: Moment (ms, or a step) -> caption, may be empty: draws the logs after all events
             of these moments side by side, and nothing else. The latest one selects the columns.
     """
 
     title: str
     note: str
-    unit: str
     captions: Mapping[int, str] | None
 
 
@@ -96,16 +94,16 @@ def _alternative(case: DrawnCase, options: Options) -> str:
 
 def figure(case: DrawnCase, **options: Unpack[Options]) -> Picture:
     """Draws a run as shapes; for the arguments see `svg`."""
-    violation, unit, captions = case.violation, options.get("unit", ""), options.get("captions")
+    violation, captions = case.violation, options.get("captions")
     if captions:
         top = _paragraph(options.get("title", ""), "th")
-        return joined([*top, *_moments(case, captions, unit)])
+        return joined([*top, *_moments(case, captions)])
     scene = Scene(case)
     grid = OffsetGrid(scene, [scene.frame], room=_WIDTH).picture(scene.frame)
     shown = scene.shown
     chosen = window(len(shown), place_of(scene.position, shown), ROWS_MAX)
     violated = [] if violation is None else [scene.position]
-    diagram = SpaceTime(scene, [shown[each] for each in chosen], violated, unit).picture()
+    diagram = SpaceTime(scene, [shown[each] for each in chosen], violated).picture()
     heading = "" if violation is None else f"{violation.invariant}: {violation.sentence}"
     return joined(
         [
@@ -120,20 +118,22 @@ def figure(case: DrawnCase, **options: Unpack[Options]) -> Picture:
     )
 
 
-def _moments(case: DrawnCase, captions: Mapping[int, str], unit: str) -> list[Picture]:
+def _moments(case: DrawnCase, captions: Mapping[int, str]) -> list[Picture]:
     """Draws the logs at the end of chosen moments side by side, without a violation."""
-    events = case.events
+    unit, events = case.run.unit, case.run.events
     last = events[-1][0] if events else 0
     wrong = [moment for moment in sorted(captions) if not 1 <= moment <= last]
     if wrong:
         has = "run goes from" if unit == "ms" else "story has steps"
-        raise BadInput(f"{unit or 'step'} {wrong[0]}: the {has} 1 to {last}")
+        raise BadInput(f"{unit} {wrong[0]}: the {has} 1 to {last}")
     positions = [bisect_right(events, moment, key=itemgetter(0)) - 1 for moment in captions]
-    scene = Scene(replace(case, violation=None), case.violation, position=max(positions))
+    scene = Scene(
+        replace(case, violation=None, whole=True), case.violation, position=max(positions)
+    )
     frames = [scene.case.logs.frame(position) for position in positions]
     grid = OffsetGrid(scene, frames, room=_PANEL)
     numbered = [
-        f"{number}. {text}" if text else f"{unit or 'at'} {at}"
+        f"{number}. {text}" if text else f"{unit} {at}"
         for number, (at, text) in enumerate(captions.items(), start=1)
     ]
     headings = [_paragraph(text, "tb", _PANEL)[0] for text in numbered]

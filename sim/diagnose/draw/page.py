@@ -6,7 +6,6 @@ It needs no network and no library: its style sheet and its script are inside.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from itertools import chain, repeat, zip_longest
@@ -38,7 +37,6 @@ def html(
     case: DrawnCase,
     *,
     title: str = "",
-    unit: str = "",
     against: DrawnCase | None = None,
     command: str = "",
 ) -> str:
@@ -48,9 +46,8 @@ def html(
     violation. It shows the offset grid, the space-time diagram, the violation and its explanation.
 
     Args:
-        case: The run, the violation to open at, and all others.
+        case: The run, with all its violations, and the one to open at.
         title: Title of the page.
-        unit: Unit of times: `ms` or `step`.
         against: The same case under other rules, shown beside it and stepped with it by time.
         command: Command that makes this page again.
 
@@ -58,14 +55,13 @@ def html(
         BadInput: Jinja2 is not installed.
     """
     check_extra("an HTML page needs", "report", "jinja2")
-    cases = [_whole(each) for each in (case, against) if each is not None]
-    films = [Film(each, case.violation) for each in cases]
+    films = [Film(each, case.violation) for each in (case, against) if each is not None]
     contents = [film.content() for film in films]
     chosen: int = contents[0]["chosen"]
     style = f":root{{{variables()}}}{css(both, 'svg ')}{css(both, '.cell', cells=True)}"
     return _template().render(
         title=printable(title) or "A run",
-        unit=unit,
+        unit=case.run.unit,
         command=command,
         films=films,
         chosen=contents[0]["violations"][chosen] if chosen >= 0 else {},
@@ -76,13 +72,6 @@ def html(
         style=f"{style}\n{_own('page.css')}",
         script=_own("page.js"),
     )
-
-
-def _whole(case: DrawnCase) -> DrawnCase:
-    """Adds the violation of a case to its violations, if it is not one of them."""
-    own = () if case.violation is None else (case.violation,)
-    there = case.violation in case.violations
-    return replace(case, violations=case.violations if there else (*own, *case.violations))
 
 
 def _legend() -> list[tuple[str, str]]:
@@ -133,7 +122,7 @@ class Film:
         self.case = case
         self._scene = Scene(case, like)
         self._explained = explained(case)
-        self._shows = [position_of(case.events, each) for each in case.violations]
+        self._shows = [position_of(case.events, each) for each in case.run.seen]
         wanted: Sequence[int] = range(len(case.events))
         if case.violation is not None:  # the events that led to a violation
             cones = [each.cone for each in self._explained.values()]
@@ -157,7 +146,7 @@ class Film:
             frame = self.case.logs.frame(position)
             changes.append(painter.changes(frame))
             for which in [n for n, shows in enumerate(self._shows) if shows == position]:
-                subject = scene.subject_of(self.case.violations[which], frame)
+                subject = scene.subject_of(self.case.run.seen[which], frame)
                 violations[which] = {"f": number, "o": subject, **self._violation(which)}
         happened = [self.case.events[position] for position in self.positions]
         about = scene.about
@@ -174,7 +163,7 @@ class Film:
             "frames": frames,
             "focus": place_of(scene.position, self.positions),
             "subject": scene.subject,
-            "chosen": -1 if own is None else self.case.violations.index(own),
+            "chosen": -1 if own is None else self.case.run.seen.index(own),
             "violations": [violations[which] for which in sorted(violations)],
             "head": HEAD,
             "step": ROW,
@@ -182,7 +171,7 @@ class Film:
 
     def _violation(self, number: int) -> dict[str, Any]:
         """The data of a violation: name, time, sentence, has a place, row, deciding fact, lines."""
-        violation, why = self.case.violations[number], self._explained.get(number)
+        violation, why = self.case.run.seen[number], self._explained.get(number)
         decided, lines = ("", ()) if why is None else (why.decided_by, why.lines)
         row = self._rows.index(violation.replica) if violation.replica in self._rows else -1
         return {
@@ -249,7 +238,8 @@ def _beside(spots: Sequence[Spot], committed: Sequence[Spot]) -> Iterable[tuple[
 
 def explained(case: DrawnCase) -> dict[int, ExplanationText]:
     """Index -> explanation of the violation to open at, and of the first one of each invariant."""
-    names = [each.invariant for each in case.violations]
-    own = [] if case.violation is None else [case.violations.index(case.violation)]
+    seen = case.run.seen
+    names = [each.invariant for each in seen]
+    own = [] if case.violation is None else [seen.index(case.violation)]
     wanted = dict.fromkeys([*own, *map(names.index, dict.fromkeys(names))])
-    return {number: case.explained(case.violations[number]) for number in [*wanted][:EXPLAINED_MAX]}
+    return {number: case.explained(seen[number]) for number in [*wanted][:EXPLAINED_MAX]}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sim.check import Violation
 from sim.check.violation import RecordSeen
@@ -16,7 +16,6 @@ from sim.diagnose.explain import ExplanationText, explanation
 from sim.diagnose.explain.case import judged_at
 from sim.diagnose.explain.past import Recorded
 from sim.protocol.events.sentences import About
-from sim.protocol.rules import Rules
 from sim.simulate.run import Run
 
 _NAMED = 3
@@ -32,51 +31,39 @@ class DrawnCase:
     """A run and the violation to draw.
 
     Attributes:
-        events: (time, event) in order; times are ms, or steps.
-        violation: Violation to point at; None for the end of the run.
-        rules: Rules of the run; None if unknown: then no version is shown.
-        labels: uid -> label of a record of a story; None or empty for a timed run.
+        run: Run that kept its events.
+        violation: Violation to point at, of those of the run; None for the end of the run, of a
+            timed one before it settled.
         name: Difference from the case beside it, such as `fix=none`.
-        verdict: Verdict of the run, in a sentence.
-        violations: Violations that a page steps through; empty for `violation` alone.
-        skews: Replica -> how far its clock is ahead, in ms; None for a story.
         missed: Lines about unmet expectations, which a page begins with.
+        whole: True for the events of settling, too, without a violation.
     """
 
-    events: Recorded
+    run: Run
     violation: Violation | None = None
-    rules: Rules | None = None
-    labels: Mapping[int, str] | None = None
     name: str = ""
-    verdict: str = ""
-    violations: Sequence[Violation] = ()
-    skews: Mapping[str, int] | None = None
     missed: Sequence[str] = ()
+    whole: bool = False
 
-    @classmethod
-    def of(cls, run: Run, violation: Violation | None = None, **more: Any) -> DrawnCase:
-        """The case of a run at a violation, or at its end, of a timed run before it settled.
-
-        Args:
-            run: A run that kept its events.
-            violation: Violation to point at; None for the end.
-            more: Values of other fields.
-        """
-        return cls(
-            run.proper if violation is None else run.events,
-            violation,
-            run.rules,
-            run.labels,
-            verdict=verdict_of(run.violations),
-            violations=run.seen,
-            skews=run.skews,
-            **more,
-        )
+    @cached_property
+    def events(self) -> Recorded:
+        """The (time, event) to draw, in order."""
+        ends = self.violation is None and not self.whole
+        return self.run.proper if ends else self.run.events
 
     @cached_property
     def logs(self) -> Logs:
         """The logs after each event; all pictures and explanations of the case share this fold."""
-        return Logs(self.events, self.rules)
+        return Logs(self.events, self.run.rules)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the run, in a sentence."""
+        names = self.run.violated
+        if not names:
+            return "Nothing is violated."
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return f"Violated: {', '.join(names[:_NAMED])}{more}."
 
     @cached_property
     def _explanations(self) -> dict[Violation, ExplanationText]:
@@ -86,7 +73,7 @@ class DrawnCase:
         """The explanation of a violation; computed once."""
         known = self._explanations
         if violation not in known:
-            known[violation] = explanation(self.logs, violation, skews=self.skews)
+            known[violation] = explanation(self.logs, violation, skews=self.run.skews)
         return known[violation]
 
     @property
@@ -94,15 +81,6 @@ class DrawnCase:
         """The deciding fact of the violation, in a sentence; empty without a violation."""
         fact = "" if self.violation is None else self.explained(self.violation).decided_by
         return f"Decided by: {fact}." if fact else ""
-
-
-def verdict_of(violations: Sequence[Violation]) -> str:
-    """The verdict on a run, in a sentence."""
-    names = list(dict.fromkeys(each.invariant for each in violations))
-    if not names:
-        return "Nothing is violated."
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"Violated: {', '.join(names[:_NAMED])}{more}."
 
 
 def position_of(events: Recorded, violation: Violation | None) -> int:
@@ -174,8 +152,7 @@ class Scene:
         if case.violation is None and like is not None:
             self.violation = like._replace(position=-1)
         self.position = position_of(case.events, self.violation) if position is None else position
-        strategy = "offset" if case.rules is None else case.rules.cleaner.strategy
-        self.cells = Cells(case.logs.folded, strategy, case.labels)
+        self.cells = Cells(case.logs.folded, case.run.rules.cleaner.strategy, case.run.labels)
         self._key_of = case.logs.folded.key_of
 
     @cached_property

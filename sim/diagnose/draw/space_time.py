@@ -73,14 +73,12 @@ class SpaceTime:
         scene: Scene of the run.
         positions: Positions of the events to show, in order.
         violated: Positions of the events whose rows are marked.
-        unit: Unit of times: `ms` or `step`.
-        sentences: True to end each row with the event in words.
+        sentences: True to end each row with the event in words, below the unit of times.
     """
 
     scene: Scene
     positions: Sequence[int]
     violated: Collection[int]
-    unit: str = ""
     sentences: bool = True
 
     @cached_property
@@ -118,7 +116,8 @@ class SpaceTime:
 
     def picture(self) -> Picture:
         """Draws the whole diagram as a picture."""
-        texts = [Text(_TIME - 14, 14, self.unit, "tf", "end")] if self.unit else []
+        unit = self.scene.case.run.unit
+        texts = [Text(_TIME - 14, 14, unit, "tf", "end")] if self.sentences else []
         for name, x in self._x.items():
             shown = fitting(printable(name), "tb", self._lane - 4)
             texts.append(Text(x, 14, shown, "tb", "middle"))

@@ -101,8 +101,7 @@ def pictures_of(schedules: Sequence[Schedule]) -> dict[str, str]:
         story = story_of(schedule.plan, longest.rule_set, [*schedule.steps])
         run = run_story(story, also_check=(longest.invariant,))
         violation = next(one for one in run.violations if one.invariant == longest.invariant)
-        case = DrawnCase.of(run, violation)
-        found[f"<!-- picture-{number} -->"] = figure_html(case, unit=run.unit)
+        found[f"<!-- picture-{number} -->"] = figure_html(DrawnCase(run, violation))
     return found
 
 

@@ -266,7 +266,7 @@ def _run(path: Path, content: Story | Scenario) -> CaseResult:
 
     if not run.events:  # of a timed run, which mostly needs none
         run = run_of(content)
-    return result._replace(strip=strip(DrawnCase.of(run, about), STRIP_COLUMNS))
+    return result._replace(strip=strip(DrawnCase(run, about), STRIP_COLUMNS))
 
 
 def run_any(path: Path) -> CaseResult:
