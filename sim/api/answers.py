@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from sim.api.scenarios import Scenario, Value, load
+from sim.api.scenarios import Scenario, Value
 from sim.api.tables import facts, frame, grid, plain_text, shorten
 from sim.errors import BadInput, did_you_mean
-from sim.files.foreign import command_line
-from sim.plugins import as_options
 from sim.simulate.run import Run as Simulated
-from sim.simulate.run import run_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
 
 RULES_NAMED = 6
 """Number of differing rules that a label names."""
-SHRINK_S = 5.0
-"""Seconds that shrinking a failure for its folder may take; most need less than one."""
 SUFFIXES = (".html", ".svg", ".png", ".txt")
 """Endings of files that a timeline can be saved as."""
 
@@ -367,7 +362,7 @@ def failure_of(run: _RunLike, found: Violation | None) -> RunFailure:
     Raises:
         BadInput: Nothing is violated, and all is as the scenario expects.
     """
-    from sim.diagnose.failures import SCENARIO, RunFailure, missed
+    from sim.diagnose.failures import RunFailure, missed
     from sim.study.suite.scenario_files import from_here
 
     scenario, ended = run.scenario, run.recorded
@@ -375,36 +370,10 @@ def failure_of(run: _RunLike, found: Violation | None) -> RunFailure:
         raise BadInput(f"{run.id}: all is as expected; only a failure gets a folder")
     return RunFailure(
         id=run.id.replace(" ", "-"),
-        title=scenario.title,
         file=None if scenario.path is None else from_here(scenario.path),
+        made_by=run.command,
         run=ended,
         violation=found,
         mix=scenario.mix,
-        changed_rules=scenario.changed_rules,
         scenario=scenario.as_file,
-        made_by=run.command,
-        command=f"replog run {command_line([SCENARIO, *as_options()])}",
-        shrunk=partial(_shrunk, ended, None if ended.cut_off else found),
     )
-
-
-def _shrunk(run: Simulated, found: Violation | None) -> dict[str, str]:
-    """The files of the smallest run that violates the same for the same cause.
-
-    They are none for a run that was cut off, or one that violates nothing.
-    """
-    if found is None:
-        return {}
-    from sim.diagnose.draw import DrawnCase, svg
-    from sim.diagnose.failures import SHRUNK, SHRUNK_PICTURE
-    from sim.diagnose.shrink.engine import ShrinkBudget
-    from sim.diagnose.shrink.smallest import ShrinkCase
-
-    case = ShrinkCase(run.content, found.invariant, source=run.content.source)
-    witness = case.shrink(ShrinkBudget(SHRINK_S))
-    if witness.interrupted:
-        raise KeyboardInterrupt
-    small = run_of(load(witness.text).content)
-    shows = next(one for one in small.seen if one.invariant == found.invariant)
-    picture = svg(DrawnCase(small, shows), title=small.title or small.id)
-    return {SHRUNK: witness.text, SHRUNK_PICTURE: picture}

@@ -24,12 +24,20 @@ from sim.diagnose.draw import DrawnCase, html, strip, svg
 from sim.diagnose.explain.questions import signature_of
 from sim.errors import BadInput
 from sim.files import markdown
-from sim.files.foreign import LONGEST, LONGEST_BYTES, file_name, json_text, one_line, readable
+from sim.files.foreign import (
+    LONGEST,
+    LONGEST_BYTES,
+    command_line,
+    file_name,
+    json_text,
+    one_line,
+    readable,
+)
 from sim.files.markdown import block, text
 from sim.files.reading import read_json
 from sim.plugins import as_options
 from sim.protocol.rules.spec import RuleValue
-from sim.simulate.run import Run
+from sim.simulate.run import Run, run_of
 from sim.simulate.run.trace_file import trace_lines
 
 if TYPE_CHECKING:
@@ -40,6 +48,8 @@ SCENARIO, TRACE = "scenario.yaml", "trace.ndjson"
 PICTURE = "picture.svg"
 SHRUNK, SHRUNK_PICTURE = "shrunk.yaml", "shrunk.svg"
 DOCUMENT = "failure.json"
+SHRINK_S = 5.0
+"""Seconds that shrinking a failure for its folder may take; most need less than one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,31 +58,22 @@ class RunFailure:
 
     Attributes:
         id: Id of the scenario, or of the run in a sweep.
-        title: Title of the scenario; may be empty.
         file: Path of its file, as given to the command; None without a file.
         made_by: Command that found it; None without one.
-        command: Command that runs it again, in its folder.
         run: The run, compared with what its scenario expects.
         violation: Violation that the folder is about; None if only an expectation is unmet.
         mix: Mix that its scenario was drawn from; None for a file, or a story.
-        changed_rules: Name -> value of the rules with another value than the default.
         scenario: Function from a folder to the text of the scenario file for it, which names a
             file of changes relative to the folder.
-        shrunk: Function that makes files about the smallest example: name -> text. It may take
-            seconds.
     """
 
     id: str
-    title: str
     file: Path | None
     made_by: str | None
-    command: str
     run: Run
     violation: Violation | None
     mix: Mix | None
-    changed_rules: Mapping[str, RuleValue]
     scenario: Callable[[Path], str]
-    shrunk: Callable[[], Mapping[str, str]]
 
     @property
     def name(self) -> str:
@@ -104,6 +105,16 @@ class RunFailure:
         when = self.run.when(self.violation)
         return f"{self.violation.invariant} at {when}: {self.violation.sentence}"
 
+    @property
+    def command(self) -> str:
+        """The command that runs it again, in its folder."""
+        return f"replog run {command_line([SCENARIO, *as_options()])}"
+
+    @property
+    def changed_rules(self) -> dict[str, RuleValue]:
+        """Name -> value of the rules with another value than the default."""
+        return self.run.content.rules.differing_from(self.run.content.default_rules)
+
     @cached_property
     def case(self) -> DrawnCase:
         """The run and its violation, folded once for the pictures and the explanation."""
@@ -130,7 +141,7 @@ class RunFailure:
 
         The page of the run is among them only if jinja2 is installed.
         """
-        run, title = self.run, self.title or self.id
+        run, title = self.run, self.run.title or self.id
         found = {
             SCENARIO: self.scenario(folder),
             PICTURE: svg(self.case, title=title),
@@ -139,6 +150,26 @@ class RunFailure:
             found[PAGE] = html(self.case, title=title, command=self.command)
         trace = b"".join(trace_lines(run, mix=self.mix)).decode()
         return {**found, **self.shrunk(), TRACE: trace}
+
+    def shrunk(self) -> dict[str, str]:
+        """Name -> text of the files of the smallest run that violates the same for the same cause.
+
+        They are none for a run that was cut off, or one that violates nothing.
+        """
+        if self.violation is None or self.run.cut_off:
+            return {}
+        from sim.diagnose.shrink.engine import ShrinkBudget
+        from sim.diagnose.shrink.smallest import ShrinkCase
+
+        about, content = self.violation.invariant, self.run.content
+        case = ShrinkCase(content, about, source=content.source)
+        found = case.shrink(ShrinkBudget(SHRINK_S))
+        if found.interrupted:
+            raise KeyboardInterrupt
+        small = run_of(case.best.value, also_check=(about,))
+        shows = next(one for one in small.seen if one.invariant == about)
+        picture = svg(DrawnCase(small, shows), title=str(found.signature))
+        return {SHRUNK: found.text, SHRUNK_PICTURE: picture}
 
 
 def expectation(expect: Any) -> str:
@@ -246,7 +277,7 @@ def readme(failure: RunFailure, texts: Mapping[str, str]) -> str:
     run, seed = failure.run, failure.run.content.seed
     rules = ", ".join(f"{name}={value}" for name, value in failure.changed_rules.items())
     rows = {
-        "title": text(failure.title),
+        "title": text(run.title),
         "file": text(str(failure.file or "")),
         "expected": text(expectation(run.content.expect)),
         "verdict": text(run.verdict + (f" ({run.reason})" if run.reason else "")),
@@ -293,7 +324,7 @@ def _document(failure: RunFailure) -> dict[str, Any]:
     return {
         "format": FAILURE_FORMAT,
         "id": failure.id,
-        "title": failure.title,
+        "title": run.title,
         "file": None if failure.file is None else readable(str(failure.file)),
         "sentence": failure.sentence,
         "expected": expectation(run.content.expect),
@@ -303,7 +334,7 @@ def _document(failure: RunFailure) -> dict[str, Any]:
         "seed": run.content.seed,
         "verdict": run.verdict,
         "notes": list(run.notes),
-        "rules": dict(failure.changed_rules),
+        "rules": failure.changed_rules,
         "events": len(run.events),
         "digest": run.digest,
         "plugins": as_options(),

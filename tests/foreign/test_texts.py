@@ -196,16 +196,12 @@ def failure(text: str) -> RunFailure:
     run = replace(run_story(NOTHING), violations=(broken,), differences=(text,), remarks=(text,))
     return RunFailure(
         id=text,
-        title=text,
         file=Path(text),
-        run=replace(run, content=replace(NOTHING, expect=StoryExpect((text,)))),
+        run=replace(run, content=replace(NOTHING, title=text, expect=StoryExpect((text,)))),
         violation=broken,
         mix=None,
-        changed_rules={},
         scenario=lambda _: "",
         made_by=text,
-        command="c",
-        shrunk=dict,
     )
 
 
