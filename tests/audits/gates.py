@@ -18,7 +18,8 @@ from sim.protocol.events.cluster import REBUILT
 from sim.protocol.log import Batch
 from sim.protocol.replication.replica import Replica
 from sim.protocol.replication.snapshots import file_bytes
-from sim.simulate.cluster.cluster import Cluster, ControllerElections
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.controller import Controller
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 from tests.audits.sending import Answers, Failed
@@ -91,8 +92,8 @@ class Gates(Answers):
             self.wrong(name, "number of a new disk", disk, "a higher one than before")
         self._disks[name] = disk
         elections = self._cluster.elections
-        if isinstance(elections, ControllerElections) and event.reason != REBUILT:
-            state = elections.controller.state
+        if isinstance(elections, Controller) and event.reason != REBUILT:
+            state = elections.state
             if name in {*state.isr, *state.elr}:
                 self.wrong(name, "loses its disk", f"{state} lets it lead", "it keeps it")
 

@@ -37,8 +37,8 @@ from typing import Any, Final
 
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.messages import PartitionState
-from sim.simulate.cluster.cluster import Cluster, ControllerElections
-from sim.simulate.cluster.controller import IsrMembership
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.controller import Controller, IsrMembership
 from sim.simulate.cluster.network import CONTROLLER, Receive
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
@@ -180,12 +180,12 @@ class Witness(Answers):
 
     def to_controller(self, receive: Receive, message: Any) -> None:
         """Hands a message on to the controller, and judges what comes of it."""
-        elections = self._cluster.elections
-        assert isinstance(elections, ControllerElections)
-        before = elections.controller.state
+        controller = self._cluster.elections
+        assert isinstance(controller, Controller)
+        before = controller.state
         why = _out_of_date_for_controller(before, message)
         receive(message)
-        after = elections.controller.state
+        after = controller.state
         if after.partition_epoch <= before.partition_epoch and type(message) in _ASKING:
             what = f"is asked for the in-sync set {message.new_isr}"
             self.failed(CONTROLLER, "decision", what, "its state stays", "a newer one answers")

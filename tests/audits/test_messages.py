@@ -13,7 +13,8 @@ from sim.protocol.replication import messages as of
 from sim.protocol.replication.replica import Snapshot
 from sim.protocol.replication.snapshots import install
 from sim.protocol.rules import Rules
-from sim.simulate.cluster.cluster import Cluster, ControllerElections
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.controller import Controller
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 from tests.audits.observer import Observer
@@ -339,9 +340,9 @@ def test_a_restart_finds_what_is_on_disk_and_nothing_else(
 
 def test_the_controller_takes_an_in_sync_set_from_its_own_leader_alone() -> None:
     world = World(BY_CONTROLLER)
-    elections = world.cluster.elections
-    assert isinstance(elections, ControllerElections)
-    controller, state = elections.controller, elections.controller.state
+    controller = world.cluster.elections
+    assert isinstance(controller, Controller)
+    state = controller.state
     request = of.AlterPartitionRequest("r1", state.leader_epoch, state.partition_epoch, ("r1",))
 
     newer = replace(state, partition_epoch=state.partition_epoch + 1)

@@ -14,7 +14,8 @@ from sim.protocol.replication.messages import (
     LeaderAndIsrRequest,
 )
 from sim.protocol.rules import Rules
-from sim.simulate.cluster.cluster import Cluster, ControllerElections
+from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.controller import Controller
 from tests.cluster.worlds import scenario
 
 NAMES = st.sampled_from(["r1", "r2", "r3"])
@@ -41,21 +42,20 @@ class Partition:
         self.answers: list[tuple[str, Any]] = []
         network: Any = self.cluster.context.network
         network.send = lambda _source, target, message: self.answers.append((target, message))
-        assert isinstance(self.cluster.elections, ControllerElections)
-        self.elections = self.cluster.elections
-        self.elections.start()
-        self.controller = self.elections.controller
-        self.controller.hears = lambda _name: False
+        network.reaches = lambda _source, _target: False
+        assert isinstance(self.cluster.elections, Controller)
+        self.controller = self.cluster.elections
+        self.controller.start()
         self.incarnations = dict.fromkeys(self.cluster.nodes, 1)
 
     def take(self, kind: str, who: Any, more: Any) -> str | None:
         """Takes a step; returns the broker that waits for an answer, if there is one."""
         controller, state = self.controller, self.controller.state
         if kind == "silence":
-            controller.session_at_risk(who)
+            controller.silenced(self.cluster.nodes[who])
             self.cluster.context.env.run(until=self.cluster.context.now_ms + 10_000)
         elif kind == "elect":
-            controller.elect(who, unclean=more)
+            controller.migrate(self.cluster.nodes[who], unclean=more)
         elif kind == "alter" and state.leader is not None:
             epochs = state.leader_epoch + who[0], state.partition_epoch + who[1]
             isr = tuple(sorted({state.leader} | more))
@@ -100,5 +100,5 @@ def test_each_state_of_a_partition_is_newer_and_has_one_leader_that_may_lead_and
         assert {*state.isr}.isdisjoint(state.elr)
         for name, node in partition.cluster.nodes.items():
             alone = replace(state, leader=None, eligible=(name,))
-            if partition.elections.may_wipe(node):
+            if controller.may_wipe(node):
                 assert name not in (*clean_choice(alone), last_resort(alone))

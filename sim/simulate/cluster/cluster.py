@@ -7,7 +7,6 @@ and need no message to change it. Brokers do not import this module. Who leads i
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,123 +14,12 @@ from typing import Any
 from sim.protocol.events import ConfigChanged, Event, ReplicaAdded, ReplicaRemoved
 from sim.protocol.replication.leader import can_do_without
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.controller import Controller, IsrMembership
-from sim.simulate.cluster.network import CONTROLLER
+from sim.simulate.cluster.controller import Controller
+from sim.simulate.cluster.elections import Elections
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
 from sim.simulate.cluster.removal import RemovalCoordination
 from sim.simulate.scenario.model import Scenario
-
-
-class Elections(ABC):
-    """Elections by a controller (commit: isr) or by the voters themselves (majority).
-
-    Each kind overrides the methods that it needs.
-    """
-
-    def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """Starts before the first election; `nodes` are those of the cluster, by name."""
-        self._context = context
-        self._nodes = nodes
-
-    def leading(self) -> Node | None:
-        """The newest leader if it is up and still leads."""
-        newest = self._context.leader
-        node = None if newest is None else self._nodes[newest[1]]
-        return node if node is not None and node.leader is not None else None
-
-    @abstractmethod
-    def start(self) -> None:
-        """Elects the first leader."""
-
-    @abstractmethod
-    def added(self, node: Node) -> None:
-        """Takes in a replica that has joined."""
-
-    @abstractmethod
-    def removed(self, node: Node) -> None:
-        """Drops a replica that has left for good."""
-
-    def silenced(self, node: Node) -> None:
-        """Notes that a replica went down, or that some of its messages do not arrive any more."""
-
-    def wiped(self, node: Node) -> None:
-        """Notes that a replica lost its disk."""
-
-    @abstractmethod
-    def migrate(self, node: Node, *, unclean: bool) -> bool:
-        """Makes `node` lead for an administrator; False when that is not possible now."""
-
-    @abstractmethod
-    def may_wipe(self, node: Node) -> bool:
-        """True when no committed record or vote depends on the disk of `node`."""
-
-    @abstractmethod
-    def may_remove(self, node: Node) -> bool:
-        """True when the other replicas can do without `node` and its disk for good."""
-
-
-class ControllerElections(Elections):
-    """Elections by a controller.
-
-    The loss of a disk makes no difference here: a restarted replica is out of the in-sync set
-    anyway.
-
-    Attributes:
-        controller: The controller of the partition.
-    """
-
-    def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
-        """Starts without registered replicas."""
-        super().__init__(context, nodes)
-        self.controller = Controller(context, self._hears)
-
-    def _hears(self, name: str) -> bool:
-        """True when heartbeats of a replica arrive: it is up, and its link is not cut."""
-        node = self._nodes.get(name)
-        return (
-            node is not None and node.replica.up and self._context.network.reaches(name, CONTROLLER)
-        )
-
-    def start(self) -> None:
-        """Puts all replicas in sync, and makes the first one lead."""
-        for node in self._nodes.values():
-            node.membership = IsrMembership(node)
-        self.controller.start(tuple(self._nodes))
-
-    def added(self, node: Node) -> None:
-        """Lets a new replica register."""
-        node.membership = IsrMembership(node)
-        node.membership.register()
-
-    def silenced(self, node: Node) -> None:
-        """Puts the session of a replica at risk if its heartbeats do not arrive."""
-        if not self._hears(node.name):
-            self.controller.session_at_risk(node.name)
-
-    def migrate(self, node: Node, *, unclean: bool) -> bool:
-        """Makes `node` lead; cleanly only from within the in-sync set."""
-        return node.replica.up and self.controller.elect(node.name, unclean=unclean)
-
-    def may_wipe(self, node: Node) -> bool:
-        """True when `node` is in no in-sync set that the controller or a leader knows.
-
-        A replica that may be elected later for the records that it has keeps its disk, too.
-        """
-        name, state = node.name, self.controller.state
-        if name in state.isr or name in state.elr or name == state.last_known_leader:
-            return False
-        leaderships = [other.replica.leadership for other in self._nodes.values()]
-        return not any(known is not None and name in known.isr for known in leaderships)
-
-    def may_remove(self, node: Node) -> bool:
-        """True when another replica leads, and enough are left to commit records."""
-        leader, left = self.controller.state.leader, len(self._nodes) - 1
-        return leader not in (None, node.name) and left >= self._context.rules.topic.min_isr
-
-    def removed(self, node: Node) -> None:
-        """Unassigns a replica that has left for good."""
-        self.controller.unassign(node.name)
 
 
 class QuorumElections(Elections):
@@ -237,8 +125,11 @@ class Cluster:
         self.observers += [make(self) for make in observe]
         context.network.watching = [observer.over for observer in self.observers]
         by_controller = scenario.rules.replication.commit == "isr"
-        kind: type[Elections] = ControllerElections if by_controller else QuorumElections
-        self.elections = kind(context, self.nodes)
+        self.elections: Controller | QuorumElections = (
+            Controller(context, self.nodes)
+            if by_controller
+            else QuorumElections(context, self.nodes)
+        )
         for spec in scenario.replicas:
             self._connect(Node(context, spec))
 

@@ -7,14 +7,15 @@ KIP-966 (a restarted replica is out of the set); of a broker Partition.maybeShri
 AlterPartitionManager.
 
 Heartbeats that would say nothing new are not sent: they would arrive as long as the broker is up
-and its link is not cut. So a session is at risk only when a fault ends one of the two, and
-`Controller.hears` says at the end of the session timeout whether heartbeats would arrive again.
+and its link is not cut. So a session is at risk only when a fault ends one of the two, and the
+controller looks at the end of the session timeout whether heartbeats would arrive again. That, and
+what it does for faults and administrators, is all for which it looks at the replicas themselves.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -35,34 +36,33 @@ from sim.protocol.replication.joining import caught_up_ms, is_caught_up, wait_fo
 from sim.protocol.replication.leader import expand_isr, may_join_isr, set_isr
 from sim.protocol.replication.messages import PartitionState
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.elections import Membership
+from sim.simulate.cluster.elections import Elections, Membership
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.waiting import ProcessGroup
 
 
-class Controller:
+class Controller(Elections):
     """The controller of the partition: decides which replica leads, and which are in sync.
 
     Replicas learn of it after a latency. A replica that has sent nothing for `election_timeout_ms`
     is fenced: it leads no more, and leaves the in-sync set unless no other replica is in it. A
     leader that is cut off goes on as a zombie until it hears of its successor. With
     `eligible_leaders: elr` the set may become empty, and a replica that crashed counts as one that
-    may have lost something.
+    may have lost something. The loss of a disk makes no difference: a restarted replica is out of
+    the set anyway.
 
     Attributes:
         state: Newest state of the partition.
-        hears: Returns by the name of a broker whether its heartbeats arrive at present.
     """
 
-    def __init__(self, context: Context, hears: Callable[[str], bool]) -> None:
+    def __init__(self, context: Context, nodes: Mapping[str, Node]) -> None:
         """Starts without registered replicas."""
-        self._context = context
+        super().__init__(context, nodes)
         self._network = context.network
         self._rules = context.rules
         self._random = context.random("controller")
-        self.hears = hears
         self.state = PartitionState(0, 0, None, (), {})
         self._incarnations: dict[str, int] = {}
         self._sessions = defaultdict[str, ProcessGroup](lambda: ProcessGroup(context.env))
@@ -72,28 +72,82 @@ class Controller:
             of.AlterPartitionRequest: self._alter,
         }
 
-    def start(self, names: tuple[str, ...]) -> None:
+    def start(self) -> None:
         """Registers the replicas, all in sync, and makes the first one lead."""
+        for node in self._nodes.values():
+            node.membership = IsrMembership(node)
+        names = tuple(self._nodes)
         self._network.add(CONTROLLER, self.receive)
         self._incarnations = dict.fromkeys(names, 1)
         self.state = PartitionState(1, 1, names[0], names, dict(self._incarnations), replicas=names)
         self._inform_all()
 
+    def added(self, node: Node) -> None:
+        """Lets a new replica register."""
+        node.membership = IsrMembership(node)
+        node.membership.register()
+
+    def removed(self, node: Node) -> None:
+        """Unassigns a replica that has left; it is in no set, and not informed any more."""
+        name = node.name
+        self._incarnations.pop(name, None)
+        self._sessions[name].interrupt()
+        self._change(self._without(name), fenced=(name,), unclean=(name,))
+
+    def silenced(self, node: Node) -> None:
+        """Starts the session timeout of a broker if its heartbeats do not arrive."""
+        if not self._hears(node):
+            lowest_ms, highest_ms = self._context.scenario.timers.election_timeout_ms
+            timeout_ms = max(1, self._random.randint(lowest_ms, highest_ms))
+            self._sessions[node.name].start(self._session(node, timeout_ms))
+
+    def _session(self, node: Node, timeout_ms: int) -> ProcessGenerator:
+        """The session timeout of a broker, which is fenced at its end; a message interrupts it."""
+        yield self._context.env.timeout(timeout_ms)
+        if not self._hears(node):
+            self._change(self._without(node.name), fenced=(node.name,))
+
+    def _hears(self, node: Node) -> bool:
+        """True when heartbeats of a broker arrive: it is up, and its link is not cut."""
+        return node.replica.up and self._network.reaches(node.name, CONTROLLER)
+
+    def migrate(self, node: Node, *, unclean: bool) -> bool:
+        """Makes a replica lead for an administrator (ElectLeaders); False where it may not.
+
+        Without `unclean` only a replica of the in-sync set may; with it, it is alone in the set.
+        """
+        name, state = node.name, self.state
+        if not node.replica.up or name not in state.eligible or name == state.leader:
+            return False
+        if name in state.isr:
+            state = alone_in_sync(state, name) if unclean else state
+            self._set(led_by(state, name, rules=self._rules))
+        elif unclean:
+            self._set(self._elect_uncleanly(state, name, ADMINISTRATOR))
+        else:
+            return False
+        self._inform_all()
+        return True
+
+    def may_wipe(self, node: Node) -> bool:
+        """True when `node` is in no in-sync set that the controller or a leader knows.
+
+        A replica that may be elected later for the records that it has keeps its disk, too.
+        """
+        name, state = node.name, self.state
+        if name in state.isr or name in state.elr or name == state.last_known_leader:
+            return False
+        leaderships = [other.replica.leadership for other in self._nodes.values()]
+        return not any(known is not None and name in known.isr for known in leaderships)
+
+    def may_remove(self, node: Node) -> bool:
+        """True when another replica leads, and enough are left to commit records."""
+        leader, left = self.state.leader, len(self._nodes) - 1
+        return leader not in (None, node.name) and left >= self._rules.topic.min_isr
+
     def receive(self, message: Any) -> None:
         """Takes a message of a broker."""
         self._handlers[type(message)](message)
-
-    def session_at_risk(self, name: str) -> None:
-        """Starts the session timeout of a broker whose heartbeats do not arrive any more."""
-        lowest_ms, highest_ms = self._context.scenario.timers.election_timeout_ms
-        timeout_ms = max(1, self._random.randint(lowest_ms, highest_ms))
-        self._sessions[name].start(self._session(name, timeout_ms))
-
-    def _session(self, name: str, timeout_ms: int) -> ProcessGenerator:
-        """The session timeout of a broker, which is fenced at its end; a message interrupts it."""
-        yield self._context.env.timeout(timeout_ms)
-        if not self.hears(name):
-            self._change(self._without(name), fenced=(name,))
 
     def _without(self, name: str) -> PartitionState:
         """The state in which a replica is not eligible."""
@@ -173,30 +227,6 @@ class Controller:
         """Makes a replica the leader, alone in sync, whether it has all records or not."""
         self._context.emit(UncleanElection(name, state.leader_epoch + 1, because))
         return led_by(alone_in_sync(state, name), name, rules=self._rules)
-
-    def elect(self, name: str, *, unclean: bool) -> bool:
-        """Makes a replica lead for an administrator (ElectLeaders); False where it may not.
-
-        Without `unclean` only a replica of the in-sync set may; with it, it is alone in the set.
-        """
-        state = self.state
-        if name not in state.eligible or name == state.leader:
-            return False
-        if name in state.isr:
-            state = alone_in_sync(state, name) if unclean else state
-            self._set(led_by(state, name, rules=self._rules))
-        elif unclean:
-            self._set(self._elect_uncleanly(state, name, ADMINISTRATOR))
-        else:
-            return False
-        self._inform_all()
-        return True
-
-    def unassign(self, name: str) -> None:
-        """Removes a replica for an administrator; it is in no set, and not informed any more."""
-        self._incarnations.pop(name, None)
-        self._sessions[name].interrupt()
-        self._change(self._without(name), fenced=(name,), unclean=(name,))
 
     def _inform_all(self) -> None:
         for name in self._incarnations:
