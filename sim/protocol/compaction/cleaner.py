@@ -46,16 +46,12 @@ def build_map(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
     covered (`full_map`); only those of the dirty section need capacity. Segments beyond the bound
     are given, too: the marker of an aborted transaction may lie there.
     """
-    capacity, upper_bound = plan.map_capacity, plan.upper_bound
     start = 0 if plan.policy.full_map else plan.first_dirty_offset
     built = OffsetMap(dict(plan.stubs), start, -1)
     reading = _reading(segments, plan, start)
-    nothing_dirty = plan.first_dirty_offset >= upper_bound
-    if capacity is None or (nothing_dirty and capacity > 0):
-        _put_all(built, reading, plan)
-        built.latest_offset = upper_bound - 1
-    elif capacity > 0:
-        _put_until_full(built, reading, plan)
+    if plan.map_capacity != 0:
+        built.latest_offset = plan.upper_bound - 1
+        _put(built, reading, plan)
     if reading.misses_markers:
         built.mapped_from = _BEYOND_ALL
     if reading.watch is not None:
@@ -122,12 +118,17 @@ def _reading_by_index(
     return _Reading(segments[floor:], first_batch, TransactionWatch(aborted), bool(aborted))
 
 
-def _put_all(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> None:
-    """Enters every winner of the range."""
+def _put(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> None:
+    """Enters the winners of the range, until a record of the dirty section finds the map full.
+
+    The map is full when it holds `map_capacity` keys of the dirty section, even if the next key is
+    among them.
+    """
     winners, start, upper_bound = built.winners, built.mapped_from, plan.upper_bound
     strategy, reads_all = plan.policy.strategy, plan.policy.unmapped_version is not None
     latest_wins, version_of = strategy.latest_wins, strategy.version
-    watch = reading.watch
+    capacity, dirty_from = plan.map_capacity, plan.first_dirty_offset
+    watch, keys, entered = reading.watch, set[str](), -1
     for index in range(len(reading.segments)):
         for batch in reading.batches_of(index):
             last_offset = batch.last_offset
@@ -141,6 +142,12 @@ def _put_all(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> None:
                 key = record.key
                 if key is None or record.offset < start:
                     continue
+                if capacity is not None and record.offset >= dirty_from:
+                    if len(keys) == capacity:
+                        _end_before(built, batch, reading, index, entered)
+                        return
+                    keys.add(key)
+                    entered = record.offset
                 if latest_wins:
                     winners[key] = record
                 else:
@@ -151,56 +158,17 @@ def _put_all(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> None:
                         version_of(record)
 
 
-def _put_until_full(built: OffsetMap, reading: _Reading, plan: CleaningPass) -> None:
-    """Enters records until the next one of the dirty section finds the map full.
+def _end_before(
+    built: OffsetMap, batch: Batch, reading: _Reading, index: int, entered: int
+) -> None:
+    """Notes that the map was full in `batch`, of the segment at `index`, after offset `entered`.
 
-    The map is full when it holds `map_capacity` keys of the dirty section, even if the next key is
-    among them. Whole batches and whole segments move `latest_offset` to their end, so that gaps do
-    not stop the cleaner.
+    Whole batches and whole segments count up to their end, so that gaps do not stop the cleaner.
     """
-    dirty_from, upper_bound = plan.first_dirty_offset, plan.upper_bound
-    keys: set[str] = set()
-    segments, watch = reading.segments, reading.watch
-    for index, segment in enumerate(segments):
-        if segment.base_offset >= upper_bound:
-            return
-        for batch in reading.batches_of(index):
-            if batch.last_offset >= upper_bound:
-                break
-            aborted = watch is not None and watch.decides(batch)
-            if batch.control is None and not aborted and not _put(built, batch, plan, keys):
-                read = [
-                    each
-                    for each in reading.batches_of(index)
-                    if each.base_offset <= batch.base_offset
-                ]
-                built.largest_batch_bytes = max([each.size_bytes for each in read])
-                return
-            if batch.last_offset >= dirty_from:
-                built.latest_offset = batch.last_offset
-        end = segments[index + 1].base_offset if index + 1 < len(segments) else upper_bound
-        if end > dirty_from:
-            built.latest_offset = min(end, upper_bound) - 1
-
-
-def _put(built: OffsetMap, batch: Batch, plan: CleaningPass, keys: set[str]) -> bool:
-    """Enters the records of one batch; False when the map was full before one of them."""
-    winners, version_of = built.winners, plan.policy.strategy.version
-    for record in batch.records:
-        key, offset = record.key, record.offset
-        if key is None or offset < built.mapped_from:
-            continue
-        if offset >= plan.first_dirty_offset:
-            if len(keys) == plan.map_capacity:
-                return False
-            keys.add(key)
-            built.latest_offset = offset
-        known = winners.get(key)
-        if known is None or version_of(record) > version_of(known):
-            winners[key] = record
-        if known is None and plan.policy.unmapped_version is not None:
-            version_of(record)
-    return True
+    read = [one for one in reading.batches_of(index) if one.base_offset <= batch.base_offset]
+    before = read[-2].last_offset if len(read) > 1 else reading.segments[index].base_offset - 1
+    built.latest_offset = max(entered, before)
+    built.largest_batch_bytes = max([one.size_bytes for one in read])
 
 
 def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
