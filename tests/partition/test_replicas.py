@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -15,7 +16,7 @@ from sim.simulate.run.stories import run_story
 from tests.commands import replog
 from tests.partition.clusters import UNSAFE, unsafe_in
 from tests.partition.conftest import ZIP
-from tests.partition.writing import Row, write_partition
+from tests.partition.writing import COMMIT, Row, write_batch, write_partition
 
 MOMENTS = sorted(
     {tuple(Path(name).parts[1:3]) for name in ZipFile(ZIP).namelist() if name.count("/") == 4}
@@ -153,6 +154,48 @@ def test_a_follower_of_a_log_that_lost_its_end(tmp_path: Path, emptied: bool) ->
     assert [(one.invariant, one.replica, one.offset) for one in found] == (
         [] if emptied else [("committed-replicated", "b", 1)]
     )
+
+
+Z, OLD = (0, [("Z", "z")], {"epoch": 1}), (0, [("K", "x")], {"epoch": 1})
+NEW, OTHER = ((1, [(key, "y")], {"epoch": 1, "producer": 7}) for key in "KN")
+ENDED = (2, [COMMIT], {"epoch": 1, "producer": 7})
+TAIL, CHANGED = (1, [("K", "t")], {"epoch": 1}), (1, [("L", "y")], {"epoch": 2})
+MIDDLE, LATE = (1, [("K", "t")], {"epoch": 2}), (2, [("L", "y")], {"epoch": 3})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ((2, OLD, NEW, ENDED), (2, OLD, NEW), []),
+        ((2, OLD, OTHER, ENDED), (2, OLD, OTHER), []),
+        ((1, Z, TAIL), (2, Z, CHANGED), []),
+        ((1, Z, MIDDLE), (3, Z, (1, [("Y", "y")], {"epoch": 1}), LATE), []),
+        ((1, OLD, TAIL), (2, CHANGED), ["no-resurrection a 0"]),
+        (
+            (2, Z, TAIL),
+            (2, Z, CHANGED),
+            ["no-resurrection a 1", "no-resurrection b 1", "slot-agreement b 1"],
+        ),
+    ],
+    ids=["value", "key", "tail", "two tails", "below a tail", "committed"],
+)
+def test_a_follower_that_only_lags_is_safe(
+    tmp_path: Path, first: tuple[Any, ...], second: tuple[Any, ...], found: list[str]
+) -> None:
+    """It holds data whose marker it is to fetch, or a tail that it is to cut off."""
+    for name, (committed, *batches) in {"a": first, "b": second}.items():
+        for base_offset, rows, how in batches:
+            write_batch(tmp_path / name / "t-0" / f"{0:020d}.log", base_offset, rows, **how)
+        checkpoint = tmp_path / name / "replication-offset-checkpoint"
+        checkpoint.write_text(f"0\n1\nt 0 {committed}\n")
+
+    compared = open_replicas([tmp_path / name / "t-0" for name in "ab"]).compared
+
+    behind = compared.logs[0]
+    told = [f"{one.invariant} {one.replica} {one.offset}" for one in compared.findings]
+    is_cut = any("a differs from a newer leader's log at" in one for one in compared.notes())
+    assert told == found
+    assert is_cut == (behind.counts_to < behind.end)
 
 
 def test_a_long_log_has_in_a_story_what_violations_are_about(tmp_path: Path) -> None:

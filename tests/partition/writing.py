@@ -9,22 +9,50 @@ Row = tuple[str | None, str | None]
 """Key and value."""
 
 
+BEGUN_MS = 1_795_932_000_000
+"""Time from which records have a millisecond for each offset."""
+COMMIT: Row = ("\0\0\0\1", "\0" * 6)
+"""A COMMIT marker, as key and value of a control record."""
+
+
 def write_batch(
-    log: Path, base_offset: int, rows: Sequence[Row], *, epoch: int = 0, codec: int = 0
+    log: Path,
+    base_offset: int,
+    rows: Sequence[Row],
+    *,
+    epoch: int = 0,
+    codec: int = 0,
+    producer: int = -1,
+    begun_ms: int | None = BEGUN_MS,
 ) -> None:
-    """Appends a batch of magic 2; `codec` is Kafka's number."""
+    """Appends a batch of magic 2.
+
+    Args:
+        log: The file.
+        base_offset: Offset of its first record.
+        rows: Its records.
+        epoch: The leader epoch.
+        codec: Kafka's number of a compression.
+        producer: Id of the producer of a transaction; -1 outside transactions.
+        begun_ms: Timestamps are as many ms above this as offsets above 0; None for none.
+    """
     from sim.simulate.partition.segments import kafka_python
 
     kafka_python()  # imports kafka-python without its warning
+    from crc32c import crc32c
     from kafka.record.default_records import DefaultRecordBatchBuilder
 
-    builder = DefaultRecordBatchBuilder(2, codec, 0, -1, -1, -1, 1 << 20)
+    builder = DefaultRecordBatchBuilder(2, codec, producer >= 0, producer, 0, 0, 1 << 20)
     for number, (key, value) in enumerate(rows):
         content = [None if one is None else one.encode() for one in (key, value)]
-        builder.append(number, 1_795_932_000_000 + base_offset + number, *content, [])
+        at_ms = -1 if begun_ms is None else begun_ms + base_offset + number
+        builder.append(number, at_ms, *content, [])
     content = bytearray(builder.build())
     content[:8] = base_offset.to_bytes(8, "big")
     content[12:16] = epoch.to_bytes(4, "big")  # before what the CRC covers
+    if COMMIT in rows:
+        content[22] |= 0x20
+        content[17:21] = crc32c(bytes(content[21:])).to_bytes(4, "big")
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
         file.write(content)

@@ -17,6 +17,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from sim.protocol.log import Batch, Control, Record
+from sim.protocol.log.epochs import EpochEntry, LeaderEpochCache
 from sim.simulate.logfile.batches import readable
 from sim.simulate.partition import Partition
 from sim.simulate.partition.segments import Detail, PartitionSegment
@@ -69,6 +70,9 @@ class ReplicaLog:
         held_end: End of its last batch (exclusive), from where on a follower fetches nothing.
         end: Log end offset (exclusive).
         committed: High watermark (exclusive); the log end offset where no checkpoint has it.
+        epochs: Its leader epochs, by their checkpoint and by its batches.
+        counts_to: Where it would be cut as a follower of another replica (exclusive), but not below
+            what both have committed; its end where it would not. What lies beyond is not compared.
         cleaned: Number of committed offsets that are gone here, and not on every replica.
         newest: The newest record of each key, aborted ones left out.
         markers: Markers of each producer, in order.
@@ -84,6 +88,8 @@ class ReplicaLog:
     held_end: int
     end: int
     committed: int
+    epochs: LeaderEpochCache
+    counts_to: int
     cleaned: int = 0
     newest: dict[str, Newest] = field(default_factory=dict)
     markers: dict[int, list[tuple[int, Control]]] = field(default_factory=lambda: defaultdict(list))
@@ -93,7 +99,7 @@ class ReplicaLog:
 
     def covers(self, offset: int) -> bool:
         """True if the log reaches over an offset, with or without a record there."""
-        return self.start <= offset < self.end
+        return self.start <= offset < self.counts_to
 
     def first_marker_after(self, producer: int, offset: int) -> Marker | tuple[None, None]:
         """The next marker of a producer above `offset`, where it has data; Nones without one."""
@@ -147,8 +153,10 @@ class Comparison:
         """Notes on differences that are legal, and should be known."""
         most = max((log.partition.committed or 0) for log in self.logs)
         for log in self.logs:
-            if log.end < most and (log.partition.committed or 0) <= log.end:
-                text = f"{log.name} ends at offset {log.end}; up to {most} is committed elsewhere"
+            if log.counts_to < most and (log.partition.committed or 0) <= log.end:
+                ends = "ends" if log.counts_to == log.end else "differs from a newer leader's log"
+                where = f"{ends} at offset {log.counts_to}"
+                text = f"{log.name} {where}; up to {most} is committed elsewhere"
                 yield f"{text}: electing it uncleanly loses what it has not fetched"
             if log.partition.committed is None:
                 text = f"{log.name} has no high watermark on disk"
@@ -174,6 +182,10 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
     """
     logs = tuple(map(_log, names, partitions))
     below, committed = min(log.committed for log in logs), max(log.committed for log in logs)
+    for log, other in permutations(logs, 2):
+        if 0 <= log.epochs.latest < other.epochs.latest:
+            cut = max(_cut_at(log, other, log.epochs.latest), min(log.committed, other.committed))
+            log.counts_to = min(log.counts_to, cut)
     same, findings = 0, list[Finding]()
     for offset, group in groupby(merge(*map(_read, logs), key=itemgetter(0)), key=itemgetter(0)):
         there = {name: what for _, name, what in group}
@@ -200,18 +212,32 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
 
 def _log(name: str, partition: Partition) -> ReplicaLog:
     """A replica's log of which nothing but its ends is known yet."""
-    ends = (one.batch.last_offset + 1 for _, one in partition.batches(Detail.HEADERS))
-    held_end, segments = max(ends, default=0), partition.segments
+    held_end, segments, starts = 0, partition.segments, dict[int, int]()
+    for _, one in partition.batches(Detail.HEADERS):
+        held_end = one.batch.last_offset + 1
+        starts.setdefault(one.batch.epoch, one.batch.base_offset)
+    epochs = LeaderEpochCache(
+        [EpochEntry(*one) for one in sorted((starts | partition.epochs).items())]
+    )
     end = max(held_end, segments[-1].base_offset)
     start = partition.log_start or segments[0].base_offset
     committed = end if partition.committed is None else partition.committed
-    return ReplicaLog(name, partition, start, held_end, end, committed)
+    return ReplicaLog(name, partition, start, held_end, end, committed, epochs, end)
+
+
+def _cut_at(log: ReplicaLog, other: ReplicaLog, asked: int) -> int:
+    """Where a follower of `other` cuts its log, which asks where an epoch ends (KIP-101, 279)."""
+    found, end = other.epochs.end_offset_for(asked, other.end)
+    own, own_end = log.epochs.end_offset_for(found, log.end)
+    return min(end, own_end) if own == found else min(own_end, _cut_at(log, other, own))
 
 
 def _read(log: ReplicaLog) -> Iterator[tuple[int, str, tuple[Any, ...]]]:
     """Takes a log in; gives each offset, the replica, and what lies there: epoch and content."""
     for segment, stored in log.partition.batches(Detail.WHOLE):
         batch, records, producer = stored.batch, stored.batch.records, stored.batch.producer_id
+        if batch.base_offset >= log.counts_to:
+            return
         if batch.control is not None:
             if records:  # an emptied one keeps the producer known, and ends no transaction
                 log.markers[producer].append((batch.base_offset, batch.control))
@@ -271,21 +297,27 @@ def _at_offset(offset: int, there: Mapping[str, tuple[Any, ...]]) -> Iterator[Fi
 def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Finding]:
     """The newest values of keys in `log` that `other` has deleted or replaced by newer records.
 
-    What is below `committed` (exclusive) is committed on some replica.
+    What is below `committed` (exclusive) is committed on some replica. Data whose marker is still
+    to be fetched is held, too.
     """
+    undecided = {one.offset for each in (log, other) for of in each.pending.values() for one in of}
     for key, mine in log.newest.items():
         theirs = other.newest.get(key)
         if mine.deletes or mine.offset >= committed:
             continue
         holds = f"{log.name} holds a value of {readable(key)} at offset {mine.offset}"
         broken, then = "no-resurrection", "brings the key back"
-        if theirs is None and other.covers(mine.offset):
+        if theirs is None and other.covers(mine.offset) and mine.offset not in undecided:
             why = "it was deleted, and the tombstone is gone"
             if mine.in_transaction:
                 why = f"{why}, or its transaction was aborted, and the ABORT marker is gone"
                 broken, then = "txn-isolation", "gives it to readers of committed records"
             text = f"{holds}; {other.name} reaches over it and holds nothing of the key: {why}"
-        elif theirs is not None and mine.offset < theirs.offset < min(log.end, committed):
+        elif (
+            theirs is not None
+            and mine.offset < theirs.offset < min(log.counts_to, committed)
+            and theirs.offset not in undecided
+        ):
             what = "the tombstone"
             if not theirs.deletes:
                 what, broken, then = "the newer value", "committed-never-lost", "loses that value"
@@ -304,7 +336,7 @@ def _markers_missed(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
             offset = record.offset
             mine, _ = log.first_marker_after(producer, offset)
             theirs, _ = other.first_marker_after(producer, offset)
-            if theirs is not None and theirs < log.end and (mine is None or theirs < mine):
+            if theirs is not None and theirs < log.counts_to and (mine is None or theirs < mine):
                 missed = f"the marker at {theirs}, which {other.name} holds"
             elif mine is theirs is None and other.covers(offset) and younger < offset:
                 missed = f"its marker, which is gone on {other.name}, too"
