@@ -7,6 +7,7 @@ import pytest
 import sim
 from sim.check.certify import Certificate, certify
 
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 STORY = """\
 format: replog-story/1
 id: prefix
@@ -64,6 +65,25 @@ def test_a_cluster_may_be_at_rest_before_it_has_a_leader(rest: str, tmp_path: Pa
     story = STORY.format(wipe="").replace("steps:\n", f"steps:\n  - {rest}\n")
 
     assert certified(story, tmp_path).differing == []
+
+
+@pytest.mark.parametrize(
+    ("story", "broken"),
+    [
+        ("kip630/kip630_18_an_aborted_delete_saves_nobody", {"no-resurrection"}),
+        ("transactions/txn_02_commit_marker_lost", {"lso-progress", "txn-isolation"}),
+    ],
+)
+def test_a_replica_that_is_down_at_rest_counts(
+    story: str, broken: set[str], tmp_path: Path
+) -> None:
+    text = (SCENARIOS / f"{story}.yaml").read_text(encoding="utf-8")
+    end = "  - sync r3 r1\n  - crash r3\n  - check\nexpect: {violated: []}\n"
+
+    made = certified(text.partition("  - quiesce\n")[0] + end, tmp_path)
+
+    assert made.differing == []
+    assert broken <= {*made.found}
 
 
 @pytest.mark.parametrize(

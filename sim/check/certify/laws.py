@@ -294,7 +294,7 @@ def tombstone_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Wh
 @law("Quiesced")
 def no_resurrection(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At rest no log that ends above a winning tombstone X of H folds to a value that X beats."""
-    for other in judge.live():
+    for other in judge.replicas.values():
         for key, value in fold(other.below(other.high_watermark)).items():
             x = judge.bests[0].get(key, value)
             if x.tombstone and not value.tombstone and x.beats(value) and other.end > x.offset:
@@ -365,7 +365,7 @@ def txn_marker_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[W
 @law("Quiesced")
 def txn_isolation(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At rest a committed record of a transaction has by its log the fate it has in H."""
-    for other in judge.live():
+    for other in judge.replicas.values():
         fate = fates(other.log.values())
         for o, slot in other.log.items():
             if judge.committed.get(o) is slot and fate.get(slot.uid) != judge.fate.get(slot.uid):
@@ -375,7 +375,7 @@ def txn_isolation(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where
 @law("Quiesced")
 def lso_progress(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At rest no log has a transaction open that H decides."""
-    for other in judge.live():
+    for other in judge.replicas.values():
         undecided = judge.fate.keys() - fates(other.log.values()).keys()
         yield from ((other.name, o) for o, slot in other.log.items() if slot.uid in undecided)
 
