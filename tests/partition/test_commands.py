@@ -1,17 +1,20 @@
 """A partition's folder, a data directory or a dump may stand where a log file may."""
 
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sim
+from sim.api.partitions import OpenedPartition
 from sim.simulate.logfile.batches import bytes_of
 from sim.simulate.logfile.explain import explain_key
 from sim.simulate.logfile.file import log_file_in, read_log_document
 from sim.simulate.partition.ahead import _two_passes
 from tests.commands import replog
-from tests.partition.writing import write_partition
+from tests.partition.writing import BEGUN_MS, Row, write_batch, write_partition
 
 NOW = ("--now-ms", 1_795_950_000_000)
 
@@ -76,6 +79,67 @@ def test_why_it_is_not_compacted_and_when_it_will_be(tmp_path: Path) -> None:
     assert "the active segment, from 0, is never cleaned" in line
 
 
+Segments = dict[int, list[tuple[int, list[Row]]]]
+"""Base offset and records of each batch, by the base offset of the segment."""
+ONE_KEY: Segments = {at: [(at, [("k", "v")])] for at in range(4)}
+LAG = "min.compaction.lag.ms"
+ENDLESS = 2**63 - 1
+
+
+def written(folder: Path, segments: Segments, settings: str = "", **how: Any) -> OpenedPartition:
+    """A partition opened an hour after its first record, with a checkpoint of its cleaner at 1."""
+    for base_offset, batches in segments.items():
+        for at, rows in batches:
+            write_batch(folder / "t-0" / f"{base_offset:020d}.log", at, rows, **how)
+        os.utime(folder / "t-0" / f"{base_offset:020d}.log", (BEGUN_MS / 1000,) * 2)
+    (folder / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 1\n")
+    (folder / "settings").write_text(settings)
+    return sim.open_partition(
+        folder / "t-0", settings=folder / "settings", now_ms=BEGUN_MS + 3_600_000
+    )
+
+
+@pytest.mark.parametrize(
+    "settings", [f"max.compaction.lag.ms={ENDLESS}", f"delete.retention.ms={ENDLESS}"]
+)
+def test_a_time_beyond_64_bits_never_comes(tmp_path: Path, settings: str) -> None:
+    opened = written(tmp_path, ONE_KEY, f"{settings}\nmin.cleanable.dirty.ratio=0.9")
+
+    assert opened.due().decision.due_ms is None
+    assert "offset 1 is a value of 'k'. Gone: step 1" in " ".join(opened.fate("k"))
+
+
+def test_a_pass_to_come_has_the_bound_of_its_time(tmp_path: Path) -> None:
+    opened = written(tmp_path, ONE_KEY, f"{LAG}=86400000")
+
+    assert opened.due().decision.found.bound.effective == 1
+    assert "it covers offsets below 3" in next(opened.fate("k"))
+
+
+def test_a_segment_without_timestamps_is_as_old_as_its_file(tmp_path: Path) -> None:
+    opened = written(tmp_path, ONE_KEY, f"{LAG}=86400000", begun_ms=None)
+
+    assert opened.due().decision.due_ms == BEGUN_MS + 86_400_000
+
+
+def test_the_rate_of_growth_waits_for_the_minimum_lag_and_for_transactions(tmp_path: Path) -> None:
+    ratio = "min.cleanable.dirty.ratio=0.9"
+    plain, lagging = (
+        written(tmp_path / name, ONE_KEY, f"{ratio}\n{LAG}={lag_ms}").due()
+        for name, lag_ms in (("plain", 0), ("lagging", 7_200_000))
+    )
+    waiting = written(tmp_path / "open", ONE_KEY, ratio, producer=7).due()
+
+    assert lagging.at_rate_ms == plain.at_rate_ms + 7_200_000
+    assert waiting.at_rate_ms is None
+
+
+def test_a_key_is_dirty_by_the_offset_of_its_record(tmp_path: Path) -> None:
+    opened = written(tmp_path, {0: [(0, [("k", "v"), ("l", "v")])], 2: [(2, [("m", "v")])]})
+
+    assert opened.contents().numbers["dirty_keys"] == 1
+
+
 @pytest.mark.parametrize("words", [("--explain", "k1"), ("--offset", "0")])
 def test_when_a_record_goes_is_said_for_the_next_two_passes(
     partition: Path, words: tuple[str, str]
@@ -88,15 +152,21 @@ def test_when_a_record_goes_is_said_for_the_next_two_passes(
     assert "offset 0 is" in out or "of 'k1'" in out
 
 
-def test_the_fate_of_an_offset_is_that_of_the_whole_log(partition: Path) -> None:
-    opened = sim.open_partition(partition, now_ms=NOW[1])
-    whole, passes = _two_passes(opened, opened.log_file())
+@pytest.mark.parametrize("map_bytes", [1 << 27, 72])
+def test_the_fate_of_an_offset_is_that_of_the_whole_log(partition: Path, map_bytes: int) -> None:
+    """Also where a map of two keys is full before its end."""
+    settings = partition.parent / "settings"
+    settings.write_text(f"log.cleaner.dedupe.buffer.size={map_bytes}\n")
+    opened = sim.open_partition(partition, settings=settings, now_ms=NOW[1])
+    whole, passes = _two_passes(opened, {*opened.records.key})
 
+    assert len(passes) == (1 if map_bytes == 72 else 2)
+    assert {one.map_capacity for one in whole.steps[:1]} == {opened.given.map_keys}
     for one in opened.records.itertuples():
         found = list(opened.fate(offset=one.offset))
         if one.marker is None:
             explained = explain_key(whole, one.key, about={one.offset})
-            assert found[2:] == list(explained.lines())
+            assert found == [*passes, *explained.lines()]
         else:
             assert found[0] == passes[0]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
+from sim.files.limits import LONG
 from sim.protocol.compaction.eligibility import (
     CleanLimit,
     Eligibility,
@@ -146,7 +147,8 @@ class LogEligibility:
     def due_ms(self) -> int | None:
         """Of a log that is not eligible, the time from which it is, in ms; None if it never is.
 
-        Segments only grow older, so a log that is eligible once stays eligible.
+        Segments only grow older, so a log that is eligible once stays eligible. No time is beyond
+        64 bits.
         """
         config, segments = self.log.config, self.log.segments
         times: set[int] = set()
@@ -155,7 +157,7 @@ class LogEligibility:
             times |= {age_from_ms(one) + config.min_compaction_lag_ms for one in closed}
         if config.max_compaction_lag_ms is not None and self.earliest_ms is not None:
             times.add(self.earliest_ms + config.max_compaction_lag_ms + 1)
-        later = sorted(at_ms for at_ms in times if at_ms > self.now_ms)
+        later = sorted(at_ms for at_ms in times if self.now_ms < at_ms <= LONG)
         first = bisect_left(later, x=True, key=lambda at_ms: self.at(at_ms).eligible)
         return later[first] if first < len(later) else None
 

@@ -460,7 +460,8 @@ class _KeyHistory:
             return f"the offset map of step {one.number} holds no key"
         if nothing:
             return f"nothing was dirty below the upper bound {bound} in step {one.number}"
-        if one.cleaning.reasons[tracked.offset].why == "beyond map":
+        reason = one.cleaning.reasons.get(tracked.offset)  # none in segments behind the map's end
+        if reason is None or reason.why == "beyond map":
             return (
                 f"{subject} lies beyond offset {one.cleaning.next_dirty_offset - 1}, where the "
                 f"offset map of step {one.number} ended"

@@ -105,9 +105,9 @@ def log_of(file: LogFile) -> Log:
     )
     log.segments = []
     for written in file.segments:
-        segment = Segment(written.base_offset)
+        segment = Segment(written.base_offset, written.last_modified_ms or 0)
         for batch in written.batches:
-            segment.append(batch, now_ms=0)
+            segment.append(batch, now_ms=segment.last_modified_ms)
             if not isinstance(batch, OldBatch):
                 log.epochs.assign(batch.epoch, batch.base_offset)
             aborted = log.producers.note(batch)

@@ -15,7 +15,9 @@ from typing import Any, Final
 from msgspec.structs import replace as replaced
 
 from sim.errors import BadInput
+from sim.files.limits import LONG
 from sim.protocol.compaction.eligibility import CleanLimit
+from sim.protocol.compaction.transactions import TransactionWatch
 from sim.protocol.log import Batch, Log, Record
 from sim.simulate.logfile.answer import some_of
 from sim.simulate.logfile.batches import readable
@@ -69,10 +71,14 @@ class Due:
                 f"{found.cleanable_bytes:,} dirty ones: a lower ratio means more such passes"
             )
 
+    def dirty_at(self, now_ms: int) -> range:
+        """Offsets that a pass at `now_ms` would map."""
+        return range(self.decision.dirty.offset, self.decision.at(now_ms).bound.effective)
+
     def forced(self, now_ms: int, map_keys: int) -> Clean:
-        """A pass at `now_ms` over what a pass now would clean, whether or not it is due then."""
-        begin, end = self.decision.dirty.offset, self.decision.found.bound.effective
-        bounds: dict[str, Any] = {"first_dirty_offset": begin, "upper_bound": end}
+        """A pass at `now_ms` over what a pass would clean then, whether or not it is due."""
+        dirty = self.dirty_at(now_ms)
+        bounds: dict[str, Any] = {"first_dirty_offset": dirty.start, "upper_bound": dirty.stop}
         return Clean(op="clean", now_ms=now_ms, map_capacity=map_keys, **bounds)
 
     @property
@@ -116,18 +122,23 @@ def _due_at_rate(decision: LogEligibility, log: Log, full: int, rate: float) -> 
     """When enough is dirty, in ms, if what is written comes at that rate and is committed.
 
     The active segment rolls when it has `full` bytes or is as old as `segment.ms`; what it holds is
-    dirty then. The lag settings only delay or hasten that by what `outlook` says, and are left out.
+    dirty then, and may be cleaned after the minimum lag. Behind an open transaction nothing may.
     """
-    config, found, active = decision.log.config, decision.found, log.active
+    config, described, active = decision.log.config, decision.log, log.active
+    found = decision.at(decision.now_ms, min_compaction_lag_ms=0)
     ratio, longest_ms = config.min_cleanable_dirty_ratio, config.roll_ms or inf
-    if ratio >= 1:
+    stable_before = min(described.high_watermark, active.base_offset)
+    if ratio >= 1 or described.last_stable_offset < stable_before:
         return None
+    if found.eligible:  # with time alone
+        return decision.due_ms
     age_ms = decision.now_ms - active.first_timestamp_ms if active.batches else 0
     wait_ms = min(max(0, full - active.size_bytes) / rate, max(0, longest_ms - age_ms))
     dirty = found.cleanable_bytes + active.size_bytes + wait_ms * rate
     lacking, next_ms = found.clean_bytes * ratio / (1 - ratio) - dirty, min(full / rate, longest_ms)
     rolls = max(0, floor(lacking / (next_ms * rate)) + 1)
-    return int(decision.now_ms + wait_ms + rolls * next_ms)
+    at_ms = int(decision.now_ms + wait_ms + rolls * next_ms) + config.min_compaction_lag_ms
+    return at_ms if at_ms <= LONG else None
 
 
 def _open_transaction(decision: LogEligibility, log: Log) -> str | None:
@@ -170,13 +181,9 @@ def look_ahead(
         elif keys == {None}:
             yield f"offset {offset} is a record without a key: the pass that reaches it removes it"
             return
-    stored = asked.partition.batches(Detail.SIZES)
-    file = asked.log_file(
-        (at, one._replace(batch=_with_keys(one.batch, keys))) for at, one in stored
-    )
-    if marker is None and all(record.key is None for record in records_of(file)):
+    ahead, passes = _two_passes(asked, keys)
+    if marker is None and all(record.key not in keys for record in records_of(ahead)):
         raise BadInput(f"{asked.partition.place}: no record has the key {readable(key or '')}")
-    ahead, passes = _two_passes(asked, file)
     yield from passes
     if marker is not None:
         yield from _of_marker(ahead, marker, data)
@@ -185,11 +192,46 @@ def look_ahead(
         yield from explain_key(ahead, keys.pop() or "", about=about).lines()
 
 
-def _with_keys(batch: Batch, keys: Iterable[str | None]) -> Batch:
-    """A batch with those of its records that have one of these keys; a marker as it is."""
-    if batch.control is not None:
-        return batch
-    return replaced(batch, records=tuple([one for one in batch.records if one.key in keys]))
+class _FillingMap:
+    """The offset map of a pass, as far as tells where it is full, and batches with few keys.
+
+    Attributes:
+        full: The record that fills it and the next one, for which it has no room; fewer where there
+            are none.
+    """
+
+    def __init__(self, log: Log, dirty: range, map_keys: int) -> None:
+        """Starts before the first batch of a log of which the pass maps the offsets `dirty`."""
+        self.full: list[Record] = []
+        self._dirty, self._most = dirty, map_keys
+        self._fills = 0 < map_keys < len(dirty)
+        self._hashes = set[int]()  # of keys: these may be many
+        self._watch = TransactionWatch(one for part in log.segments for one in part.aborted)
+
+    def room_for(self, keys: Iterable[str | None]) -> int:
+        """How many keys a map holds that is full at the same offset, where no others are."""
+        return len(self._hashes & {hash(key) for key in (*keys, self.full[0].key)})
+
+    def kept(self, batch: Batch, keys: Iterable[str | None]) -> Batch:
+        """The next batch with those of its records that have one of these keys, or are in `full`.
+
+        A marker is as it is.
+        """
+        is_aborted = self._watch.decides(batch)
+        if batch.control is not None:
+            return batch
+        if self._fills and not is_aborted:
+            self._map(batch)
+        kept = [one for one in batch.records if one.key in keys or one in self.full]
+        return replaced(batch, records=tuple(kept))
+
+    def _map(self, batch: Batch) -> None:
+        for record in batch.records:
+            if record.key is not None and record.offset in self._dirty and len(self.full) < 2:
+                if len(self._hashes) < self._most:
+                    self._hashes.add(hash(record.key))
+                if len(self._hashes) == self._most:
+                    self.full.append(record)
 
 
 def _at(partition: Partition, offset: int) -> tuple[Batch, list[Record]]:
@@ -212,18 +254,30 @@ def _at(partition: Partition, offset: int) -> tuple[Batch, list[Record]]:
     raise BadInput(f"offset {offset}: {there}; nothing to ask about")
 
 
-def _two_passes(asked: AskedPartition, file: LogFile) -> tuple[LogFile, list[str]]:
-    """The next two passes over a partition as steps, and a sentence about each.
+def _two_passes(asked: AskedPartition, keys: Iterable[str | None]) -> tuple[LogFile, list[str]]:
+    """The next two passes as steps over the records of some keys, and a sentence about each.
 
     The first one comes at the earliest time that its settings allow, the second when the horizons
-    that it sets are over.
+    that it sets are over. Where the offset map of the first is full there is no second one, since
+    the next pass begins where that map ends.
     """
-    found = due_of(asked)
+    found, map_keys = due_of(asked), asked.given.map_keys
     first_ms, why = _first(found)
-    bound = found.decision.found.bound.effective
-    first = found.forced(first_ms, asked.given.map_keys)
-    horizons = [b.delete_horizon_ms or 0 for one in file.segments for b in one.batches]
-    second_ms = max(first_ms + file.rules.rules.topic.delete_retention_ms, *horizons, 0)
+    dirty = found.dirty_at(first_ms)
+    filling, bound = _FillingMap(found.log, dirty, map_keys), dirty.stop
+    stored = asked.partition.batches(Detail.SIZES)
+    file = asked.log_file(
+        (at, one._replace(batch=filling.kept(one.batch, keys))) for at, one in stored
+    )
+    covers = f"step 1, {why}: it covers offsets below"
+    if len(filling.full) > 1:
+        first, end = found.forced(first_ms, filling.room_for(keys)), filling.full[1].offset
+        full = f"where its map of {map_keys:,} keys is full; the next pass goes on there"
+        return replace(file, steps=(first,)), [f"{covers} {end}, {full}"]
+    first = found.forced(first_ms, map_keys)
+    times = [b.delete_horizon_ms or 0 for one in file.segments for b in one.batches]
+    times.append(first_ms + file.rules.rules.topic.delete_retention_ms)
+    second_ms = max([first_ms, *(at_ms for at_ms in times if at_ms <= LONG)])
     second = Clean(
         op="clean",
         now_ms=second_ms,
@@ -235,7 +289,7 @@ def _two_passes(asked: AskedPartition, file: LogFile) -> tuple[LogFile, list[str
     over = f"at {second_ms} ms or later, when the horizons of step 1 are over"
     enough = "it comes when enough is written by then; time alone brings none"
     return replace(file, steps=(first, second)), [
-        f"step 1, {why}: it covers offsets below {bound}",
+        f"{covers} {bound}",
         f"step 2, the first pass {over}: {enough}",
     ]
 

@@ -105,7 +105,7 @@ class Contents:
             use.records += 1
             use.size_bytes += size
             use.newest_bytes, use.deleted = size, record.value is None
-            use.dirty |= batch.base_offset in dirty
+            use.dirty |= record.offset in dirty
 
     def _count_age(self, what: str, time_ms: int) -> None:
         age_ms = self.asked.now_ms - time_ms
