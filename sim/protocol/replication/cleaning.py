@@ -89,11 +89,11 @@ def stable_offset(replica: Replica, *, rules: Rules) -> int:
     """The last stable offset: where the cleaner has to stop (exclusive).
 
     The high watermark, or the log end with `cleaner_bound: leo`, but never past the first offset
-    of an open transaction (UnifiedLog.fetchLastStableOffsetMetadata).
+    of a transaction without a marker below the high watermark (Log.firstUnstableOffset).
     """
     log = replica.log
     bound = log.log_end_offset if rules.cleaner.cleaner_bound == "leo" else log.high_watermark
-    unstable = log.producers.first_unstable_offset(bound)
+    unstable = log.producers.first_unstable_offset(log.high_watermark)
     return bound if unstable is None else min(bound, unstable)
 
 
