@@ -2,14 +2,17 @@
 
 import pytest
 
-from sim.protocol.events import Event
+from sim.protocol.events import Event, SnapshotDeleted
+from sim.protocol.log import Record
 from sim.protocol.replication import Replica
 from sim.protocol.replication.messages import (
     Answer,
     ErrorCode,
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
+    SnapshotId,
 )
+from sim.protocol.replication.replica import Snapshot, truncate
 from sim.protocol.replication.truncation import (
     answer_offsets_for_leader_epoch,
     receive_offsets_for_leader_epoch,
@@ -160,3 +163,16 @@ def test_a_follower_that_keeps_its_tail_is_believed_to_be_above_the_log_end() ->
     assert source.leadership is not None
     assert source.leadership.positions == {"r2": 2}
     assert fetcher.log.log_end_offset == 2
+
+
+def test_a_cut_takes_the_snapshots_and_stubs_of_what_it_cuts_off() -> None:
+    replica = with_log("r1", 1, 1, 1, 1)
+    for end in (1, 2, 3, 6):  # the last one was fetched, and not installed
+        id_ = SnapshotId(end, epoch=1)
+        replica.snapshots[id_] = Snapshot(id_, ())
+    replica.stubs = {key: Record(offset, key, None, 0) for offset, key in enumerate("abc")}
+    events = truncate(replica, 2)
+
+    assert [id_.end_offset for id_ in replica.snapshots] == [1, 2, 6]
+    assert [*replica.stubs] == ["a", "b"]
+    assert events[1:] == [SnapshotDeleted("r1", 3, 1)]

@@ -22,6 +22,7 @@ from sim.protocol.events import (
     ReplicaCrashed,
     ReplicaRestarted,
     ReplicaWiped,
+    SnapshotDeleted,
     Truncated,
 )
 from sim.protocol.log import Log, LogConfig, Record
@@ -220,7 +221,8 @@ def truncate(replica: Replica, target: int) -> list[Event]:
     """Cuts the log at `target` (exclusive end) and lowers the cleaner's checkpoint with it.
 
     Epochs that start at or above the target are forgotten even when no record goes, unless
-    `epoch_cut: kept`.
+    `epoch_cut: kept`. Snapshots and stubs of what is cut off go with it, as after an unclean
+    election.
     """
     log = replica.log
     known = len(log.epochs.entries)
@@ -233,7 +235,12 @@ def truncate(replica: Replica, target: int) -> list[Event]:
     leading = replica.leadership is not None
     below = lowest if lowest < target else None
     kept = log.high_watermark > log.log_end_offset
-    return [Truncated(replica.name, target, end, high_watermark, start, leading, below, kept)]
+    cut = Truncated(replica.name, target, end, high_watermark, start, leading, below, kept)
+    replica.stubs = {key: stub for key, stub in replica.stubs.items() if stub.offset < target}
+    gone = sorted(id_ for id_ in replica.snapshots if target < id_.end_offset <= end)
+    for id_ in gone:
+        del replica.snapshots[id_]
+    return [cut, *[SnapshotDeleted(replica.name, id_.end_offset, id_.epoch) for id_ in gone]]
 
 
 def crash(replica: Replica, *, lost_batches: int = 0, lost_from: int | None = None) -> list[Event]:
