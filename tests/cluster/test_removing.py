@@ -52,6 +52,18 @@ def test_a_fetch_that_waits_is_not_answered_once_its_sender_has_left() -> None:
     assert "r3" not in leader.fetches.waiting
 
 
+def test_a_fetch_that_waits_is_not_answered_once_its_sender_has_an_answer_to_another() -> None:
+    cluster = Cluster(scenario(), lambda _at, _event: None)
+    cluster.start()
+    cluster.context.env.run(until=1_000)
+    leader = cluster.nodes["r1"].leader
+    assert leader is not None
+    leader.fetches.hold("r3", FetchRequest("r3", 1, 0, 1), 500)
+
+    assert not leader.fetch(FetchRequest("r3", 1, 10**6, 1, correlation_id=10**6))  # out of range
+    assert "r3" not in leader.fetches.waiting
+
+
 @pytest.mark.parametrize("rules", [{"preset": "kafka-4.0"}, {"preset": "kraft"}])
 def test_a_leader_does_not_leave(rules: dict[str, str]) -> None:
     story = tell(scenario(fault(LEAVES, 1_000, "r1"), rules=rules_from(rules)))

@@ -244,3 +244,20 @@ def test_a_follower_that_was_rebuilt_is_again_when_it_misses_what_was_removed_si
         (Answer.REBUILD, 0),
         (Answer.RECORDS, 1),
     ]
+
+
+@pytest.mark.parametrize(("commit", "recorded"), [("isr", 4), ("majority", 3)])
+def test_a_broker_records_the_position_of_a_fetch_when_it_comes_a_voter_also_when_it_is_answered(
+    commit: str, recorded: int
+) -> None:
+    rules = Rules.of(commit=commit, follower_position="read_end")
+    source = leading(rules=rules)
+    source.log.advance_to(4)  # nothing is left at 3
+    request = FetchRequest("r2", epoch=1, offset=3, last_epoch=-1)
+    leader.answer_fetch(source, request, rules)
+    leader.append(source, batch(4), rules=rules, now_ms=0)
+    answered = leader.answer_fetch(source, request, rules, has_waited=True)
+
+    assert [each.base_offset for each in answered.response.batches] == [4]
+    assert source.leadership is not None
+    assert source.leadership.positions["r2"] == recorded

@@ -141,17 +141,26 @@ def can_do_without(leader: Replica, voter: str, committed: int) -> bool:
 
 
 def answer_fetch(
-    leader: Replica, request: FetchRequest, rules: Rules, *, snapshots: bool = True
+    leader: Replica,
+    request: FetchRequest,
+    rules: Rules,
+    *,
+    snapshots: bool = True,
+    has_waited: bool = False,
 ) -> FetchResult:
     """Answers a follower: fences, offers a snapshot, finds divergence, else records and reads.
 
-    Without `snapshots`, what lies below the log start was deleted for good (`compact,delete`).
+    Without `snapshots`, what lies below the log start was deleted for good (`compact,delete`). A
+    broker has recorded the position of a fetch that `has_waited` when it came, a voter records it
+    again (Partition.fetchRecords, KafkaRaftClient.tryCompleteFetchRequest).
     """
     refused = refuse_fetch(leader, request, rules, snapshots=snapshots)
     if refused is not None:
         return refused
     batches = leader.log.read(request.offset)
-    events = acknowledge_fetch(leader, request, rules, has_records=bool(batches))
+    events: list[Event] = []
+    if not has_waited or rules.replication.commit == "majority":
+        events = acknowledge_fetch(leader, request, rules, has_records=bool(batches))
     return FetchResult(answer_with(leader, request, batches, rules), events)
 
 

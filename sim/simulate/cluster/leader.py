@@ -188,6 +188,7 @@ class LeaderState:
         progress = self.progress[name]
         if request.replica_epoch < progress.replica_epoch:
             return False
+        self.fetches.waiting.pop(name, None)  # its sender has given it up
         replica, log = broker.replica, broker.replica.log
         answered = answer_fetch(replica, request, broker.rules, snapshots=self._snapshots)
         response, leadership = answered.response, replica.leadership
@@ -280,7 +281,11 @@ class LeaderState:
                 response = replace(last[1], correlation_id=request.correlation_id)
             else:
                 answered = answer_fetch(
-                    broker.replica, request, rules=broker.rules, snapshots=self._snapshots
+                    broker.replica,
+                    request,
+                    broker.rules,
+                    snapshots=self._snapshots,
+                    has_waited=True,
                 )
                 response = answered.response
                 self.react(answered.events)
