@@ -55,6 +55,7 @@ def run_scenario(
     scenario: Scenario,
     *,
     keep_events: bool = False,
+    also_check: Iterable[str] = (),
     counts_settling: bool = True,
 ) -> Run:
     """Simulates, judges and counts a scenario.
@@ -62,15 +63,16 @@ def run_scenario(
     Args:
         scenario: What to simulate.
         keep_events: Whether the run keeps everything that happened.
+        also_check: Invariants beyond the safety ones, such as liveness ones or findings.
         counts_settling: Whether the run has the increases of counters by settling; the rows of a
             sweep have none.
     """
-    expect = scenario.expect
-    recorder = _CountingRecorder(scenario, judging(scenario), keep_events=keep_events)
+    also, expect = tuple(also_check), scenario.expect
+    recorder = _CountingRecorder(scenario, [*judging(scenario), *also], keep_events=keep_events)
     run, outcome = _simulated(scenario, recorder)
     found = judged(
         run.violations,
-        expected=expect.violated,
+        expected=(*expect.violated, *also),
         checked=expect.checked,
         by_default=(*safety_invariants(), *recorder.reported),
     )
