@@ -7,8 +7,6 @@ snapshots.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simpy import Process
 from simpy.events import ProcessGenerator, Timeout
 
@@ -36,10 +34,8 @@ from sim.protocol.replication.snapshots import (
     may_delete_prefix,
     take_snapshot,
 )
+from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.waiting import ProcessGroup
-
-if TYPE_CHECKING:
-    from sim.simulate.cluster.node import Node
 
 
 class BackgroundTasks:
@@ -50,7 +46,7 @@ class BackgroundTasks:
             retention, rolls by time, and the expiry of producers.
     """
 
-    def __init__(self, broker: Node) -> None:
+    def __init__(self, broker: Broker) -> None:
         """Starts without background work; see `start`."""
         self._broker = broker
         self._cleaner = Cleaner(broker.rules)
@@ -201,7 +197,7 @@ class StateLoader:
         loading: Whether the state machine is being loaded.
     """
 
-    def __init__(self, broker: Node) -> None:
+    def __init__(self, broker: Broker) -> None:
         """Starts with a state machine that is loaded."""
         self._broker = broker
         self._processes = ProcessGroup(broker.env)
@@ -246,7 +242,7 @@ class SnapshotTasks:
         watches: Whether snapshots are taken by the size or age of committed records.
     """
 
-    def __init__(self, broker: Node, loader: StateLoader) -> None:
+    def __init__(self, broker: Broker, loader: StateLoader) -> None:
         """Starts without snapshots; `start` begins the work."""
         self._broker = broker
         self._loader = loader

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from simpy import Process
 from simpy.events import ProcessGenerator
@@ -23,13 +22,11 @@ from sim.protocol.events import Acknowledged
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.produce import produce, write_marker
 from sim.protocol.replication.reading import answer_consumer_fetch
+from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.context import Context
 from sim.simulate.cluster.leader import Delayed, LeaderState
 from sim.simulate.cluster.producer import Decision, Headers, Producer
 from sim.simulate.scenario.model import Change, EndTransaction, Send, SentHeader, TraceSource
-
-if TYPE_CHECKING:
-    from sim.simulate.cluster.node import Node
 
 
 class Timetable:
@@ -130,7 +127,7 @@ class Timetable:
 
 
 def write(
-    broker: Node,
+    broker: Broker,
     state: LeaderState | None,
     request: of.ProduceRequest | of.WriteTxnMarkersRequest,
 ) -> None:
@@ -183,7 +180,7 @@ def write(
 class ConsumerFetches(Delayed[of.ConsumerFetchRequest]):
     """The fetches of consumers at one replica, some of which wait."""
 
-    def __init__(self, broker: Node) -> None:
+    def __init__(self, broker: Broker) -> None:
         """Starts without fetches that wait."""
         super().__init__(broker.env, self._answer_all)
         self._broker = broker

@@ -35,8 +35,9 @@ from sim.protocol.replication.elections import (
 from sim.protocol.replication.joining import caught_up_ms, is_caught_up, wait_for_joining
 from sim.protocol.replication.leader import expand_isr, may_join_isr, set_isr
 from sim.protocol.replication.messages import PartitionState
+from sim.simulate.cluster.broker import Membership
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.elections import Elections, Membership
+from sim.simulate.cluster.elections import Elections
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.network import CONTROLLER
 from sim.simulate.cluster.node import Node

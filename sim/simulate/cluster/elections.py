@@ -1,14 +1,11 @@
-"""What both kinds of elections share: as the cluster sees them, and as a replica does."""
+"""The part that both kinds of elections share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from sim.simulate.cluster.context import Context
-
-if TYPE_CHECKING:
-    from sim.simulate.cluster.node import Node
+from sim.simulate.cluster.node import Node
 
 
 class Elections:
@@ -30,37 +27,3 @@ class Elections:
 
     def wiped(self, node: Node) -> None:
         """Notes that a replica lost its disk."""
-
-
-class Membership:
-    """A replica's part in elections: with a controller (commit: isr), or among voters.
-
-    Each kind of elections overrides what it needs.
-    """
-
-    def crashed(self) -> None:
-        """Forgets what only its memory held."""
-
-    def restarted(self) -> None:
-        """Goes on after a crash."""
-
-    def reconnected(self) -> None:
-        """Notes that messages of the replica arrive again."""
-
-    def rebuilt(self, log_end_offset: int) -> None:
-        """Notes that the log starts again empty.
-
-        The replica may have acknowledged everything below `log_end_offset` (exclusive) before.
-        """
-
-    def disk_lost(self, epoch: int) -> None:
-        """Notes that the disk, which knew `epoch`, is about to be lost."""
-
-    def fetched(self, follower: str) -> None:
-        """Acts on a follower's position, which the replica has recorded as the leader."""
-
-    def before_commit(self) -> None:
-        """Prepares the replica, as the leader, for working out how far its log is committed."""
-
-    def heard_epoch(self, epoch: int) -> None:
-        """Acts on the higher epoch of a follower that has fetched from the replica, the leader."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 from simpy.events import ProcessGenerator
 
 from sim.protocol.events import FaultEnded, FaultInjected
+from sim.simulate.cluster.broker import PlannedCrash
 from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.cluster.node import Node, PlannedCrash
+from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.waiting import ProcessGroup
 from sim.simulate.faults.fault import Fault, Life
 

@@ -7,7 +7,7 @@ with the other modes a new follower fetches at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 from simpy.events import ProcessGenerator
@@ -18,10 +18,8 @@ from sim.protocol.replication.follower import fetch_request, receive_fetch
 from sim.protocol.replication.snapshots import receive_snapshot_chunk, snapshot_request
 from sim.protocol.replication.truncation import receive_offsets_for_leader_epoch, start_following
 from sim.simulate.cluster.background import StateLoader
+from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.waiting import Patience, ProcessGroup
-
-if TYPE_CHECKING:
-    from sim.simulate.cluster.node import Node
 
 Request = of.FetchRequest | of.FetchSnapshotRequest | of.OffsetsForLeaderEpochRequest
 """A request of a follower to a leader."""
@@ -44,7 +42,7 @@ class Fetcher:
             (KafkaRaftClient.appendAsFollower).
     """
 
-    def __init__(self, broker: Node, loader: StateLoader) -> None:
+    def __init__(self, broker: Broker, loader: StateLoader) -> None:
         """Starts without a leader to follow."""
         self._broker = broker
         self._loader = loader

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 from simpy import Environment
@@ -24,10 +24,8 @@ from sim.protocol.replication.leader import (
 from sim.protocol.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.protocol.replication.produce import AT_ONCE, ProduceResult
 from sim.protocol.replication.reading import as_served
+from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.waiting import ProcessGroup
-
-if TYPE_CHECKING:
-    from sim.simulate.cluster.node import Node
 
 R = TypeVar("R")
 
@@ -107,7 +105,7 @@ class LeaderState:
         processes: Processes that last as long as it leads.
     """
 
-    def __init__(self, broker: Node, epoch: int, replicas: Iterable[str]) -> None:
+    def __init__(self, broker: Broker, epoch: int, replicas: Iterable[str]) -> None:
         """Starts when the leader is elected; `replicas` are the names of possible followers."""
         context = broker.context
         self._broker = broker

@@ -4,71 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
-
-from simpy.events import ProcessGenerator
+from typing import Any
 
 from sim.protocol.events import Event, LeaderResigned
-from sim.protocol.log import Log
-from sim.protocol.log.formats import OLD, Versions, speaks
+from sim.protocol.log.formats import speaks
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.elections import become_leader
 from sim.protocol.replication.leader import answer_fetch
 from sim.protocol.replication.recovery import NONE_OLD, OldFiles, crash_with_files, recover
-from sim.protocol.replication.replica import Replica, wipe
+from sim.protocol.replication.replica import wipe
 from sim.protocol.replication.snapshots import answer_fetch_snapshot
 from sim.protocol.replication.truncation import answer_offsets_for_leader_epoch
-from sim.protocol.rules import Rules
 from sim.simulate.cluster.background import BackgroundTasks, SnapshotTasks, StateLoader
+from sim.simulate.cluster.broker import Broker
 from sim.simulate.cluster.clients import ConsumerFetches, write
 from sim.simulate.cluster.context import Context
-from sim.simulate.cluster.elections import Membership
 from sim.simulate.cluster.fetcher import Fetcher
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.network import Overdue
-from sim.simulate.cluster.waiting import ProcessGroup
 from sim.simulate.scenario.model import ReplicaSpec
 
-Settings = tuple[Rules, Versions | None]
-"""The settings that may change while a replica runs: rules, and versions (KIP-87)."""
 
-
-class PlannedCrash(NamedTuple):
-    """A crash that waits for a moment of a replica's work.
-
-    Attributes:
-        moment: Moment of a pass, or number of an operation on files in it; `install`: before a
-            snapshot is installed.
-        happen: Called to make the replica crash, after the events before that moment are emitted.
-    """
-
-    moment: str | int
-    happen: Callable[[], None]
-
-
-class Node:
+class Node(Broker):
     """A replica and its processes.
 
     Attributes:
-        context: Shared services of the cluster.
-        env: SimPy's environment with simulated time; the replica's own clock is `now_ms`.
-        network: The network that it sends messages on.
-        spec: Its settings in the scenario.
-        skew_ms: Lead of its own clock over simulated time in ms.
-        name: Its name, which is its address.
-        rules: Rules that it follows: the cluster's, with the mark of tombstones that its own
-            software knows, and with the settings that have changed since the start.
-        versions: Its software, protocol and message format (KIP-87); None in scenarios without
-            versions.
-        replica: State of the replica, with its disk, whether it is up or down.
-        incarnation: Number of its starts so far (a broker epoch).
-        heard_ms: Time in ms from which its election timer counts: it heard from a leader, voted for
-            a candidate, campaigned, resigned or restarted then.
-        crashes: Crashes that faults have planned: in its next cleaning pass (`pass`), or before it
-            installs its next snapshot (`install`).
-        processes: Its processes while it is up; a crash interrupts them.
-        background_processes: Its background work, as leader and as follower.
-        membership: Its part in elections.
         leader: State of its leadership; None while it does not lead.
         fetcher: Fetch loop of a follower.
         consumers: Fetches of consumers.
@@ -78,25 +38,9 @@ class Node:
         handlers: Function that takes a message, by the class of the message.
     """
 
-    membership: Membership
-
     def __init__(self, context: Context, spec: ReplicaSpec) -> None:
         """Starts with an empty disk, up, and without a leader."""
-        self.context = context
-        self.env = context.env
-        self.network = context.network
-        self.spec = spec
-        self.skew_ms = spec.clock_skew_ms
-        self.name = spec.name
-        mark, rules = spec.tombstone_mark, context.rules
-        own = rules if mark is None else rules.with_values({"tombstone_mark": mark})
-        self.configure((own, spec.versions))
-        self.replica = Replica(spec.name, Log(context.log_config))
-        self.incarnation = 1
-        self.heard_ms = 0
-        self.crashes: dict[str, PlannedCrash] = {}
-        self.processes = ProcessGroup(context.env)
-        self.background_processes = ProcessGroup(context.env)
+        super().__init__(context, spec)
         self.leader: LeaderState | None = None
         self.loader = StateLoader(self)
         self.fetcher = Fetcher(self, self.loader)
@@ -115,47 +59,6 @@ class Node:
             of.ConsumerFetchRequest: self.consumers.receive,
             Overdue: self._overdue,
         }
-
-    @property
-    def now_ms(self) -> int:
-        """The replica's own clock in ms."""
-        return self.env.now + self.skew_ms  # type: ignore[return-value]
-
-    @property
-    def settings(self) -> Settings:
-        """Rules and versions as they are set, whether or not its software knows the flag."""
-        return self._settings, self.versions
-
-    def own_settings(self) -> tuple[tuple[str, str], ...]:
-        """Names and values of the rules that differ from the scenario's, and of its versions."""
-        versions = {} if self.versions is None else self.versions.given
-        found = {**self._settings.differing_from(self.context.rules), **versions}
-        return tuple([(name, str(value)) for name, value in found.items()])
-
-    def configure(self, settings: Settings) -> None:
-        """Takes over settings; software that does not know the flag cleans by the null value."""
-        self._settings, self.versions = settings
-        old = self.versions is not None and self.versions.software == OLD
-        rules = self._settings
-        self.rules = rules.with_values({"tombstone_mark": "null_value"}) if old else rules
-
-    def start_regularly(self, act: Callable[[], None], every_ms: int, index: int, of: int) -> None:
-        """Repeats an action at an interval; replica `index` of `of` is out of step with the others.
-
-        The rhythm is kept while the replica is down, and ends when the replica leaves.
-        """
-
-        def regularly() -> ProcessGenerator:
-            yield self.env.timeout(max(1, every_ms * (index + 1) // of))
-            while True:
-                act()
-                yield self.env.timeout(every_ms)
-
-        self.background_processes.start(regularly())
-
-    def send(self, target: str, message: Any) -> None:
-        """Sends a message to an address."""
-        self.network.send(self.name, target, message)
 
     def receive(self, message: Any) -> None:
         """Takes a message, unless the replica is down."""

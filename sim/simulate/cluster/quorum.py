@@ -13,7 +13,7 @@ from simpy.events import ProcessGenerator, Timeout
 
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.elections import answer_vote, last_entry, successors, votes_for, waits
-from sim.simulate.cluster.elections import Membership
+from sim.simulate.cluster.broker import Membership
 from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.cluster.node import Node
 
