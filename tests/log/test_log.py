@@ -228,6 +228,20 @@ def test_a_segment_knows_its_first_and_its_largest_timestamp() -> None:
     assert [getattr(same, name) for name in names] == [getattr(segment, name) for name in names]
 
 
+@pytest.mark.parametrize(
+    ("first_offset", "in_calls", "first_ms"), [(0, True, 90), (1, True, 30), (0, False, 30)]
+)
+def test_a_segment_that_begins_with_a_call_counts_from_the_largest_timestamp_of_it(
+    first_offset: int, in_calls: bool, first_ms: int
+) -> None:
+    log = Log(LogConfig(indexes_calls=in_calls))
+    for offset, timestamp_ms in enumerate([30, 90, 10]):
+        log.append(batch(offset, timestamp_ms=timestamp_ms), now_ms=0)
+    log.note_call(first_offset)
+
+    assert log.active.first_timestamp_ms == first_ms
+
+
 def test_a_batch_before_magic_2_clears_the_epochs() -> None:
     """Truncation then goes by the high watermark, as before KIP-101 (UnifiedLog.append)."""
     log = Log()

@@ -160,6 +160,7 @@ class Log:
     def note_call(self, first_offset: int) -> None:
         """Notes that the batches from `first_offset` on came in one call, as at a follower.
 
+        A segment that begins with them counts from their largest timestamp (LogSegment.append).
         Simplification: Kafka rolls before such a call, never within it.
         """
         if not self.config.indexes_calls:
@@ -170,6 +171,8 @@ class Log:
             if len(batches) - start > 1:
                 last = batches[-1].last_offset
                 segment.index.calls.append(Call(batches[start].base_offset, last, last))
+                if start == 0:
+                    segment.first_timestamp_ms = segment.largest_ms
             if start > 0 or segment.base_offset <= first_offset:
                 return
 
