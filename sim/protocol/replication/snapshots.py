@@ -13,14 +13,15 @@ which it ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sim.protocol.compaction import fold
-from sim.protocol.compaction.fold import fold_deltas
+from sim.protocol.compaction import UnreadableVersion, fold
+from sim.protocol.compaction.fold import data_below, fold_deltas
 from sim.protocol.events import (
     Event,
     LogEmptied,
@@ -34,7 +35,7 @@ from sim.protocol.events import (
 )
 from sim.protocol.log import Control, Record, control_batch
 from sim.protocol.log.record import BATCH_HEADER_BYTES, size_of
-from sim.protocol.replication.cleaning import Retention
+from sim.protocol.replication.cleaning import Retention, order_of, raise_floor
 from sim.protocol.replication.leader import append
 from sim.protocol.replication.messages import (
     NO_ERROR,
@@ -45,7 +46,7 @@ from sim.protocol.replication.messages import (
 )
 from sim.protocol.replication.replica import Replica, Snapshot, begin_anew
 from sim.protocol.rules import Rules
-from sim.protocol.rules.policy import state_strategy
+from sim.protocol.rules.policy import cleaner_strategy, state_strategy
 
 HEADER_BYTES = BATCH_HEADER_BYTES + 22
 """Size of a header: a control record with a key of 4 bytes and a value of 11 (version, time, no
@@ -120,6 +121,11 @@ def take_snapshot(
     last_ms = stamped[-1] if stamped else -1 if base is None else base.timestamp_ms
     snapshot = Snapshot(id_, tuple(records[key] for key in sorted(records)), last_ms)
     replica.snapshots[id_] = snapshot
+    if rules.cleaner.late_versions == "floor":  # it stands for tombstones, and holds none
+        for record in data_below(log.batches(), end_offset):
+            if record.key not in records and rules.cleaner.is_tombstone(record):
+                with suppress(UnreadableVersion):
+                    raise_floor(replica, order_of(record, cleaner_strategy(rules)))
     events: list[Event] = [SnapshotTaken(replica.name, *id_, snapshot.records)]
     leadership = replica.leadership
     if rules.snapshots.snapshot_placement == "in_log" and leadership is not None:
