@@ -5,8 +5,8 @@
   Records below the log start are not there to be given; a snapshot that is offered is there, and
   the newest. Where epochs part or end, no batch is on the wrong side of the named offset (KIP-101,
   KIP-279, KIP-595); an epoch is unknown only where no batch is of it.
-* A broker that knows the flag of deletes makes records without it for a follower that asks in an
-  older version (KIP-87).
+* A broker that knows the flag of deletes makes records without it for a follower or a consumer that
+  asks in an older version (KIP-87).
 * An answer to a consumer has the log start, where it may read to, and the batches up to there; it
   is sent back by its last epoch, where the log has a later one below its position, and only there
   (KIP-320).
@@ -62,6 +62,8 @@ class Said(Answers):
             self._partition(message.state)
         elif kind is of.ConsumerFetchResponse and message.error is of.NO_ERROR:
             self._to_consumer(self.nodes[source], message)
+            asked = self._asked.get((target, message.correlation_id))
+            self._flags(self.nodes[source], asked, target, message.batches)
             self._consumers_epoch(self.nodes[source], message, target)
         elif kind is of.FetchResponse:
             self._to_follower(self.nodes[source], message, target)
@@ -132,10 +134,7 @@ class Said(Answers):
         )
         if answer.answer is of.RECORDS:
             self._records(node, answer)
-            converts = node.versions is not None and node.versions.understood == 2
-            if converts and asked is not None and asked.version == 2:
-                flags = {one.flagged for batch in answer.batches for one in batch.records}
-                self.wrong(name, f"gives {target}, which knows no flag", flags - {None}, set())
+            self._flags(node, asked, target, answer.batches)
         elif answer.answer is of.Answer.SNAPSHOT:
             newest = max(replica.snapshots, default=None)
             self.wrong(name, "snapshot that it offers", answer.snapshot, newest)
@@ -180,6 +179,14 @@ class Said(Answers):
         found = [one.base_offset for one in given]
         expected = [one.base_offset for one in there[: max(1, len(given))]]
         self.wrong(name, "batches that it gives", found, expected)
+
+    def _flags(self, node: Node, asked: Any, target: str, batches: Sequence[Batch]) -> None:
+        """Judges whether somebody who asks in a version without flags is given any."""
+        converts = node.versions is not None and node.versions.understood == 2
+        if converts and asked is not None and asked.version == 2:
+            data = [batch for batch in batches if batch.control is None]
+            flags = {one.flagged for batch in data for one in batch.records}
+            self.wrong(node.name, f"gives {target}, which knows no flag", flags - {None}, set())
 
     # What a consumer is told.
 

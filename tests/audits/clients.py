@@ -5,6 +5,9 @@
   there; it names the replica and the epoch that answered (SubscriptionState.FetchPosition).
 * A fetch waits only where there is nothing to tell: at an offset of the log, in an epoch that holds
   there, and without batches to read (DelayedFetch, OFFSET_OUT_OF_RANGE, KIP-320).
+* What a consumer takes it has read when the answer left (`Consumed.now_ms`).
+* A transaction is committed when all of its batches were answered without an error
+  (TransactionManager.maybeFailWithError).
 * A new instance of a producer ends a transaction of the one before where there is one
   (TransactionCoordinator.handleInitProducerId); a leader that does so knows its epoch from then on,
   so that nothing late of the one before is taken.
@@ -15,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sim.protocol.events import Event, ReadingEnded
+from sim.protocol.events import Consumed, Event, ReadingEnded
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.replica import Replica
 from sim.simulate.cluster.cluster import Cluster
@@ -36,6 +39,8 @@ class Clients(Answers):
         self._under_way: set[int] = set()
         self._ended: set[tuple[int, int]] = set()
         self._ends_at: dict[str, set[int]] = {}
+        self._read_ms: dict[str, set[int]] = {}
+        self._unwritten: dict[str, dict[int, int]] = {}
         self._refused = False
         self._checks = self.rules.reading.consumer_validation == "epoch"
 
@@ -48,9 +53,15 @@ class Clients(Answers):
                 self._given(target, message)
             case of.ProduceRequest() if message.transactional:
                 self._under_way.add(message.producer_id)
+                unwritten = self._unwritten.setdefault(source, {})
+                unwritten[message.correlation_id] = message.base_sequence
             case of.WriteTxnMarkersRequest():
+                unwritten = self._unwritten.pop(source, {})
+                if message.committed and unwritten:
+                    self.wrong(source, "commits without", sorted({*unwritten.values()}), "all")
                 self._ends(source, message)
             case of.ProduceResponse():
+                self._written(target, message)
                 self._refused = self._refused or message.error is not of.NO_ERROR
 
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
@@ -58,13 +69,25 @@ class Clients(Answers):
         self._refused = overdue
 
     def after(self, event: Event) -> None:
-        """Judges where a reader that reads to the end took that to be."""
+        """Judges when a consumer has read, and what a reader that reads to the end took for it."""
+        if isinstance(event, Consumed) and not self.context.settling:
+            times = self._read_ms[event.consumer]
+            if event.now_ms not in times:
+                self.wrong(event.replica, f"{event.consumer} reads at", event.now_ms, times)
         if isinstance(event, ReadingEnded):
             replica, name = self.nodes[event.replica].replica, event.consumer
             end = replica.log.high_watermark  # at rest no message is sent
             ends = {end, stable_end(replica, end), *self._ends_at.get(name, ())}
             if event.end not in ends:
                 self.wrong(event.replica, f"{name} reads to the end", event.end, ends)
+
+    def _written(self, name: str, answer: of.ProduceResponse) -> None:
+        """Notes that a batch is in the log, by whichever of its tries."""
+        unwritten = self._unwritten.get(name, {})
+        sequence = unwritten.get(answer.correlation_id)
+        if answer.error is of.NO_ERROR and sequence is not None:
+            tries = unwritten.items()
+            self._unwritten[name] = {number: one for number, one in tries if one != sequence}
 
     def handled(self, name: str, message: Any) -> None:
         """Judges a fetch of a consumer that waits now."""
@@ -109,10 +132,12 @@ class Clients(Answers):
         if known is not None and self._checks and place not in known:
             self.wrong(name, "reads on at", place, known)
         self._places[name] = [place]
+        self._read_ms[name] = set()
 
     def _given(self, name: str, answer: of.ConsumerFetchResponse) -> None:
         places, source = self._places.setdefault(name, []), (answer.replica, answer.epoch)
         self._ends_at.setdefault(name, set()).add(answer.readable_end)
+        self._read_ms[name].add(self.context.now_ms)
         for _, before, _ in [*places]:
             epoch = before if answer.diverging_epoch < 0 else answer.diverging_epoch
             offset = answer.start

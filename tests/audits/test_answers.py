@@ -234,6 +234,36 @@ def test_a_consumer_asks_from_where_it_was_or_an_answer_has_led_it(
     assert world.told == [f"answer {one}" for one in told]
 
 
+@pytest.mark.parametrize("late_ms", [0, 1])
+def test_what_a_consumer_takes_was_read_when_the_answer_left(late_ms: int) -> None:
+    world = World(BY_CONTROLLER)
+    left_ms = world.cluster.context.now_ms
+    world.says("c1", "r1", CHECKED)
+    world.says("r1", "c1", of.ConsumerFetchResponse(of.NO_ERROR, "r1", 1, start=5, end=6))
+    world.wait(late_ms)
+    consumed = on.Consumed("r1", "c1", 5, 6, (), left_ms + late_ms)
+
+    assert world.sees(consumed) == ["c1 reads at"] * late_ms
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("error", [of.NO_ERROR, of.ErrorCode.INVALID_TIMESTAMP])
+def test_a_transaction_is_committed_when_all_of_its_batches_are_written(
+    error: of.ErrorCode, *, committed: bool
+) -> None:
+    """By whichever of its tries: nobody answers the first one."""
+    world = World(BY_CONTROLLER)
+    for number in (1, 2):
+        data = of.ProduceRequest("p1", (), -1, 7, 0, 0, transactional=True, correlation_id=number)
+        world.says("p1", "r1", data)
+    world.says("r1", "p1", of.ProduceResponse(error, 2))
+    marker = of.WriteTxnMarkersRequest("p1", 7, 0, committed=committed)
+    told = ["commits without"] * (committed and error is not of.NO_ERROR)
+
+    assert world.says("p1", "r1", marker) == told
+    assert world.says("p1", "r1", marker) == []
+
+
 def test_a_new_instance_ends_what_is_under_way() -> None:
     world = World(BY_CONTROLLER)
     ends = of.WriteTxnMarkersRequest("p2", 7, 1, committed=False, fences=True)
@@ -308,15 +338,18 @@ def test_an_epoch_ends_above_its_batches() -> None:
         assert len(world.says(world.leader.name, "r2", answer)) == is_wrong
 
 
-def test_a_follower_of_an_older_version_is_given_no_flag() -> None:
+def test_who_asks_in_an_older_version_is_given_no_flag() -> None:
     world = World(BY_CONTROLLER)
     world.leader.versions = Versions("0.10.2")
-    for version, told in ((3, []), (2, ["gives r2, which knows no flag"])):
+    batch = data_batch((Record(0, "k", None, 0, flagged=True),), epoch=1)
+    read = of.ConsumerFetchResponse(of.NO_ERROR, "r1", 1, batches=(batch,))
+    for version, told in ((3, []), (2, [", which knows no flag"])):
         world.says(
             "r2", "r1", of.FetchRequest("r2", 1, 0, 1, version=version, correlation_id=10**6)
         )
-        batch = data_batch((Record(0, "k", None, 0, flagged=True),), epoch=1)
-        assert world.says(*answers(batches=(batch,))(world)) == told
+        world.says("c1", "r1", of.ConsumerFetchRequest("c1", 0, version=version))
+        found = world.says(*answers(batches=(batch,))(world)), world.says("r1", "c1", read)
+        assert found == tuple([f"gives {who}{one}" for one in told] for who in ("r2", "c1"))
 
 
 def test_a_candidate_that_asks_for_pre_votes_has_no_candidacy() -> None:
