@@ -170,6 +170,23 @@ def test_a_candidate_counts_the_votes_of_its_present_candidacy(
     assert (candidate.leader is not None) is wins
 
 
+@pytest.mark.parametrize(("elected", "epoch"), [(False, 3), (True, 2)])
+def test_a_candidate_that_hears_of_a_leader_in_its_pause_campaigns_no_more(
+    *, elected: bool, epoch: int
+) -> None:
+    cluster = settled(election_backoff="exponential")
+    candidate = cluster.nodes["r3"]
+    assert isinstance(candidate.membership, QuorumMembership)
+    candidate.membership.campaign()
+    for voter in ("r1", "r2"):
+        candidate.receive(VoteResponse(voter, 2, granted=False))
+    if elected:
+        candidate.receive(BeginQuorumEpochRequest("r2", 2))
+    cluster.context.env.run(until=500)
+
+    assert candidate.replica.epoch == epoch
+
+
 def test_a_voter_that_is_alone_elects_itself_again_after_a_crash() -> None:
     crash = fault(FaultKind.CRASH, 1_000, "r1", 300)
     story = tell(scenario(crash, rules=KRAFT, replicas=(ReplicaSpec("r1"),)))

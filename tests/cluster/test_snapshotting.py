@@ -8,7 +8,9 @@ import pytest
 from sim.protocol.events import (
     Appended,
     HighWatermarkMoved,
+    LeaderResigned,
     PrefixDeleted,
+    SnapshotChunkFetched,
     SnapshotInstalled,
     SnapshotTaken,
     StateLoaded,
@@ -101,6 +103,17 @@ def test_a_state_machine_is_loaded_after_a_restart_and_an_install_and_no_snapsho
     for at_ms, loaded in loads:
         taken = [at for at, event in story.of(SnapshotTaken) if event.replica == "r3"]
         assert not [at for at in taken if at_ms - loaded.took_ms <= at < at_ms]
+
+
+def test_a_leader_goes_on_while_the_only_follower_left_fetches_nothing_but_chunks() -> None:
+    """A request for a chunk counts for the quorum (KafkaRaftClient.handleFetchSnapshotRequest)."""
+    away = fault(FaultKind.CRASH, 300, "r3", 1_200)
+    alone = fault(FaultKind.CRASH, 1_600, "r2", 2_300)
+    story = run(away, alone, record_bytes=400, retention_bytes=0, chunk_bytes=1)
+    chunks = [at for at, _ in story.of(SnapshotChunkFetched)]
+
+    assert chunks[-1] - chunks[0] > 2_000
+    assert story.of(LeaderResigned) == []
 
 
 def test_a_log_start_stays_at_or_below_a_high_watermark_that_an_old_checkpoint_gives() -> None:
