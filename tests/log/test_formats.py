@@ -84,11 +84,15 @@ def test_zero_copy_stays_when_the_consumer_knows_what_is_stored(
     assert serve([batch], understood=understood, client=client) == Served((batch,), 0, ())
 
 
-def test_in_a_log_of_both_formats_only_the_newer_batches_are_converted() -> None:
-    served = serve([OLD_BATCH, NEW_BATCH], understood=2, client=2)
+@pytest.mark.parametrize("stored", [(OLD_BATCH, NEW_BATCH), (NEW_BATCH, OLD_BATCH)])
+def test_in_a_log_of_both_formats_only_the_newer_batches_are_converted(
+    stored: tuple[Batch, Batch],
+) -> None:
+    served = serve(stored, understood=2, client=2)
+    converted = served.batches[stored.index(NEW_BATCH)]
 
     assert served.converted_bytes == NEW_BATCH.size_bytes
-    assert served.batches[0] is OLD_BATCH
+    assert served.batches[stored.index(OLD_BATCH)] is OLD_BATCH
     assert {magic_of(record) for record in records_of(served)} == {1}
-    lost = NEW_BATCH.size_bytes - served.batches[1].size_bytes
+    lost = NEW_BATCH.size_bytes - converted.size_bytes
     assert lost == len("deleted by the owner")

@@ -76,6 +76,14 @@ def test_old_segments_go_from_the_start(
     assert events == ([LogStartMoved("r1", left[0], committed, cause)] if left[0] else [])
 
 
+def test_what_went_for_its_age_counts_once_where_the_size_is_limited_too() -> None:
+    replica = replica_of(10, 20, 200, 200)
+    events = delete_old_segments(replica, Retention(100, 2 * SIZE), now_ms=150)
+
+    assert bases(replica) == [2, 3]
+    assert events == [LogStartMoved("r1", 2, 4, "retention.bytes")]
+
+
 def test_without_a_retention_only_what_is_below_the_log_start_goes() -> None:
     replica = replica_of(0, 0, 0)
     replica.log.log_start_offset = 2

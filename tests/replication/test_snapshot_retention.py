@@ -103,6 +103,7 @@ def test_an_installed_snapshot_is_as_old_as_the_one_it_was_fetched_from() -> Non
         (None, 50, 151, 6, 99, (4, 6)),
         (None, 50, 351, 6, 99, (6,)),
         (None, 0, 10**9, 6, 99, (6,)),
+        (0, 50, 151, 6, 99, (4, 6)),  # in a log that is small enough, too
         # Nothing goes above the high watermark or against the gate.
         (10**6, None, 0, 5, 99, (4, 6)),
         (10**6, None, 0, 6, 4, (4, 6)),

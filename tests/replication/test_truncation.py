@@ -49,6 +49,15 @@ def diverged() -> tuple[Replica, Replica]:
     return source, fetcher
 
 
+def test_who_could_not_append_a_fetch_fetches_from_the_next_leader() -> None:
+    source, fetcher = diverged()
+    fetcher.fetching_failed = True
+    follow(fetcher, source, KIP_279)
+    fetch(source, fetcher)
+
+    assert fetcher.log.log_end_offset == source.log.log_end_offset == 2
+
+
 @pytest.mark.parametrize(
     ("mode", "end", "asked"),
     [
