@@ -29,8 +29,9 @@ NEW = (
     "The newest series was written from the list of modules, without knowledge of what detects"
     " anything. Its share at first sight is the measure of audits and plans; the share of now is of"
     " audits that were extended after it was judged.\n\n"
-    "* At first sight: random runs showed 46 of 80 (57%), runs, suite or tests 64 of 80 (80%).\n"
-    "* Now: random runs show {shown}, runs, the suite or tests {detected}."
+    "* At first sight: random runs showed 56 of 80 in the model (70%), runs, suite or tests 68"
+    " (85%); of ten in the checks, which no random run touches, suite or tests showed 8.\n"
+    "* Now: random runs show {shown} in the model, runs, the suite or tests {detected} of both."
 )
 MISSED = (
     "No random run showed these, though one might: the situation that shows it did not occur, or no"
@@ -61,11 +62,12 @@ def page(results: Results) -> str:
 def _page(tried: Sequence[_Tried]) -> Iterator[str]:
     yield from ("# What planted defects show", "", ABOUT, "")
     yield MADE.format(versions=_versions(tried))
-    newest = [one.result for one in tried if one.defect.series == NEWEST]
+    newest = [one for one in tried if one.defect.series == NEWEST]
+    in_model = [one.result for one in newest if one.defect.group != "checks"]
     yield from ("", "## By group", "")
     yield NEW.format(
-        shown=_share(sum(bool(one.run) for one in newest), len(newest)),
-        detected=_share(sum(one.detected for one in newest), len(newest)),
+        shown=_share(sum(bool(one.run) for one in in_model), len(in_model)),
+        detected=_share(sum(one.result.detected for one in newest), len(newest)),
     )
     yield ""
     yield from _groups(tried)

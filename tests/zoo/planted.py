@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 SIM = Path(__file__).parents[2] / "sim"
 FOLDER = Path(__file__).with_name("defects")
-NEWEST = 6
+NEWEST = 7
 """The last series of defects."""
 OF_LOGS = "kafka_logs"
 """The group that is compared with Kafka's own cleaner."""
