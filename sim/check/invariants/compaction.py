@@ -147,7 +147,7 @@ class RecordImmutable(ReaderInvariant):
     KIP makes it null there. A follower has no such excuse: its copy is what others read later.
 
     Source: KIP-534 (timestamps read back unchanged; Rejected Alternatives); KIP-87, Migration Plan
-    Says: {who} {did} {given} where {appended} was appended.
+    Says: {who} {did} {record} with {given}; it was appended with {appended}.
     """
 
     explained_by = "altered"
@@ -194,9 +194,18 @@ class RecordImmutable(ReaderInvariant):
                 self._report_altered(event.replica, event.consumer, "read", record)
 
     def _report_altered(self, replica: str, who: str, did: str, record: Record) -> None:
-        appended = str(self.written[record.uid].record)
-        evidence = {"who": who, "did": did, "given": str(record), "appended": appended}
-        self.broken(replica, record.offset, record.key, **evidence)
+        original = self.written[record.uid].record
+        fields = [
+            name
+            for name in Record.__struct_fields__
+            if getattr(record, name) != getattr(original, name)
+        ]
+        given, appended = (
+            ", ".join([f"{name} {getattr(each, name)!r}" for name in fields])
+            for each in (record, original)
+        )
+        said = {"who": who, "did": did, "given": given, "appended": appended}
+        self.broken(replica, record.offset, record.key, record=record.uid, **said)
 
 
 class KeyEndsAsMeant(Invariant):
