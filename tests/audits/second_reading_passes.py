@@ -245,7 +245,7 @@ def stable_end(replica: Replica, bound: int) -> int:
     """The last stable offset below a bound (UnifiedLog.fetchLastStableOffsetMetadata)."""
     log = replica.log
     open_since = [each.open_since for each in log.producers.producers.values()]
-    undecided = [first for first, marker in log.producers.ended if marker >= bound]
+    undecided = [first for first, marker in log.producers.ended if marker >= log.high_watermark]
     return min([bound, *undecided, *[first for first in open_since if first is not None]])
 
 

@@ -411,13 +411,15 @@ def test_a_vote_that_nothing_speaks_against_is_granted() -> None:
     assert world.says(voter.name, "r9", refused) == ["votes in epoch"]
 
 
-def test_a_voter_fetches_in_the_newest_epoch_that_it_knows() -> None:
+def test_a_voter_fetches_from_who_was_elected_in_the_newest_epoch_that_it_knows() -> None:
     world = World(BY_MAJORITY)
-    voter = world.follower
-    fetch = of.FetchRequest(voter.name, 1, voter.replica.epoch, 1, correlation_id=10**6)
-    assert world.says(voter.name, "r1", fetch) == []
-    older = replace(fetch, epoch=fetch.epoch - 1)
-    assert world.says(voter.name, "r1", older) == ["fetches in epoch"]
+    voter, leader = world.follower, world.leader
+    epoch = voter.replica.epoch + 1
+    world.sees(on.LeaderElected(leader.name, epoch, 0, (), ()))
+    fetch = of.FetchRequest(voter.name, 1, epoch, 1, correlation_id=10**6)
+    assert world.says(voter.name, leader.name, fetch) == []
+    newer = replace(fetch, epoch=epoch + 1)
+    assert world.says(voter.name, leader.name, newer) == [f"fetches in epoch {epoch + 1} from"]
 
 
 def test_nobody_campaigns_against_a_leader_whose_answer_has_just_come() -> None:

@@ -7,8 +7,8 @@
 * A vote or pre-vote that nothing speaks against is granted (Raft 5.2, 5.4.1).
 * A replica that has restarted waits for an election timeout before it asks for votes, unless a
   leader that resigned told it to stand (Raft 5.2, QuorumState.initialize).
-* Nobody campaigns against a leader of whom it has just heard (Raft 5.2), and nobody fetches in an
-  epoch older than the newest that it knows; an answer names that one (Raft 5.1).
+* Nobody campaigns against a leader of whom it has just heard (Raft 5.2). An answer names the newest
+  epoch that the voter knows, and in that one it fetches from who was elected in it (Raft 5.1).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from sim.protocol.events import (
     Event,
+    LeaderElected,
     ReplicaCrashed,
     ReplicaRestarted,
     ReplicaWiped,
@@ -45,6 +46,7 @@ class Votes(Answers):
         self._heard: dict[str, tuple[str, int, int]] = {}
         self._told_to_stand_ms: dict[str, int] = {}
         self._restarted_ms: dict[str, int] = {}
+        self._elected: set[tuple[str, int]] = set()
 
     def after(self, event: Event) -> None:
         """Notes what was on a disk that is gone."""
@@ -64,6 +66,8 @@ class Votes(Answers):
             self._told_to_stand_ms.pop(event.replica, None)
         elif isinstance(event, ReplicaRestarted):
             self._restarted_ms[event.replica] = self.context.now_ms
+        elif isinstance(event, LeaderElected):
+            self._elected.add((event.replica, event.epoch))
 
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
         """Notes who is asked for a vote, and who hears of a leader."""
@@ -90,7 +94,8 @@ class Votes(Answers):
         if isinstance(message, of.FetchRequest):
             self._acknowledged[source] = message.offset
             self._owes(source)
-            self.wrong(source, "fetches in epoch", message.epoch, self.nodes[source].replica.epoch)
+            if (target, message.epoch) not in self._elected:
+                self.wrong(source, f"fetches in epoch {message.epoch} from", target, "its leader")
             promised = self._promised.get(source, 0)
             if message.epoch < promised:
                 what = "fetches, though its lost disk knew a later epoch, in epoch"

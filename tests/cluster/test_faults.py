@@ -71,7 +71,6 @@ def test_a_crash_takes_nothing_that_the_replica_has_acknowledged_as_a_follower(
     for offset in range(log.log_end_offset, 4):
         log.append(batch(offset), now_ms=0)
     fetch_request(replica.replica)  # acknowledges all
-    replica.fetcher.acknowledged = 4
     if leads:
         replica.lead(2, isr=(), replicas=("r1", "r2", "r3"))
     crash = Crash(100, "r2", 100, lose_batches=3)

@@ -37,9 +37,6 @@ class Fetcher:
         slow_ms: Pause in ms between two fetches while a fault slows it down; 0 without such a
             fault.
         fetched: Whether the leader that it follows has served a fetch since the last crash.
-        acknowledged: Offset (exclusive) of its last fetch, after a restart the log end. Records
-            below it are acknowledged by the fetch, so flushed before
-            (KafkaRaftClient.appendAsFollower).
     """
 
     def __init__(self, broker: Broker, loader: StateLoader) -> None:
@@ -51,7 +48,6 @@ class Fetcher:
         self.number = 0
         self.slow_ms = 0
         self.fetched = False
-        self.acknowledged = 0
         self._processes = ProcessGroup(broker.env)
         self._patience = Patience(broker.env)
         self._answer = broker.env.event()
@@ -135,7 +131,7 @@ class Fetcher:
             assert chunk is not None
             return chunk
         versions = broker.versions
-        request = fetch_request(
+        return fetch_request(
             broker.replica,
             1 if self.slow_ms else None,
             scenario.topic.replica_fetch_max_bytes,
@@ -143,8 +139,6 @@ class Fetcher:
             None if versions is None else versions.fetch_version,
             number,
         )
-        self.acknowledged = request.offset
-        return request
 
     def _truncate(self, response: of.OffsetsForLeaderEpochResponse) -> int:
         """Truncates the log to the end of an epoch; returns the pause in ms after it."""

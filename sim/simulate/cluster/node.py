@@ -211,7 +211,8 @@ class Node(Broker):
             return
         self.heard_ms = self.context.now_ms
         self.context.emit_all(recover(self.replica, rules=self.rules))
-        self.fetcher.acknowledged = self.replica.log.log_end_offset
+        log = self.replica.log
+        log.acknowledged_end = log.log_end_offset  # what is there after a crash, no crash takes
         self.loader.begin()
         self.membership.restarted()
 

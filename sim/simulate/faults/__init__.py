@@ -102,10 +102,8 @@ class Crash(Fault):
         """Number of the last `lose_batches` that are neither committed nor acknowledged."""
         if self.lose_batches <= 0 or node.rules.storage.flush == "on_append":
             return 0
-        log = node.replica.log  # what a leader acknowledged as a follower is in its log alone
+        log = node.replica.log
         flushed = max(faults.context.committed, log.high_watermark, log.acknowledged_end)
-        if node.leader is None:
-            flushed = max(flushed, node.fetcher.acknowledged)
         newest = list(log.batches())[-self.lose_batches :]
         return sum(batch.base_offset >= flushed for batch in newest)
 
