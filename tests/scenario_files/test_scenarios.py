@@ -70,6 +70,7 @@ def test_a_file_ends_as_it_says_and_says_what_it_is_about(path: Path) -> None:
 
     assert result.complaints == ()
     assert result.expectation_met
+    assert not result.notes
     assert result.outcome.title
     if format_of(path) == SCENARIO_FORMAT:
         assert load_scenario(path).source
