@@ -8,7 +8,8 @@
 * A replica that has restarted waits for an election timeout before it asks for votes, unless a
   leader that resigned told it to stand (Raft 5.2, QuorumState.initialize).
 * Nobody campaigns against a leader of whom it has just heard (Raft 5.2). An answer names the newest
-  epoch that the voter knows, and in that one it fetches from who was elected in it (Raft 5.1).
+  epoch that the voter knows, and in that one it fetches from who was elected in it (Raft 5.1); an
+  observer may ask who leads (KafkaRaftClient.maybeSendFetchToAnyBootstrap).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from sim.protocol.events.cluster import REBUILT
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
+from sim.simulate.cluster.quorum import QuorumMembership
 from tests.audits.sending import Answers, Failed
 
 
@@ -94,7 +96,9 @@ class Votes(Answers):
         if isinstance(message, of.FetchRequest):
             self._acknowledged[source] = message.offset
             self._owes(source)
-            if (target, message.epoch) not in self._elected:
+            member = self.nodes[source].membership
+            votes = isinstance(member, QuorumMembership) and source in member.voters
+            if votes and (target, message.epoch) not in self._elected:
                 self.wrong(source, f"fetches in epoch {message.epoch} from", target, "its leader")
             promised = self._promised.get(source, 0)
             if message.epoch < promised:
