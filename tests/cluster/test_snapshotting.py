@@ -15,7 +15,9 @@ from sim.protocol.events import (
     SnapshotTaken,
     StateLoaded,
 )
+from sim.protocol.replication.messages import ErrorCode, FetchSnapshotResponse, SnapshotId
 from sim.protocol.rules import Rules
+from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.faults import FaultKind
 from sim.simulate.scenario.model import ReplicaSpec, SnapshotSettings, Timers, Workload
 from tests.cluster.worlds import THREE, Story, fault, scenario, sends, tell
@@ -139,3 +141,25 @@ def test_a_snapshot_is_too_old_by_the_clock_of_its_replica() -> None:
     )
 
     assert {event.replica for _, event in story.of(PrefixDeleted)} == {"r2"}
+
+
+def test_a_voter_that_hears_of_a_later_epoch_from_a_chunk_follows_nobody() -> None:
+    cluster = Cluster(scenario(rules=MAJORITY), lambda *_: None)
+    cluster.start()
+    cluster.context.env.run(until=200)
+    voter = next(node for node in cluster.nodes.values() if node.fetcher.leader is not None)
+    fetcher, later = voter.fetcher, voter.replica.epoch + 1
+    old = str(fetcher.leader)
+    fenced = FetchSnapshotResponse(
+        old,
+        later,
+        SnapshotId(1, 1),
+        0,
+        0,
+        (),
+        ErrorCode.FENCED_LEADER_EPOCH,
+        correlation_id=fetcher.number,
+    )
+    fetcher.receive(fenced)
+
+    assert (fetcher.leader, voter.replica.epoch) == (None, later)

@@ -95,13 +95,18 @@ class Fetcher:
     def receive(self, response: Response) -> None:
         """Takes the answer to the last request.
 
-        Without `response_fencing` any answer to a fetch since the last crash will do.
+        A voter that hears of a later epoch from a chunk follows nobody until it hears who leads
+        (KafkaRaftClient.maybeHandleCommonResponse). Without `response_fencing` any answer to a
+        fetch since the last crash will do.
         """
         number, answer = response.correlation_id, self._answer
         if number != self.number:
             fenced = self._broker.rules.replication.response_fencing
             if fenced or type(response) is not of.FetchResponse or number < self._first:
                 return
+        fences = self._broker.rules.replication.fencing
+        if fences and type(response) is of.FetchSnapshotResponse and response.epoch > self.epoch:
+            self._broker.membership.heard_epoch(response.epoch)
         if not answer.triggered:
             answer.succeed(response)
 
