@@ -15,6 +15,7 @@ from sim.protocol.events import (
 from sim.protocol.replication.messages import FetchRequest
 from sim.protocol.rules import rules_from
 from sim.simulate.cluster.cluster import Cluster
+from sim.simulate.cluster.leader import LeaderState
 from sim.simulate.faults import FaultKind, RemoveReplica
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import generate
@@ -40,25 +41,25 @@ def test_it_is_in_no_set_and_copies_nothing_from_then_on_and_the_others_go_on() 
     assert story.outcome.inconclusive is None
 
 
-def test_a_fetch_that_waits_is_not_answered_once_its_sender_has_left() -> None:
+def holding_a_fetch_of_r3() -> tuple[Cluster, LeaderState]:
     cluster = Cluster(scenario(), lambda _at, _event: None)
     cluster.start()
     cluster.context.env.run(until=1_000)
     leader = cluster.nodes["r1"].leader
     assert leader is not None
     leader.fetches.hold("r3", FetchRequest("r3", 1, 0, 1), 500)
+    return cluster, leader
+
+
+def test_a_fetch_that_waits_is_not_answered_once_its_sender_has_left() -> None:
+    cluster, leader = holding_a_fetch_of_r3()
     cluster.remove(cluster.nodes["r3"])
 
     assert "r3" not in leader.fetches.waiting
 
 
 def test_a_fetch_that_waits_is_not_answered_once_its_sender_has_an_answer_to_another() -> None:
-    cluster = Cluster(scenario(), lambda _at, _event: None)
-    cluster.start()
-    cluster.context.env.run(until=1_000)
-    leader = cluster.nodes["r1"].leader
-    assert leader is not None
-    leader.fetches.hold("r3", FetchRequest("r3", 1, 0, 1), 500)
+    _, leader = holding_a_fetch_of_r3()
 
     assert not leader.fetch(FetchRequest("r3", 1, 10**6, 1, correlation_id=10**6))  # out of range
     assert "r3" not in leader.fetches.waiting

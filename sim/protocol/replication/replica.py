@@ -234,10 +234,11 @@ def truncate(replica: Replica, target: int) -> list[Event]:
         return [EpochCacheChanged(replica.name, tuple(left))] if len(left) < known else []
     leading = replica.leadership is not None
     below = lowest if lowest < target else None
-    kept = log.high_watermark > log.log_end_offset
+    now_ends = log.log_end_offset
+    kept = log.high_watermark > now_ends
     cut = Truncated(replica.name, target, end, high_watermark, start, leading, below, kept)
-    replica.stubs = {key: stub for key, stub in replica.stubs.items() if stub.offset < target}
-    gone = sorted(id_ for id_ in replica.snapshots if target < id_.end_offset <= end)
+    replica.stubs = {key: stub for key, stub in replica.stubs.items() if stub.offset < now_ends}
+    gone = sorted(id_ for id_ in replica.snapshots if now_ends < id_.end_offset <= end)
     for id_ in gone:
         del replica.snapshots[id_]
     return [cut, *[SnapshotDeleted(replica.name, id_.end_offset, id_.epoch) for id_ in gone]]

@@ -95,9 +95,9 @@ class Fetcher:
     def receive(self, response: Response) -> None:
         """Takes the answer to the last request.
 
-        A voter that hears of a later epoch from a chunk follows nobody until it hears who leads
-        (KafkaRaftClient.maybeHandleCommonResponse). Without `response_fencing` any answer to a
-        fetch since the last crash will do.
+        With `commit: majority` who hears of a later epoch from a chunk follows nobody until it
+        hears who leads (KafkaRaftClient.maybeHandleCommonResponse). Without `response_fencing` any
+        answer to a fetch since the last crash will do.
         """
         number, answer = response.correlation_id, self._answer
         if number != self.number:
