@@ -8,6 +8,7 @@ from sim.protocol.events import (
     Appended,
     Copied,
     HighWatermarkMoved,
+    LeaderElected,
     Quiesced,
     UncleanElection,
 )
@@ -58,7 +59,16 @@ class AcknowledgedCommitted(Law):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Count who has what is committed just now."""
-        if self._needed == 1 or not event.leading:
+        if event.leading:
+            self._count()
+
+    def on_leader_elected(self, event: LeaderElected) -> None:
+        """Count who has what a deposed leader has committed, and its successor knows."""
+        self._count()
+
+    def _count(self) -> None:
+        """Note offsets committed since that fewer logs had than have to."""
+        if self._needed == 1:
             return
         committed = len(self.committed)
         for offset in range(self._seen, committed):

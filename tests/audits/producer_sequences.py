@@ -9,6 +9,7 @@ from sim.protocol.events import (
     Appended,
     Copied,
     HighWatermarkMoved,
+    LeaderElected,
     ProducersForgotten,
 )
 from sim.protocol.log.record import Batch
@@ -120,8 +121,15 @@ class ProducerSequences(Law):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Go on with what is committed just now."""
-        if not event.leading:
-            return
+        if event.leading:
+            self._take_committed()
+
+    def on_leader_elected(self, event: LeaderElected) -> None:
+        """Go on with what a deposed leader has committed, and its successor knows."""
+        self._take_committed()
+
+    def _take_committed(self) -> None:
+        """Take the records that were committed since."""
         for uid in self.committed[self._seen :]:
             known = self.written.get(uid)
             if known is not None and known.batch.base_sequence >= 0:
