@@ -107,7 +107,7 @@ class Run:
 
     @property
     def as_expected(self) -> bool:
-        """True when it meets the `expect` of the scenario; without one, if nothing is violated."""
+        """True when the run meets its scenario's `expect`; without one, if nothing is violated."""
         return self.recorded.exit_code == 0
 
     @property

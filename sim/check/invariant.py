@@ -25,7 +25,7 @@ from sim.protocol.log.record import Batch
 
 
 class Kind(StrEnum):
-    """When an invariant is judged, and what its violation means."""
+    """The way an invariant is judged, and the meaning of its violation."""
 
     SAFETY = "safety"
     """Must hold after every event."""

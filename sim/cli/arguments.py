@@ -266,7 +266,7 @@ class SparkOptions:
     """The engine of many runs, and settings of Spark, as options.
 
     Attributes:
-        engine: spark or process (default: of a sweep spark where it is installed, else process).
+        engine: spark or process (default: process; of a sweep spark where it is installed).
         master: Spark master URL.
         conf: A setting of Spark, as spark-submit takes it; may be given more than once.
     """

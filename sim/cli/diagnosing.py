@@ -216,8 +216,8 @@ def shrink(
     """Shrink a failing run to a small story that violates the same invariant for the same cause.
 
     Steps, replicas, keys, rules that do not matter and large numbers are removed until no single
-    step can be left out. The result is a story that expects its violation; where the change of one
-    rule heals it, the story under that rule is written, too, as its near miss.
+    step can be left out. The result, a story or else a scenario, expects its violation; where the
+    change of one rule heals it, the story under that rule is written, too, as its near miss.
 
     The output file has the best result so far at any time. After an interruption (status 130), or
     out of time (status 0), shrink that file to go on. Status 2: nothing is violated.

@@ -27,9 +27,10 @@ KINDS = {
 
 
 def new(kind: Annotated[str, Argument(metavar="KIND")], *, output: Output = None) -> int:
-    """Make a small story, scenario, log, plan or CI workflow with comments; it runs as it is.
+    """Make a small story, scenario, log, plan, search or CI workflow with comments, ready to run.
 
-    Its first line names the schema of this installation, by which editors check and complete it.
+    The first line of all but a workflow names the schema of this installation, by which editors
+    check and complete it.
 
     Args:
         kind: story, scenario, log, plan (of a sweep), explore (a search) or workflow.

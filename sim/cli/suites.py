@@ -44,8 +44,9 @@ def suite(
     exception are failures; the other files are still run. A path that does not exist is an error,
     and so is a suite without files. Files that are not run are counted.
 
-    Status 0: all as expected. 1: a file is not as expected. 2: bad input. 3: a run hit a bound, so
-    that its result is not known. 130: interrupted; finished files are still reported.
+    Status 0: all as expected. 1: a file is not as expected. 2: bad input. 3: inconclusive, since
+    a run hit a bound or left the durability contract. 130: interrupted; finished files are still
+    reported.
 
     On GitHub Actions a page of Markdown is added to the summary of the job (the file that the
     environment variable GITHUB_STEP_SUMMARY names), and failures are annotated.

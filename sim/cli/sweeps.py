@@ -145,7 +145,7 @@ def sweep(
         out: Folder for the tables; new or, to resume, old.
         count: Random cases (default: the plan's, with --resume the folder's).
         seed: Seed (default: the plan's, with --resume the folder's).
-        partitions: Number of blocks (default: long ones first, short ones last).
+        partitions: Number of blocks (default: by size, long ones first).
         resume: Continue the sweep in DIR; with a larger --count also a finished one.
     """
     from sim.study.sweep.plan import load_plan, number_runs

@@ -42,7 +42,7 @@ OF_LOGS = "kafka_logs"
 
 CLASSES = {
     "never touched": "what is wrong never mattered to any decision, in random runs or the suite",
-    "touched without effect": "state differed, and nothing came of it",
+    "touched without effect": "the wrong line was executed, and nothing came of it",
     "effect": "a run went on otherwise, and no promise minds",
     "equivalent": "no behaviour differs; the reason is the proof",
 }

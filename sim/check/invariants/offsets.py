@@ -5,6 +5,9 @@ from sim.check.invariant import LogInvariant, Writing
 from sim.check.listening import WRITTEN
 from sim.protocol import events
 
+_ANOTHER = "{replica} gave offset {offset} to {record}, but another {first} was committed there."
+"""Said of two records with the same text, such as two markers of a producer."""
+
 
 class NoOffsetReuse(LogInvariant):
     """An offset that was committed is never assigned again.
@@ -28,7 +31,8 @@ class NoOffsetReuse(LogInvariant):
             offset, uid = record.offset, record.uid
             if offset < len(committed) and committed[offset] != uid:
                 first = self.describe(committed[offset])
-                self.broken_by(event.replica, uid, offset, first=first)
+                alike = str(first) == str(self.describe(uid))
+                self.broken_by(event.replica, uid, offset, _ANOTHER if alike else "", first=first)
 
 
 class OffsetEpochUniqueness(LogInvariant):
@@ -97,6 +101,12 @@ class SlotAgreement(LogInvariant):
                 self.broken_by_two(view, other, offset, **marks)
 
 
+_TWO = (
+    "offset {offset} was committed with two records {record} when {replica} moved its high"
+    " watermark to {high_watermark}."
+)
+
+
 class StateMachineSafety(LogInvariant):
     """No offset is ever committed with two different records.
 
@@ -113,8 +123,11 @@ class StateMachineSafety(LogInvariant):
         """Looks at the offsets that this advance committed again."""
         mark = event.high_watermark
         for offset, uid in self.history.recommitted:
-            first = self.committed[offset]
-            self.broken(event.replica, offset, first=first, record=uid, high_watermark=mark)
+            first, record = self.describe(self.committed[offset]), self.describe(uid)
+            says = _TWO if str(first) == str(record) else ""
+            self.broken(
+                event.replica, offset, None, says, first=first, record=record, high_watermark=mark
+            )
 
 
 _BELOW = (

@@ -183,7 +183,7 @@ def _by_rule(case: Case, position: int, removal: Removal, given: Horizon | None)
 
 
 def _early(case: Case, position: int, given: Horizon) -> tuple[int, int]:
-    """How far the clock of a pass was ahead, and how early the pass was, both in ms.
+    """Lead of the clock of a pass, and earliness of the pass, both in ms.
 
     Both compare with the clock of the replica that set the delete horizon. A pass that was not
     early has 0 or less.

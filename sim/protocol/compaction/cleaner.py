@@ -31,7 +31,7 @@ def entry_bytes(strategy: Strategy) -> int:
 
 
 def map_capacity(buffer_bytes: int, load_factor: float, strategy: Strategy) -> int:
-    """How many keys a map of that memory holds (CleanerConfig, LogCleaner.CleanerThread)."""
+    """Number of keys in a map of that memory (CleanerConfig, LogCleaner.CleanerThread)."""
     return int(buffer_bytes // entry_bytes(strategy) * load_factor)
 
 

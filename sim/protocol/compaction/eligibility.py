@@ -89,7 +89,7 @@ _ACTIVE_SEGMENT, _MIN_LAG, _STABLE_OFFSET = CleanLimit
 
 
 class Bound(Struct, frozen=True, gc=False):
-    """How far the cleaner may go.
+    """The end of what the cleaner may clean.
 
     Attributes:
         offset: The first uncleanable offset (exclusive bound), never below the first dirty one.
@@ -136,7 +136,7 @@ def bound_of(
     min_compaction_lag_ms: int,
     now_ms: int,
 ) -> Bound:
-    """How far the cleaner may go; `stable_offset` is the last stable offset (exclusive bound)."""
+    """The end of what the cleaner may clean; `stable_offset`: last stable offset (exclusive)."""
     limited_to, limit = segments[-1].base_offset, _ACTIVE_SEGMENT
     if min_compaction_lag_ms > 0:
         young = held_back_by(
@@ -176,7 +176,7 @@ def earliest_dirty_ms(
 
 
 def _written_ms(segments: Sequence[Segment], index: int, config: EligibilityConfig) -> int:
-    """When the oldest record of a segment is taken to have been written, in ms; at most 0 = none.
+    """Time, in ms, when the oldest record of a segment is taken to be written; at most 0 = none.
 
     Source: LogSegment.getFirstBatchTimestamp; KIP-354, Proposed Changes and Rejected Alternatives.
     """

@@ -219,7 +219,7 @@ def last_modified(c: Circumstances) -> bool:
 
 @_removal(stamps=Stamp.NOWHERE)
 def cleaning_checkpoint(c: Circumstances) -> bool:
-    """It goes if the last pass ended above it at least delete.retention.ms ago.
+    """Removes a tombstone if the last pass ended above it at least delete.retention.ms ago.
 
     Source: KIP-534, Rejected Alternatives; apache/kafka PR 7175
     Example: kip534/kip534_15_cleaning_checkpoint_waits_again.yaml

@@ -33,7 +33,7 @@ def from_offset(segments: Sequence[Segment], offset: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """When a log rolls to a new segment (UnifiedLog.maybeRoll).
+    """Limits at which a log rolls to a new segment (UnifiedLog.maybeRoll).
 
     Attributes:
         segment_bytes: `segment.bytes`; None = never by size.

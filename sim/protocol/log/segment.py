@@ -215,7 +215,7 @@ class Segment(Struct, eq=False, gc=False):
         return segment
 
     def waited_ms(self, timestamp_ms: int, now_ms: int) -> int:
-        """How long the segment has been open, in ms, when a batch of that timestamp comes.
+        """Age of the segment, in ms, when a batch of that timestamp comes.
 
         Counted between timestamps if the segment has one, else by the clock since its creation
         (LogSegment.timeWaitedForRoll).

@@ -361,7 +361,7 @@ def _left_in(segment: Segment, offsets: Collection[int], horizons: Mapping[int, 
 
 
 class Retention(Struct, frozen=True, gc=False):
-    """How long and how much is kept of a topic with `delete` in `cleanup.policy`, or of snapshots.
+    """The age and size that are kept of a topic with `delete` in `cleanup.policy`, or of snapshots.
 
     Attributes:
         retention_ms: `retention.ms`, `metadata.max.retention.ms`; None = no bound.

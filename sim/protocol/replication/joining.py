@@ -56,7 +56,7 @@ def note_fetch(leadership: Leadership, follower: str, offset: int, end: int, now
 
 
 def caught_up_ms(leadership: Leadership, follower: str) -> int:
-    """When a follower last had everything, in ms; long ago for an unknown one."""
+    """Time, in ms, when a follower last had everything; long ago for an unknown one."""
     return leadership.fetch_times.get(follower, _UNKNOWN).caught_up_ms
 
 

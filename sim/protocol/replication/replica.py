@@ -80,7 +80,7 @@ LONG_AGO_MS: Final = -(10**9)
 
 @dataclass(slots=True)
 class FetchTimes:
-    """When a follower had what its leader had (ReplicaState).
+    """Times and log end by which a leader knows who is caught up (ReplicaState).
 
     Attributes:
         caught_up_ms: When it last had everything the leader had.

@@ -14,7 +14,7 @@ Awaited = Literal["in_sync_set", "caught_up", "caught_up_eligible"]
 
 
 class ReplicationRules(Struct, frozen=True, gc=False):
-    """How followers copy a leader's log, and what makes a record committed."""
+    """Rules by which followers copy a leader's log and a record is committed."""
 
     commit: Literal["majority", "isr"] = "majority"
     """Decides which replicas must have a record before the high watermark passes it.

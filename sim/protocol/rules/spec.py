@@ -75,7 +75,7 @@ class RuleSpec(NamedTuple):
 
     @property
     def decides(self) -> str:
-        """What the rule decides, as lists and reports print it."""
+        """The question that the rule decides, as lists and reports print it."""
         text = _texts(self.group)[self.name].decides.removeprefix("Decides ").rstrip(".")
         return text[0].lower() + text[1:]
 

@@ -61,7 +61,7 @@ class LogFileLines(FileLines):
     log_start_offset: Natural | None = None
     """First offset that the log answers for; none = that of the first segment."""
     high_watermark: Natural | None = None
-    """What is below is committed (exclusive); none = all is, and what is appended, too."""
+    """First offset that is not committed; none = all is committed, appended records, too."""
     steps: tuple[StepLine, ...]
     expect: Annotated[
         Any, Field(json_schema_extra={"type": ["array", "null"], "items": {"type": "object"}})

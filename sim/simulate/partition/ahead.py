@@ -119,7 +119,7 @@ def _bytes_per_ms(log: Log) -> float | None:
 
 
 def _due_at_rate(decision: LogEligibility, log: Log, full: int, rate: float) -> int | None:
-    """When enough is dirty, in ms, if what is written comes at that rate and is committed.
+    """Time, in ms, when enough is dirty if what is written comes at that rate and is committed.
 
     The active segment rolls when it has `full` bytes or is as old as `segment.ms`; what it holds is
     dirty then, and may be cleaned after the minimum lag. Behind an open transaction nothing may.
@@ -209,7 +209,7 @@ class _FillingMap:
         self._watch = TransactionWatch(one for part in log.segments for one in part.aborted)
 
     def room_for(self, keys: Iterable[str | None]) -> int:
-        """How many keys a map holds that is full at the same offset, where no others are."""
+        """Number of keys in a map that is full at the same offset, where no others are."""
         return len(self._hashes & {hash(key) for key in (*keys, self.full[0].key)})
 
     def kept(self, batch: Batch, keys: Iterable[str | None]) -> Batch:
@@ -295,7 +295,7 @@ def _two_passes(asked: AskedPartition, keys: Iterable[str | None]) -> tuple[LogF
 
 
 def _first(found: Due) -> tuple[int, str]:
-    """When the next pass comes, in ms, and how that is known."""
+    """Time of the next pass, in ms, and how that is known."""
     decision = found.decision
     if decision.eligible:
         return decision.now_ms, f"now, at {decision.now_ms} ms, since a pass is due"

@@ -62,7 +62,7 @@ class Damaged(BadInput):
 
 
 class Detail(Enum):
-    """How much of each record is kept in memory."""
+    """The parts of each record that are kept in memory."""
 
     HEADERS = "no records but markers, the headers of batches alone"
     SIZES = "records whose values have the right size and no content"

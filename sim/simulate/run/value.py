@@ -206,7 +206,7 @@ class Run:
         return self.settling is not None and violation.position >= self.settling.position
 
     def when(self, violation: Violation) -> str:
-        """When a violation was judged, such as `step 3`, `1200 ms`, or `8800 ms, at rest`."""
+        """The moment a violation was judged, such as `step 3`, `1200 ms`, or `8800 ms, at rest`."""
         if self.unit == "step":
             return f"step {violation.at}"
         return f"{violation.at} ms{', at rest' if self.at_rest(violation) else ''}"

@@ -88,7 +88,7 @@ class StoryClaims(TypedDict, total=False):
     state: Annotated[dict[str, str | int], "a mapping of keys to labels"]
     """The label each key has below the high watermark."""
     up: Annotated[bool, "true or false"]
-    """Whether it is up."""
+    """True if the replica is up."""
 
 
 CLAIMS: dict[str, tuple[Any, str]] = {

@@ -71,7 +71,7 @@ class WorldModel(BaseModel):
 
 
 class BudgetsModel(BaseModel):
-    """How often each thing may happen in a schedule; null for no bound."""
+    """Bounds of how often each thing happens in a schedule; null for no bound."""
 
     model_config = STRICT
 

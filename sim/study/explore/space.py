@@ -328,7 +328,7 @@ class Driver(StoryDriver):
         self.happened, self.notes = [], Notes(self._rests, rest)
 
     def used(self, budget: str) -> int:
-        """How often a budget was used; 0 for one without a bound, which is not counted."""
+        """Number of uses of a budget; 0 for one without a bound, which is not counted."""
         used: int = self.notes.get(OF_REST[budget])
         return used
 

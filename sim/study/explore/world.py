@@ -23,7 +23,7 @@ _CUTS_FIRST: Final[tuple[Truncation, ...]] = ("high_watermark", "epoch_kip101", 
 
 
 class Budgets(NamedTuple):
-    """How often each thing may happen in a schedule; None for no bound.
+    """Bounds of how often each thing happens in a schedule; None for no bound.
 
     Attributes:
         appends: Records that leaders write.

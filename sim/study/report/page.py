@@ -72,7 +72,7 @@ def headline(folder: SweepFolder, grid: Grid) -> list[str]:
 
 
 def _reading_of(folder: SweepFolder) -> str:
-    """How to read the cells of a grid."""
+    """Legend of the cells of a grid."""
     names = ", then ".join(Unit(RUNS, one["name"]).title for one in folder.statistics)
     return (
         "In a cell: the fewest moves after which searches of every schedule of a small world break "

@@ -71,7 +71,7 @@ class TopicSettings(AsPrinted):
     min_insync_replicas: Size | None = Field(None, alias="min.insync.replicas")
     """Smallest in-sync set that commits; `rules.min_isr` is its short form."""
     unclean_leader_election: bool | None = Field(None, alias="unclean.leader.election.enable")
-    """Whether any live replica may lead when none may cleanly; `rules.unclean_election`."""
+    """True if any live replica may lead when none may cleanly; `rules.unclean_election`."""
 
 
 _IsOn = Annotated[
@@ -267,7 +267,7 @@ def report_lags(topic: TopicSettings, broker: BrokerSettings, report: Report) ->
 
 
 def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
-    """How replicas take, keep and fetch snapshots.
+    """Snapshots: how replicas take, keep and fetch them.
 
     With `snapshot` in the topic's cleanup `policy` missing settings are Kafka's defaults; without
     it snapshots are taken only by the settings that are given. Null switches a setting off, but

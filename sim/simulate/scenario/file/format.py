@@ -107,7 +107,7 @@ class InstanceLine(Part):
     """A producer that is the next instance of another one: `{producer: 2, after: 1}`."""
 
     producer: Producer
-    """It begins with its first send, and fences the one before (KIP-98)."""
+    """The new instance, which begins with its first send and fences the one before (KIP-98)."""
     after: Producer
     """The one before, with the same `transactional.id`."""
 
@@ -120,9 +120,9 @@ class SendsWorkload(Part):
     """Time in ms after which a producer without an answer sends again."""
     retries: Count = 3
     idempotent: bool = True
-    """Whether the leader recognises a retry."""
+    """True if the leader recognises a retry."""
     acks: Literal["all", "1"] = "all"
-    """Whether a batch is acknowledged when it is committed, or as soon as the leader has it."""
+    """The moment of acknowledgement: when a batch is committed, or once the leader has it."""
     instances: Annotated[tuple[InstanceLine, ...], Many] = ()
     """Transactional producers that are the next instances of others."""
 
@@ -278,7 +278,7 @@ class ChangeLine(Part):
     producer: Literal["all"] | Producer | None = None
     """The producer that is restarted with new settings; `all`: every one."""
     versions: bool | None = None
-    """Whether the producer sends version headers from now on; at the start all do."""
+    """True if the producer sends version headers from now on; at the start all do."""
     consumer: Name | None = None
     """The consumer that is restarted with new settings."""
     format: Literal[2, 3] | None = None
