@@ -14,7 +14,7 @@ from sim.simulate.logfile.explain import explain_key
 from sim.simulate.logfile.file import log_file_in, read_log_document
 from sim.simulate.partition.ahead import _two_passes
 from tests.commands import replog
-from tests.partition.writing import BEGUN_MS, Row, write_batch, write_partition
+from tests.partition.writing import BEGUN_MS, COMMIT, Row, write_batch, write_partition
 
 NOW = ("--now-ms", 1_795_950_000_000)
 
@@ -171,6 +171,17 @@ def test_the_fate_of_an_offset_is_that_of_the_whole_log(partition: Path, map_byt
             assert found[0] == passes[0]
 
 
+def test_a_marker_may_go_and_leave_the_header_of_its_batch(tmp_path: Path) -> None:
+    log = tmp_path / "t-0" / f"{0:020d}.log"
+    write_batch(log, 0, [("k", "v")])
+    write_batch(log, 2, [COMMIT], producer=7, attributes=0x40)
+    log.with_name(f"{3:020d}.log").touch()
+
+    fate = list(sim.open_partition(log.parent, now_ms=BEGUN_MS + 100_000).fate(offset=2))
+
+    assert fate[-1] == "it goes in step 1; the header of its batch stays"
+
+
 def test_a_dump_stands_for_its_folder(recorded: Path) -> None:
     dump = recorded / "4.3.1" / "t0-0.dump"
 
@@ -213,7 +224,8 @@ def test_what_cannot_be_asked_is_refused(partition: Path, words: tuple[str, ...]
 
 
 def test_what_is_no_one_partition_is_refused(partition: Path, tmp_path: Path) -> None:
-    text, wide = tmp_path / "text", tmp_path / "wide"
+    text, wide, twice = tmp_path / "text", tmp_path / "wide", tmp_path / "twice"
+    twice.write_text("Dumping /t-0/00000000000000000000.log\n" * 2)
     text.write_text("Dumping nothing\n")
     wide.write_text("Dumping /t-0/00000000000000000000.log\n", encoding="utf-16")
     log_file, other = tmp_path / "log.yaml", partition.parent / "t18-0"
@@ -228,6 +240,7 @@ def test_what_is_no_one_partition_is_refused(partition: Path, tmp_path: Path) ->
         ("clean", log_file, "--offset", 3): "--offset: only for a partition",
         ("log", partition, other): "give --story, or use replog replicas",
         ("log", tmp_path / "absent"): "cannot be read: No such file or directory",
+        ("clean", twice): "the segment at 0 is dumped twice; allowed: once",
         ("clean", wide): "is UTF-16 text; allowed: UTF-8",
         ("log", text): "no folder of a partition, and no text of kafka-dump-log",
     }

@@ -12,6 +12,7 @@ from sim.api.partitions import open_replicas
 from sim.errors import BadInput
 from sim.simulate.logfile.rules import LAST_MODIFIED
 from sim.simulate.partition.replicas import Finding
+from sim.simulate.partition.segments import PartitionSegment, segment_at
 from sim.simulate.run.stories import run_story
 from tests.commands import replog
 from tests.partition.clusters import UNSAFE, unsafe_in
@@ -159,6 +160,7 @@ def test_a_follower_of_a_log_that_lost_its_end(tmp_path: Path, emptied: bool) ->
 Z, OLD = (0, [("Z", "z")], {"epoch": 1}), (0, [("K", "x")], {"epoch": 1})
 NEW, OTHER = ((1, [(key, "y")], {"epoch": 1, "producer": 7}) for key in "KN")
 ENDED = (2, [COMMIT], {"epoch": 1, "producer": 7})
+LATER = ((3, [("M", "y")], NEW[2]), (4, [COMMIT], NEW[2]))
 TAIL, CHANGED = (1, [("K", "t")], {"epoch": 1}), (1, [("L", "y")], {"epoch": 2})
 MIDDLE, LATE = (1, [("K", "t")], {"epoch": 2}), (2, [("L", "y")], {"epoch": 3})
 
@@ -171,13 +173,19 @@ MIDDLE, LATE = (1, [("K", "t")], {"epoch": 2}), (2, [("L", "y")], {"epoch": 3})
         ((1, Z, TAIL), (2, Z, CHANGED), []),
         ((1, Z, MIDDLE), (3, Z, (1, [("Y", "y")], {"epoch": 1}), LATE), []),
         ((1, OLD, TAIL), (2, CHANGED), ["no-resurrection a 0"]),
+        ((2, OLD, NEW), (5, OLD, *LATER), ["txn-isolation a 1"]),
+        (
+            (5, OLD, NEW, *LATER),
+            (5, OLD, *LATER),
+            ["committed-never-lost b 0", "txn-isolation a 1"],
+        ),
         (
             (2, Z, TAIL),
             (2, Z, CHANGED),
             ["no-resurrection a 1", "no-resurrection b 1", "slot-agreement b 1"],
         ),
     ],
-    ids=["value", "key", "tail", "two tails", "below a tail", "committed"],
+    ids=["value", "key", "tail", "two tails", "below a tail", "aborted", "visible", "committed"],
 )
 def test_a_follower_that_only_lags_is_safe(
     tmp_path: Path, first: tuple[Any, ...], second: tuple[Any, ...], found: list[str]
@@ -260,3 +268,37 @@ def test_log_end_retention_is_no_difference(tmp_path: Path) -> None:
 
     assert compared.findings == ()
     assert {log.name: log.cleaned for log in compared.logs} == {"a": 0, "b": 1}
+
+
+def test_nobody_reads_what_lies_below_the_log_start(tmp_path: Path) -> None:
+    first = write_partition(tmp_path / "a" / "t-0", [(0, [("k", "x")]), (8, [("l", "y")])])
+    second = write_partition(tmp_path / "b" / "t-0", [(8, [("l", "y")])])
+    (tmp_path / "a" / "log-start-offset-checkpoint").write_text("0\n1\nt 0 5\n")
+
+    assert open_replicas([first, second]).compared.findings == ()
+
+
+@pytest.mark.parametrize("cluster", ["3.8.0", "4.3.1"])
+def test_a_dump_and_the_folder_that_it_is_of_agree(recorded: Path, cluster: str) -> None:
+    for dump in sorted((recorded / cluster).glob("*.dump")):
+        pair = open_replicas([dump, recorded / cluster / "before" / dump.stem])
+        assert pair.compared.findings == ()
+
+
+def test_a_broker_writes_while_its_log_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its high watermark is of before: what is committed meanwhile was not read."""
+    places = [write_partition(tmp_path / name / "t-0", [(0, [("k", "x")])]) for name in "ab"]
+    committed = tmp_path / "a" / "replication-offset-checkpoint"
+    committed.write_text("0\n1\nt 0 1\n")
+
+    def read_and_write(path: Path) -> PartitionSegment:
+        segment = segment_at(path)
+        write_batch(path, 1, [("k", "y")])
+        committed.write_text("0\n1\nt 0 2\n")
+        return segment
+
+    monkeypatch.setattr("sim.simulate.partition.segment_at", read_and_write)
+
+    assert open_replicas(places).compared.findings == ()

@@ -88,6 +88,9 @@ def test_the_map_is_that_of_the_brokers_buffer(tmp_path: Path) -> None:
     text = "log.cleaner.dedupe.buffer.size=48000\nlog.cleaner.io.buffer.load.factor=0.5\n"
 
     assert given(tmp_path, f"{text}log.cleaner.threads=2\n").map_keys == 500
+    # No map has more than 2 GiB (LogCleaner.CleanerThread).
+    text = "log.cleaner.dedupe.buffer.size=10737418240\n"
+    assert given(tmp_path, text).map_keys == (2**31 - 1) // 24 * 9 // 10
 
 
 def test_a_list_may_have_spaces(tmp_path: Path) -> None:
@@ -96,9 +99,19 @@ def test_a_list_may_have_spaces(tmp_path: Path) -> None:
     )
 
 
-def test_log_roll_hours_are_those_of_segment_ms(partition: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "log.roll.hours=2\n",
+        (
+            "All configs for broker 1 are:\n"
+            "  log.roll.ms=null sensitive=false\n  log.roll.hours=2 sensitive=false\n"
+        ),
+    ],
+)
+def test_log_roll_hours_are_those_of_segment_ms(partition: Path, text: str) -> None:
     path = partition.parent / "server.properties"
-    path.write_text("log.roll.hours=2\n")
+    path.write_text(text)
 
     assert open_partition(partition, settings=path).log_file().topic.roll_ms == 7_200_000
 
@@ -112,6 +125,10 @@ def test_log_roll_hours_are_those_of_segment_ms(partition: Path) -> None:
             "expected a number from 0 on, not 'two'",
         ),
         ("producer.id.expiration.ms=inf\n", "expected a number from 0 on, not 'inf'"),
+        (
+            "log.cleaner.enable=false\n",
+            "a broker without a cleaner compacts nothing; allowed: true",
+        ),
         ("[1]", "expected names with values, or a list of `name` and `value`"),
         ("{", "settings:1: is not JSON"),
         ('{"min.cleanable.dirty.ratio": {"a": 1}}', "expected a value, not dict"),

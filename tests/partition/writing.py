@@ -24,6 +24,7 @@ def write_batch(
     codec: int = 0,
     producer: int = -1,
     begun_ms: int | None = BEGUN_MS,
+    attributes: int = 0,
 ) -> None:
     """Appends a batch of magic 2.
 
@@ -35,6 +36,7 @@ def write_batch(
         codec: Kafka's number of a compression.
         producer: Id of the producer of a transaction; -1 outside transactions.
         begun_ms: Timestamps are as many ms above this as offsets above 0; None for none.
+        attributes: Bits that are set besides; 0x40 makes the base timestamp a delete horizon.
     """
     from sim.simulate.partition.segments import kafka_python
 
@@ -50,8 +52,9 @@ def write_batch(
     content = bytearray(builder.build())
     content[:8] = base_offset.to_bytes(8, "big")
     content[12:16] = epoch.to_bytes(4, "big")  # before what the CRC covers
-    if COMMIT in rows:
-        content[22] |= 0x20
+    attributes |= 0x20 if COMMIT in rows else 0
+    if attributes:
+        content[22] |= attributes
         content[17:21] = crc32c(bytes(content[21:])).to_bytes(4, "big")
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:

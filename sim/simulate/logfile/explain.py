@@ -194,6 +194,13 @@ class _KeyHistory:
                 return entry
         return None
 
+    def _is_undecided(self, tracked: _Tracked) -> bool:
+        """True for a record of a transaction that no marker ended."""
+        batch = tracked.batch
+        producer = self.log.producers.producers.get(batch.producer_id)
+        began = None if producer is None or not batch.transactional else producer.open_since
+        return began is not None and began <= batch.base_offset
+
     def _version(self, tracked: _Tracked) -> Version:
         try:
             return self.strategy.version(tracked.record)
@@ -202,7 +209,11 @@ class _KeyHistory:
 
     def _winner(self) -> _Tracked | None:
         """The record that wins among those that are there and were not aborted."""
-        found = [one for one in self.records.values() if not one.gone and not self._abort_of(one)]
+        found = [
+            one
+            for one in self.records.values()
+            if not (one.gone or self._abort_of(one) or self._is_undecided(one))
+        ]
         return max(found, key=self._version, default=None)
 
     def decisive(self, asked: Sequence[int]) -> list[int]:
@@ -237,6 +248,8 @@ class _KeyHistory:
                 f"{self._unreached(tracked)}; its transaction was aborted (ABORT at "
                 f"{aborted.last_offset}), so the first pass that reaches it takes it away"
             )
+        elif self._is_undecided(tracked):
+            waits = f"{self._unreached(tracked)}; its transaction is open, no marker has ended it"
         elif winner is not None and winner is not tracked:
             waits = self._superseded(tracked, winner)
         else:
@@ -311,7 +324,10 @@ class _KeyHistory:
             and self._version(other) > self._version(tracked)
         ]
         if not deleted_by:
-            which = "newest" if self.strategy.latest_wins else "winning"
+            latest = self.strategy.latest_wins and not any(
+                map(self._is_undecided, self.records.values())
+            )
+            which = "newest" if latest else "winning"
             return (
                 f"it is the {which} record of its key and has a value; it stays until another wins"
             )

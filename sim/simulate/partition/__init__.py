@@ -180,13 +180,17 @@ def _read(folder: Path) -> Partition:
     def offset(checkpoint: str) -> int | None:
         return checkpoint_in(data / checkpoint).get(" ".join(name.rsplit("-", 1)))
 
+    # Before the segments: what a broker appends and commits meanwhile is above neither. The log
+    # start after them: segments that go meanwhile are below it.
+    committed = offset("replication-offset-checkpoint")
+    checkpoint = offset("cleaner-offset-checkpoint")
     found = Partition(
         name,
         folder,
         _segments(folder, names),
         offset("log-start-offset-checkpoint"),
-        offset("replication-offset-checkpoint"),
-        offset("cleaner-offset-checkpoint"),
+        committed,
+        checkpoint,
         {int(epoch): start for epoch, start in epochs.items()},
         open_transactions_in(folder / snapshots[-1]) if snapshots else (),
         topic_id_in(folder / "partition.metadata"),

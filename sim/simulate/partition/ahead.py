@@ -320,8 +320,9 @@ def _of_marker(file: LogFile, marker: Batch, data: Sequence[Record]) -> Iterator
     yield f"offset {offset} is a {kind}; {left}{horizon}"
     for result in run_steps(file):
         there = next((one for one in result.log.batches() if one.base_offset == offset), None)
-        if there is None:
-            yield f"it goes in step {result.number}"
+        if there is None or not there.records:
+            stays = "" if there is None else "; the header of its batch stays"
+            yield f"it goes in step {result.number}{stays}"
             return
         horizon_ms = there.delete_horizon_ms
         text = "no horizon" if horizon_ms is None else f"the delete horizon {horizon_ms}"

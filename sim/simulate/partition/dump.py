@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -56,7 +57,12 @@ def partition_of_dump(path: Path) -> Partition:
     if len(folders) > 1:
         text = ", ".join(sorted(folders))
         raise BadInput(f"{path}: a dump of one partition is read; here are {text}")
-    return Partition(folders.pop(), path, [one for _, one in found], notes=_NOTES)
+    segments = [one for _, one in found]
+    for one, other in pairwise(segments):
+        if one.base_offset == other.base_offset:
+            text = f"the segment at {one.base_offset} is dumped twice; allowed: once"
+            raise BadInput(f"{path}: {text}")
+    return Partition(folders.pop(), path, segments, notes=_NOTES)
 
 
 class Dump:
@@ -70,7 +76,7 @@ class Dump:
         self._path, self._content, self._at = path, content, 0
 
     def segments(self) -> Iterator[tuple[str, PartitionSegment]]:
-        """Every segment in order, with the name of the folder that it lay in.
+        """Every segment in order, with the name of its folder; without one that of the dump.
 
         Raises:
             Damaged: The dump found damage, or is no dump of all records.
@@ -81,10 +87,8 @@ class Dump:
             self._at = found.end() + 1
             if found[3] != b"log":
                 continue  # an index, a snapshot
-            folder, batches = (
-                Path(found[1].decode(errors="replace")).name,
-                tuple(self._batches(end)),
-            )
+            folder = Path(found[1].decode(errors="replace")).name or self._path.stem
+            batches = tuple(self._batches(end))
             size = sum(one.batch.size_bytes for one in batches)
             yield folder, PartitionSegment(self._path, int(found[2]), size, size, dumped=batches)
 

@@ -16,9 +16,11 @@ from itertools import groupby, permutations
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from sim.protocol.log import Batch, Control, Record
 from sim.protocol.log.epochs import EpochEntry, LeaderEpochCache
-from sim.simulate.logfile.batches import readable
+from sim.simulate.logfile.batches import bytes_of, readable
 from sim.simulate.partition import Partition
 from sim.simulate.partition.segments import Detail, PartitionSegment
 
@@ -187,7 +189,9 @@ def compare(partitions: Sequence[Partition], names: Sequence[str]) -> Comparison
             cut = max(_cut_at(log, other, log.epochs.latest), min(log.committed, other.committed))
             log.counts_to = min(log.counts_to, cut)
     same, findings = 0, list[Finding]()
-    for offset, group in groupby(merge(*map(_read, logs), key=itemgetter(0)), key=itemgetter(0)):
+    as_dumped = any(one.dumped is not None for part in partitions for one in part.segments)
+    read = (_read(log, as_dumped=as_dumped) for log in logs)
+    for offset, group in groupby(merge(*read, key=itemgetter(0)), key=itemgetter(0)):
         there = {name: what for _, name, what in group}
         if offset >= below:
             continue
@@ -232,12 +236,15 @@ def _cut_at(log: ReplicaLog, other: ReplicaLog, asked: int) -> int:
     return min(end, own_end) if own == found else min(own_end, _cut_at(log, other, own))
 
 
-def _read(log: ReplicaLog) -> Iterator[tuple[int, str, tuple[Any, ...]]]:
+def _read(log: ReplicaLog, *, as_dumped: bool) -> Iterator[tuple[int, str, tuple[Any, ...]]]:
     """Takes a log in; gives each offset, the replica, and what lies there: epoch and content."""
     for segment, stored in log.partition.batches(Detail.WHOLE):
-        batch, records, producer = stored.batch, stored.batch.records, stored.batch.producer_id
+        batch, producer = stored.batch, stored.batch.producer_id
+        records = [one for one in batch.records if one.offset >= log.start]
         if batch.base_offset >= log.counts_to:
             return
+        if as_dumped:
+            records = [_as_dumped(one) for one in records]
         if batch.control is not None:
             if records:  # an emptied one keeps the producer known, and ends no transaction
                 log.markers[producer].append((batch.base_offset, batch.control))
@@ -250,6 +257,15 @@ def _read(log: ReplicaLog) -> Iterator[tuple[int, str, tuple[Any, ...]]]:
         for one in records:
             content = (one.key, one.value, one.timestamp_ms, one.headers, batch.control, producer)
             yield one.offset, log.name, (batch.epoch, *content)
+
+
+def _as_dumped(record: Record) -> Record:
+    """A record as a dump has it: without headers, and with one character for all stray bytes."""
+    key, value = (
+        None if one is None else bytes_of(one).decode(errors="replace")
+        for one in (record.key, record.value)
+    )
+    return replace(record, key=key, value=value, headers=())
 
 
 def _end(log: ReplicaLog, segment: PartitionSegment, marker: Batch) -> None:
@@ -322,6 +338,19 @@ def _values(log: ReplicaLog, other: ReplicaLog, committed: int) -> Iterator[Find
             if not theirs.deletes:
                 what, broken, then = "the newer value", "committed-never-lost", "loses that value"
             text = f"{holds} and not {what} at {theirs.offset}, which {other.name} holds"
+            if theirs.in_transaction:
+                why = "or its transaction was aborted, and the ABORT marker is gone"
+                text = f"{text}, {why}"
+                yield Finding(
+                    "txn-isolation",
+                    other.name,
+                    theirs.offset,
+                    key,
+                    f"{other.name} holds {what} of {readable(key)} at offset {theirs.offset}; "
+                    f"{log.name} reaches over it and holds the value at {mine.offset}: it was "
+                    f"lost there, {why}. A failover to {other.name} gives it to readers of "
+                    "committed records",
+                )
         else:
             continue
         sentence = f"{text}. A failover to {log.name} {then}"
@@ -357,10 +386,12 @@ def _committed_by_next(log: ReplicaLog, other: ReplicaLog) -> Iterator[Finding]:
         offset, key = record.offset, record.key
         theirs, kind = other.first_marker_after(producer, offset)
         undecided = kind is Control.COMMIT and other.covers(offset)
-        if undecided and key is not None and key not in other.newest:
+        known = None if key is None else other.newest.get(key)
+        if undecided and key is not None and (known is None or known.offset < offset):
+            what = "nothing of the key" if known is None else "an older record of the key"
             text = (
                 f"{log.name} holds {readable(key)} of producer {producer} at offset {offset} in an "
-                f"open transaction; {other.name} reaches over it and holds nothing of the key: its "
+                f"open transaction; {other.name} reaches over it and holds {what}: its "
                 f"own marker is gone, and the COMMIT marker at {theirs} will end it once "
                 f"{log.name} has fetched that"
             )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sim.errors import BadInput
+from sim.files.limits import INT
 from sim.files.reading import parse_json, read_text
 
 _KNOWN: Final[Mapping[str, tuple[Any, str]]] = {
@@ -33,6 +34,7 @@ A topic that is looked at here is taken to be compacted; Kafka's default is `del
 """
 DEFAULTS: Final = {name: default for name, (default, _) in _KNOWN.items()}
 _ROLL_HOURS: Final = "log.roll.hours"
+_CLEANS: Final = "log.cleaner.enable"
 _CLEANER: Final[Mapping[str, float]] = {
     "log.cleaner.dedupe.buffer.size": 134_217_728,
     "log.cleaner.io.buffer.load.factor": 0.9,
@@ -97,6 +99,10 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
     """
     found = {} if path is None else _values(path, topic)
     values = {name: value for name, value in found.items() if value is not None}
+    if str(values.get(_CLEANS, True)).strip().lower() == "false":
+        raise BadInput(
+            f"{path}: {_CLEANS}: a broker without a cleaner compacts nothing; allowed: true"
+        )
     if _ROLL_HOURS in values:
         hours = _number(path, _ROLL_HOURS, values.pop(_ROLL_HOURS))
         values.setdefault("log.roll.ms", int(hours * 3_600_000))
@@ -109,7 +115,8 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
         value = values.pop(name, of_a_broker)
         if value is not None:
             given[name] = "".join(value.split()) if isinstance(value, str) else value
-    map_keys = int(buffer_bytes / max(1, threads) // _SLOT_BYTES * load)
+    memory_bytes = min(buffer_bytes / max(1, threads), INT)
+    map_keys = int(memory_bytes // _SLOT_BYTES * load)
     topics, unread = DEFAULTS | given, len(values)
     return GivenSettings(topics, frozenset(given), map_keys, int(expiration_ms), unread, path)
 
@@ -129,7 +136,8 @@ def _values(path: Path, topic: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one, end in zip(sections, ends, strict=True):
         if one[1].lower() == "broker" or one[2] in ("", topic):
-            found |= dict(_DESCRIBED.findall(text, one.end(), end))
+            described = _DESCRIBED.findall(text, one.end(), end)
+            found |= {name: value for name, value in described if value != "null"}
     return found
 
 
