@@ -9,8 +9,9 @@ class TransactionsEnd(Law):
 
     At rest no committed data x of a transaction is undecided: a marker of its producer is committed
     above x. The coordinator asks for all that is open when `transaction.timeout.ms` has passed.
-    Judged: at rest. Excused: data that the leader has lost; other invariants speak of that. And
-    data below its log start: retention takes it from open transactions, too.
+    Judged: at rest. Excused: data that the leader has lost, and a marker that it has at an offset
+    which was committed before; other invariants speak of both. And data below its log start:
+    retention takes it from open transactions, too.
     """
 
     name = "transactions-end"
@@ -21,7 +22,10 @@ class TransactionsEnd(Law):
         """Look for committed data without a marker."""
         leader = self.history.leader or ""
         view = self.replicas.get(leader)
-        has = set(view.lineage[view.log_start_offset :]) if view else set[int]()
+        if view is None:
+            return
+        has = set(view.lineage[view.log_start_offset :])
         for uids in self.history.undecided.values():
             for uid in [one for one in uids if one in has][:1]:
-                self.broken(leader, self.written[uid].offset, record=uid)
+                if self.history.verdict_in(view, uid) is None:
+                    self.broken(leader, self.written[uid].offset, record=uid)
