@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
@@ -95,9 +97,18 @@ class Deserved(Answers):
         assert leads is not None
         place, removed = (node.name, leads.epoch, asked.follower), replica.removed_tombstone_end
         beginning = replica.log.log_start_offset if self.context.retention is not None else 0
-        if asked.offset <= beginning:
+        if asked.offset <= beginning or (
+            beginning == 0 and self._is_behind_a_snapshot(node, asked)
+        ):
             self._begun[place] = removed
         return self._missed_a_removal(node, asked) and self._begun.get(place, 0) < removed
+
+    def _is_behind_a_snapshot(self, node: Node, asked: of.FetchRequest) -> bool:
+        """Decides whether a follower is where the snapshot ends that a new one is given."""
+        newest = max(node.replica.snapshots, default=None)
+        from_nothing = replace(asked, offset=0, last_epoch=-1)
+        at_its_end = newest is not None and asked.offset == newest.end_offset
+        return at_its_end and self._lacks_the_beginning(node, from_nothing)
 
     def _is_out_of_range(self, node: Node, asked: of.FetchRequest) -> bool:
         log = node.replica.log

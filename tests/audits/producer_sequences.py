@@ -144,10 +144,12 @@ class ProducerSequences(Law):
         known = self._committed.get(producer)
         if known is None or batch.producer_epoch > known.epoch:
             known = self._committed[producer] = _Committed(batch.producer_epoch)
+        if batch.producer_epoch < known.epoch:
+            return  # it came late to who has forgotten the producer: its numbers are kept no more
         if sequence >= known.end:
             known.missing.update(range(known.end, sequence))
             known.end = sequence + 1
-        elif batch.producer_epoch == known.epoch:
+        else:
             if index == 0:
                 self._judge_order(batch, sequence, known)
             known.missing.discard(sequence)

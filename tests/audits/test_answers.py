@@ -12,6 +12,8 @@ from sim.protocol.log.formats import Versions
 from sim.protocol.log.record import Record, data_batch
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.leader import append
+from sim.protocol.replication.messages import SnapshotId
+from sim.protocol.replication.replica import Snapshot
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import CONTROLLER
@@ -209,6 +211,24 @@ def test_a_follower_is_answered_as_it_deserves(
     deserved.sent(leader.name, "r2", replace(records(leader, asked.offset), answer=answer))
 
     assert [one.removeprefix("answer ") for one in world.told] == told
+
+
+@pytest.mark.parametrize(("offset", "told"), [(1, 0), (2, 1)])
+def test_who_begins_with_a_snapshot_has_missed_no_removal_above_its_end(
+    offset: int, told: int
+) -> None:
+    world = World(
+        BY_CONTROLLER.with_values({"lag_guard": "reset_local", "snapshot_offer": "by_epoch"})
+    )
+    replica, snapshot = world.leader.replica, Snapshot(SnapshotId(1, 0), (), 0)
+    replica.removed_tombstone_end, replica.snapshots[snapshot.id] = 3, snapshot
+    deserved = next(one for one in world.observer.answers if isinstance(one, Deserved))
+    deserved.receives(
+        "r1", of.FetchRequest("r2", 1, offset, 1, correlation_id=10**6), overdue=False
+    )
+    deserved.sent("r1", "r2", records(world.leader, offset))
+
+    assert len([one for one in world.told if "missed a removal" in one]) == told
 
 
 @pytest.mark.parametrize(
