@@ -79,6 +79,8 @@ class DurabilityContract:
         """
         history, isr = self._history, self._history.by_isr
         members, most = history.who_commits()
+        if crashed not in members:
+            return None
         others = [view for view in members if view is not crashed and (view.up or not isr)]
         needed = 1 if isr else most
         for offset in range(log_end_offset, min(crashed.log_end_offset, len(history.committed))):

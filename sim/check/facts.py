@@ -356,9 +356,12 @@ class Facts:
         return first
 
     def commit_again(self, start: int, uids: list[int]) -> None:
-        """Notes the offsets from `start` on that a leader commits again, with another uid."""
+        """Notes the offsets from `start` on that a leader commits again, with another uid.
+
+        An offset of which a log knows no record (uid 0) is missing there, not committed twice.
+        """
         for offset, uid in enumerate(uids, start):
-            if self.committed[offset] != uid:
+            if uid and self.committed[offset] not in (uid, 0):
                 self.committed_twice.setdefault(offset, uid)
                 self.recommitted.append((offset, uid))
 

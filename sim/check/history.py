@@ -111,6 +111,20 @@ class ClusterHistory(Facts):
                 return above.control is Control.COMMIT
         return None
 
+    def marker_to_come(self, view: ReplicaView, uid: int) -> bool:
+        """True if a log ends at or below the marker that decides `uid`, and the leader holds that.
+
+        So the log is only to fetch it.
+        """
+        if self.leader is None:
+            return False
+        producer, leader = self.written[uid].batch.producer_id, self.replicas[self.leader]
+        for offset in range(self.written[uid].offset + 1, len(self.committed)):
+            known = self.written.get(self.committed[offset])
+            if known and known.batch.producer_id == producer and known.batch.control is not None:
+                return offset >= len(view.slots) and self.holds(leader, self.committed[offset])
+        return False
+
     def may_be_absent_now(self, uid: int) -> bool:
         """True if a log may lack `uid` for ever, or while the leader holds a record that beats it.
 

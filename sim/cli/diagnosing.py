@@ -187,7 +187,7 @@ def _show_healings(healings: Healings) -> None:
         for each in others:
             tell(f"    {each.change} ({', '.join(each.still)})")
     if healings.failed:
-        print("  not known, since the run ends in an error:")
+        print("  not known, since the run ends early or in an error:")
         for failed in healings.failed:
             tell(f"    {failed.change} ({failed.error})")
     if not healings.complete:

@@ -31,6 +31,7 @@ from math import comb, inf
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
+from sim.bounds import Inconclusive
 from sim.check import INVARIANTS, Kind, Violation
 from sim.check.registry import discover
 from sim.diagnose.explain.case import Case
@@ -88,10 +89,13 @@ def violated_by(value: Story | Scenario, invariant: str) -> list[str]:
     Liveness invariants other than `invariant` do not count.
 
     Raises:
-        Inconclusive: It took too long or too much memory.
+        Inconclusive: It was judged only up to a bound, or up to where it left the durability
+            contract, and had not violated `invariant` by then.
     """
     if isinstance(value, Scenario):
         run = judge_scenario(value, (*judging(value), invariant))
+        if run.reason is not None and invariant not in run.violated:
+            raise Inconclusive(f"{run.id}: {run.reason}")
     else:
         run = run_story(replace(value, expect=StoryExpect((invariant,))))
     liveness = {name for name, known in INVARIANTS.items() if known.kind is Kind.LIVENESS}

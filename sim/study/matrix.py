@@ -62,10 +62,13 @@ class MatrixCell:
         violated: Invariants that were violated, in order of detection; where a scenario names the
             invariants that are checked, only those.
         counters: See `sim.check.counters.COUNTERS`.
+        open: True where the run was judged only up to a bound, or up to where it left the
+            durability contract: what is not violated is not known to hold.
     """
 
     violated: tuple[str, ...]
     counters: Mapping[str, int]
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,8 @@ class Line:
     @property
     def differs(self) -> bool:
         """True where the varied rule changes what is violated, with the other rules as written."""
-        return len({frozenset(outcome.violated) for outcome in self.outcomes[0]}) > 1
+        known = (outcome for outcome in self.outcomes[0] if not outcome.open)
+        return len({frozenset(outcome.violated) for outcome in known}) > 1
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,8 @@ class Matrix:
     def blamed(self, invariant: str, condition: int, value: int) -> bool:
         """True if a scenario violates an invariant under this value and not under another."""
         return any(
-            invariant in row[value].violated and not all(invariant in one.violated for one in row)
+            invariant in row[value].violated
+            and any(invariant not in one.violated and not one.open for one in row)
             for row in (line.outcomes[condition] for line in self.lines)
         )
 
@@ -266,7 +271,7 @@ def _outcomes(
         checked = case.expect.checked or ()
         names = dict.fromkeys(violation.invariant for violation in judged(run, checked))
         violated = (name for name in names if not checked or name in checked)
-        return MatrixCell(tuple(violated), counters)
+        return MatrixCell(tuple(violated), counters, run.reason is not None)
 
     base = case.rules
     return tuple(tuple(outcome(base.with_values(values)) for values in row) for row in grid)
@@ -276,6 +281,8 @@ Row = dict[str, str]
 MATRIX_FORMAT = "replog-matrix/1"
 HOLDS = "holds"
 """Shown for a scenario that violates no invariant."""
+OPEN = "inconclusive"
+"""Shown for a scenario of which that is not known."""
 NEVER_WORSE = "never worse"
 """Shown where no scenario violates the invariant under this value and not under another."""
 
@@ -284,7 +291,9 @@ def as_document(matrix: Matrix) -> dict[str, Any]:
     """A matrix as data."""
 
     def by_value(row: Sequence[MatrixCell]) -> dict[str, Any]:
-        return _by_value(matrix, [list(one.violated) for one in row])
+        return _by_value(
+            matrix, [None if one.open and not one.violated else list(one.violated) for one in row]
+        )
 
     return {
         "format": MATRIX_FORMAT,
@@ -367,7 +376,7 @@ def _named(line: Line, start: Path | None) -> str:
 
 def _short(outcome: MatrixCell) -> str:
     first, more = outcome.violated[:1], len(outcome.violated) - 1
-    return f"{first[0]}{f' +{more}' if more else ''}" if first else HOLDS
+    return f"{first[0]}{f' +{more}' if more else ''}" if first else OPEN if outcome.open else HOLDS
 
 
 def prices_table(matrix: Matrix) -> list[Row]:

@@ -45,6 +45,9 @@ expect: {{violated: []}}
 """
 
 
+AGREEING = Path(__file__).with_name("agreeing.yaml").read_text(encoding="utf-8").split("---\n")[1:]
+
+
 def certified(text: str, folder: Path) -> Certificate:
     file = folder / "case.yaml"
     file.write_text(text, encoding="utf-8")
@@ -95,3 +98,8 @@ def test_a_voter_that_is_down_keeps_what_is_on_its_disk(
     made = certified(SCENARIO.format(how=how), tmp_path)
 
     assert made.left_at == left_at
+
+
+@pytest.mark.parametrize("text", AGREEING, ids=lambda text: text.split("\n")[1][4:])
+def test_where_certify_was_wrong_once_it_agrees(text: str, tmp_path: Path) -> None:
+    assert certified(text, tmp_path).differing == []

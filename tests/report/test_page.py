@@ -116,6 +116,14 @@ def test_one_rule_set_without_any_violation_makes_a_page_too() -> None:
     assert Page(text).unclosed == []
 
 
+def test_an_environment_may_be_without_a_case() -> None:
+    met = entry(0, "none", {"violated": 5}, counts={"hazard": {"offset given twice": 5}})
+    folder = folder_of([{"fix": "none"}], [met], [])
+    folder.statistics.append({"name": "hunted", "rule_sets": [entry(0, "none", {})], "pairs": []})
+
+    assert "faults: 0 seeds, 0 % with" in pages_of(folder)["report.md"].replace("\u00a0", " ")
+
+
 def test_markdown_tables_have_as_many_cells_in_every_row(out: Pages) -> None:
     lines = out["report.md"].splitlines()
 

@@ -140,6 +140,14 @@ def test_fetches_that_resting_makes_are_not_counted_and_a_story_says_no_more_tha
     )
 
 
+def test_no_schedule_is_longer_than_the_plan_says() -> None:
+    plan = plan_in(Document("plan", SMALL_PLAN | {"depth": 6}))
+    [[answer]] = answers.explore(plan)
+
+    assert {one.steps for one in answer.witnesses if one.steps > 6} == set()
+    assert "follower-position-sound" in {one.invariant for one in answer.witnesses}
+
+
 def test_a_rule_that_no_move_of_a_plan_touches_is_named() -> None:
     given = {"matrix": {"flush": ["acknowledged", "on_append"], "fix": ["none", "empty_batch"]}}
     plan = plan_in(Document("plan", SMALL_PLAN | given))

@@ -75,6 +75,15 @@ def test_scenarios_that_differ_in_the_varied_rule_alone_count_once() -> None:
     assert len(matrix_of(LOST_TAIL, LAST_RECORD).lines) == 2
 
 
+def test_a_run_that_leaves_the_durability_contract_is_not_said_to_hold() -> None:
+    path = SCENARIOS / "durability" / "timed_power_failure.yaml"
+    made = make_matrix([path], Choice("flush", ("interval", "on_append")))
+
+    [violated] = as_document(made)["scenarios"][0]["violated"].values()
+    assert violated == {"interval": None, "on_append": []}
+    assert not made.lines[0].differs
+
+
 def test_other_rules_are_tried_in_every_combination_of_a_group() -> None:
     made = matrix_of(LOST_TAIL, under="follower_position+leo_source")
 

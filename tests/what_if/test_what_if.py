@@ -81,6 +81,11 @@ def test_a_future_that_was_cut_off_says_nothing_unless_it_violates(
             point_of_no_return(LOST_TAIL, run.events, found, tries=1)
 
 
+def test_a_change_after_which_the_durability_contract_is_left_heals_nothing() -> None:
+    with pytest.raises(Inconclusive, match="a crash took a committed record"):
+        violated_by(timed("timed_power_failure"), "no-offset-reuse")
+
+
 def test_every_fix_but_the_one_that_tells_nobody_heals_the_lost_tail() -> None:
     told = heals(LOST_TAIL, "no-offset-reuse")
 

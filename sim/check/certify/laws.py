@@ -117,6 +117,8 @@ class Judge(RebuiltCluster):
             return False
         lost, isr = self.replicas[row["replica"]], self.header["commit"] == "isr"
         names, needed = (self.isr, 1) if isr else (self.voters, len(self.voters) // 2 + 1)
+        if lost.name not in names:
+            return False
         keepers = [o for o in self.others(lost) if o.name in names and (o.up or not isr)]
         lacking = [{*self.lacks(one, lost)} for one in keepers]
         taken = offsets(row["log_end_offset"], min(lost.end, self.end), self.committed)
@@ -285,7 +287,8 @@ def tombstone_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Wh
     That is one that ends at or below X and holds a value that X beats and no tombstone there does.
     """
     for x in removed(one, row):
-        if x.tombstone and not judge.beaten(x) and judge.fate.get(x.uid) != "ABORT":
+        beaten = any(judge.beaten(x, way) for way in range(len(x.ranks)))
+        if x.tombstone and not beaten and judge.fate.get(x.uid) != "ABORT":
             for other in judge.others(one):
                 if other.end <= x.offset and judge.needs(other, x):
                     yield one.name, x.offset
@@ -293,11 +296,16 @@ def tombstone_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Wh
 
 @law("Quiesced")
 def no_resurrection(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
-    """At rest no log that ends above a winning tombstone X of H folds to a value that X beats."""
+    """At rest no log that ends above a winning tombstone X of H folds to a value that X beats.
+
+    Retention promises nothing about what it deleted on any replica.
+    """
+    expired = max(one.expired for one in judge.replicas.values())
     for other in judge.replicas.values():
         for key, value in fold(other.below(other.high_watermark)).items():
             x = judge.bests[0].get(key, value)
-            if x.tombstone and not value.tombstone and x.beats(value) and other.end > x.offset:
+            wins = x.tombstone and not value.tombstone and x.beats(value)
+            if wins and expired <= x.offset < other.end:
                 yield other.name, value.offset
 
 
@@ -362,13 +370,21 @@ def txn_marker_safety(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[W
                     yield one.name, marker.offset
 
 
+def to_come(judge: Judge, one: RebuiltReplica, other: RebuiltReplica) -> set[int]:
+    """Data that H decides by a marker which the leader has, at or above the end of another log."""
+    below = fates(slot for o, slot in judge.committed.items() if o < other.end)
+    gone = (slot for o, slot in judge.committed.items() if o < other.end or one.log.get(o) is slot)
+    return fates(gone).keys() - below.keys()
+
+
 @law("Quiesced")
 def txn_isolation(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]:
     """At rest a committed record of a transaction has by its log the fate it has in H."""
     for other in judge.replicas.values():
-        fate = fates(other.log.values())
+        fate, coming = fates(other.log.values()), to_come(judge, one, other)
         for o, slot in other.log.items():
-            if judge.committed.get(o) is slot and fate.get(slot.uid) != judge.fate.get(slot.uid):
+            differs = fate.get(slot.uid) != judge.fate.get(slot.uid)
+            if judge.committed.get(o) is slot and differs and slot.uid not in coming - fate.keys():
                 yield other.name, o
 
 
@@ -377,6 +393,7 @@ def lso_progress(judge: Judge, one: RebuiltReplica, row: Row) -> Iterator[Where]
     """At rest no log has a transaction open that H decides."""
     for other in judge.replicas.values():
         undecided = judge.fate.keys() - fates(other.log.values()).keys()
+        undecided -= to_come(judge, one, other)
         yield from ((other.name, o) for o, slot in other.log.items() if slot.uid in undecided)
 
 

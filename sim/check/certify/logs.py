@@ -351,9 +351,11 @@ class RebuiltCluster:
                 self.replicas[row["replica"]] = RebuiltReplica(row["replica"])
             case "ReplicaRemoved":
                 del self.replicas[row["replica"]]
+                self.voters = [one for one in self.voters if one in self.replicas]
             case "LeaderElected" if row["epoch"] >= self.epoch:
                 self.leader, self.epoch = row["replica"], row["epoch"]
-                self.isr, self.voters = row["isr"], row["voters"]
+                self.isr = row["isr"]
+                self.voters = [one for one in row["voters"] if one in self.replicas]
                 self._commit(self.replicas[self.leader], self.end)
             case "IsrChanged" if row["replica"] == self.leader:
                 self.isr = row["isr"]

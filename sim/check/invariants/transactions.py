@@ -147,7 +147,8 @@ class TxnIsolation(TransactionInvariant):
     For all replicas r, transactional data x = committed[x.offset] in log(r): the first marker of
     x's producer above x in log(r) says of x what it says in committed history: committed, aborted,
     or open.
-    Judged: at rest, down replicas as well. Excused: records that were never committed.
+    Judged: at rest, down replicas as well. Excused: records that were never committed; a marker of
+    the leader at or above end(r), which r is still to fetch.
 
     Source: KIP-98; Redpanda blog 2026-06-25
     Says: {record} is {verdict} on {replica} but {committed_verdict} in the committed history.
@@ -162,7 +163,9 @@ class TxnIsolation(TransactionInvariant):
         for view in self.replicas.values():
             for uid in transactional(history, view, with_empty=False):
                 status, verdict = history.status.get(uid), self.history.verdict_in(view, uid)
-                if verdict is not status and self.history.in_committed_history(uid):
+                to_come = verdict is None and history.marker_to_come(view, uid)
+                differs = verdict is not status and not to_come
+                if differs and history.in_committed_history(uid):
                     words = {"verdict": _WORDS[verdict], "committed_verdict": _WORDS[status]}
                     self.broken_by(view.name, uid, **words)
 
@@ -173,8 +176,8 @@ class LsoProgress(TransactionInvariant):
     For all replicas r, transactional data x in log(r), or in an empty batch of it: if committed
     history decides x, a marker of its producer is above x in log(r). Otherwise the last stable
     offset of r stays for ever: nothing above is cleaned, or read with read_committed.
-    Judged: at rest. Excused: a transaction that was never ended. Fair: faults are over and
-    followers have fetched to the end.
+    Judged: at rest. Excused: a transaction that was never ended; a marker of the leader at or above
+    end(r), which r is still to fetch. Fair: faults are over and followers have fetched to the end.
 
     Source: Redpanda blog 2026-06-25, variant 4
     Says: {replica} holds the transaction of {record} open, which the committed history has
@@ -191,7 +194,8 @@ class LsoProgress(TransactionInvariant):
         for view in self.replicas.values():
             for uid in transactional(history, view, with_empty=True):
                 status = history.status.get(uid)
-                if status is not None and self.history.verdict_in(view, uid) is None:
+                stuck = status is not None and history.verdict_in(view, uid) is None
+                if stuck and not history.marker_to_come(view, uid):
                     offset, word = self.written[uid].offset, _WORDS[status]
                     self.broken(view.name, offset, record=uid, committed_verdict=word)
                     break

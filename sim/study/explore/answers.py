@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import as_completed
@@ -159,7 +160,8 @@ def answers_of(
 
     def note(one: Reached) -> None:
         nonlocal frontier
-        breaks.update(one.breaks)
+        most = math.inf if plan.depth is None else plan.depth
+        breaks.update({key: each for key, each in one.breaks.items() if each.depth <= most})
         if one.level is not None:
             frontier = one.frontier
             levels.append(one.level)

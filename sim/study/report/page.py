@@ -104,7 +104,7 @@ def _cases(folder: SweepFolder) -> str:
     said = []
     for one in folder.statistics:
         entry = one["rule_sets"][0]
-        targeted = numbers.share(entry["targeted"] / entry["runs"])
+        targeted = numbers.share(entry["targeted"] / max(1, entry["runs"]))
         seeds = numbers.counted(entry["runs"], "seed")
         said.append(f"{Unit(RUNS, one['name'])}: {seeds}, {targeted} with targeted faults")
     return markdown.text(f"Cases, the same draws in each environment: {'; '.join(said)}.")
