@@ -149,6 +149,7 @@ class StoryDriver:
         rules: Rules of all replicas.
         replicas: Replicas by name, in order of creation.
         isr: Names of the replicas in sync.
+        voters: Names of the replicas that a majority is counted over.
         leader: Name of the replica that was elected last, which may be down, or not lead any more;
             None before the first election.
         now_ms: Time of the story in ms.
@@ -186,7 +187,7 @@ class StoryDriver:
         """
         self.story = story
         self.rules = story.rules
-        self.isr = story.isr
+        self.isr, self.voters = story.isr, story.voters
         self.leader: str | None = None
         self.now_ms = 0
         self.step = 0
@@ -277,6 +278,14 @@ class StoryDriver:
         if acting is not None:
             self.joining.before_isr(acting, isr)
             self.emit(leader.set_isr(acting, self.isr, rules=self.rules))
+
+    def remove_voter(self, name: str) -> None:
+        """Counts majorities without a voter from now on, which may commit records (KIP-853)."""
+        self.voters = tuple(voter for voter in self.voters if voter != name)
+        acting = self.acting_leader()
+        if acting is not None and acting.leadership is not None:
+            acting.leadership.voters = self.voters
+            self.emit(leader.advance_high_watermark(acting, rules=self.rules))
 
     def acting_leader(self) -> Replica | None:
         """The replica that was elected last, if it is up and leads; else None."""

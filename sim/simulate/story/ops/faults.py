@@ -158,4 +158,6 @@ def remove_replica(world: StoryDriver, step: Step) -> str | None:
     world.emit([ReplicaRemoved(name)])
     if name in world.isr:
         world.set_isr(tuple(member for member in world.isr if member != name))
+    if world.rules.replication.commit == "majority":
+        world.remove_voter(name)
     return None

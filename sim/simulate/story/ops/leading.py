@@ -188,7 +188,7 @@ def elect(world: StoryDriver, step: Step) -> str | None:
     Source: Partition.makeLeader; the Raft paper, section 5.2
     """
     candidate = world.replicas[step["leader"]]
-    epoch, voters = step["epoch"], world.story.voters
+    epoch, voters = step["epoch"], world.voters
     if "votes" in step.fields:
         asked = [world.replicas[name] for name in step["votes"] if name in voters]
         granting = elections.wins(
