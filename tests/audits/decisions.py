@@ -107,7 +107,7 @@ class Decisions:
         seen = self._witness.seen[name]
         seen.last_number = node.fetcher.number
         seen.leads_in(-1)
-        self._disks[name] = on_disk(node.replica, self._rules)
+        self._disks[name] = opened(node.replica, self._rules)
         self._failed_passes.discard(name)
 
     def _wiped(self, event: on.ReplicaWiped | on.LogEmptied) -> None:
@@ -135,10 +135,10 @@ class Decisions:
             if kept:
                 self._witness.failed(name, "disk", what, kept, "forgotten")
         for base, index in rebuilt_indexes(replica.log).items():
-            opened = {*index.restarts} - {replica.log.log_end_offset}
+            restarts = {*index.restarts} - {replica.log.log_end_offset}
             # Where the log end is that of the last record it is found after the log was opened.
-            opened = opened if self._rules.storage.leo_source == "stored" else set()
-            if index.calls or index.dangling or opened:
+            restarts = restarts if self._rules.storage.leo_source == "stored" else set()
+            if index.calls or index.dangling or restarts:
                 self._witness.failed(name, "disk", f"index of segment {base}", index, "a new one")
 
     def _look_for_lost_disk(self, name: str) -> None:
@@ -438,6 +438,33 @@ def on_disk(replica: Replica, rules: Rules) -> dict[str, object]:
         kept["log end"] = log.log_end_offset
         kept["high watermark"] = log.high_watermark
         kept["cleaner checkpoint"] = (replica.first_dirty_offset, replica.begun_offset)
+    return kept
+
+
+def opened(replica: Replica, rules: Rules) -> dict[str, object]:
+    """What a restart has to find of what a crash left (LogLoader.recoverLog).
+
+    A log ends with the last batch in the file of its active segment, else where that one begins; or
+    where the last pass ended, if the fix writes that down. Below its start it begins anew there.
+    """
+    kept, log = on_disk(replica, rules), replica.log
+    if rules.storage.leo_source != "stored":
+        return kept
+    active = log.segments[-1]
+    in_file = [*[last for _, last, _ in active.index.below_start]]
+    in_file += [batch.last_offset for batch in active.batches]
+    end = in_file[-1] + 1 if in_file else active.base_offset
+    if rules.cleaner.fix_applied.persists_log_end:
+        cleaned = max(replica.first_dirty_offset, replica.begun_offset)
+        end = max(end, min(cleaned, log.log_end_offset))
+    high_watermark = min(log.high_watermark, end)
+    if rules.replication.high_watermark_cut == "kept":
+        high_watermark = log.high_watermark
+    if end < log.log_start_offset:
+        end = high_watermark = log.log_start_offset
+        kept["batches"] = ()
+    kept["log end"], kept["high watermark"] = end, high_watermark
+    kept["cleaner checkpoint"] = (replica.first_dirty_offset, min(replica.begun_offset, end))
     return kept
 
 

@@ -14,7 +14,8 @@ events show. After each event both are the same, in every part:
   ends then, unless there was one of that offset or a higher one. It goes with its segment: when
   segments are merged, deleted or cut off (UnifiedLog.roll, .replaceSegments, .truncateTo).
 * A cut goes back to the newest snapshot that is left above the log start, and reads on from there
-  to the new end; a restart reads the whole log (UnifiedLog.rebuildProducerState).
+  to the new end; a restart reads the whole log (UnifiedLog.rebuildProducerState). One that finds
+  the log end lower drops the snapshots above it (ProducerStateManager.truncateAndReload).
 * Decided transactions count as undecided until their marker is below the high watermark
   (ProducerStateManager.onHighWatermarkUpdated).
 * Every aborted transaction that was appended and not cut off: its first offset, its marker, and
@@ -206,6 +207,13 @@ class Producers:
             for batch in log.batches():
                 self.note(batch)
 
+    def drop_snapshots(self, log_start: int, end: int) -> None:
+        """Drops the snapshots outside of a log that ends lower than it did before a restart."""
+        if end < self.end:
+            left = [at for at in self.snapshots if log_start < at <= end]
+            self.snapshots = {at: self.snapshots[at] for at in left}
+            self.newest = max(left, default=log_start)
+
     def learn(self, log: Log) -> None:
         """Takes over what a log keeps, after a difference or where the events do not say all."""
         self.known = kept_in(log.producers)
@@ -283,8 +291,12 @@ class ProducersFollowed(Following):
                 start, mark = log.log_start_offset, self._marks.get(event.replica, 0)
                 mark = min(mark, event.high_watermark)  # it may have left an older checkpoint
                 own.cut(log, event.log_end_offset, start, high_watermark=mark)
+            case on.ReplicaRestarted() if bases[0] > own.bases[0]:
+                own.begin_anew(bases[0])  # its log would have ended below its start
             case on.ReplicaRestarted():
                 own.restart(log)
+                if node.rules.storage.leo_source == "stored":
+                    own.drop_snapshots(log.log_start_offset, event.log_end_offset)
             case on.ReplicaWiped() | on.LogEmptied():
                 own.begin_anew(0)
             case on.LogStartedAfresh():

@@ -11,6 +11,7 @@ from sim.protocol.events import (
     SnapshotInstalled,
 )
 from sim.protocol.log import Log, LogConfig, Record, Segment
+from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.replication import Replica
 from sim.protocol.replication.leader import record_position
 from sim.protocol.replication.messages import SnapshotId
@@ -20,7 +21,7 @@ from sim.protocol.replication.replica import (
     Snapshot,
     SnapshotDownload,
     crash,
-    restart,
+    truncate,
 )
 from sim.protocol.replication.snapshots import install
 from sim.protocol.rules import Rules
@@ -148,12 +149,92 @@ def test_a_crash_rebuilds_each_index_from_the_recovery_point_on_and_leaves_the_o
             log.note_call(first)
     before = [entries_of(segment) for segment in log.segments]
     crash(made)
-    restart(made, rules=Rules())
+    recover(made, rules=Rules())
 
     for segment, known in zip(log.segments, before, strict=True):
         anew = Segment.of(segment.base_offset, [*segment.batches], last_modified_ms=0)
         recovered = segment is log.active or segment.base_offset >= log.flushed_end
         assert entries_of(segment) == (entries_of(anew) if recovered else known)
+
+
+def cut_in_a_hole(*, aligned: bool, log_start: int = 0) -> Replica:
+    """A copy of records 0 and 2, cut to 2 and led by nobody else since; a pass began up to 2."""
+    made = Replica("r2", Log(LogConfig(aligned=aligned)))
+    log = made.log
+    log.append(batch(0), now_ms=0)
+    log.append(batch(2, epoch=2), now_ms=0)
+    log.high_watermark = 2
+    truncate(made, 2)
+    log.epochs.assign(3, 2)
+    log.delete_prefix(log_start)
+    log.flush()
+    made.begun_offset = log.acknowledged_end = 2
+    return made
+
+
+@pytest.mark.parametrize(
+    ("aligned", "rules", "end"),
+    [
+        (True, Rules(), 1),
+        (True, Rules.of(fix="persisted_leo"), 2),
+        (True, Rules.of(leo_source="last_record"), 1),
+        (False, Rules(), 2),
+    ],
+    ids=["segments", "stored beside them", "last record", "story"],
+)
+def test_a_restart_reads_the_log_end_from_the_active_segment(
+    rules: Rules, end: int, *, aligned: bool
+) -> None:
+    """LogLoader.recoverLog: LocalLog.truncateTo set it in memory only."""
+    made = cut_in_a_hole(aligned=aligned)
+    crash(made)
+    restarted = recover(made, rules=rules)[0]
+
+    log = made.log
+    assert isinstance(restarted, ReplicaRestarted)
+    assert (restarted.log_end_offset, restarted.high_watermark) == (end, end)
+    assert (log.log_end_offset, log.high_watermark, log.flushed_end) == (end, end, end)
+    assert (log.acknowledged_end, made.begun_offset) == (end, end)
+
+
+def test_a_restart_before_a_hole_forgets_epochs_and_snapshots_above_the_log_end() -> None:
+    """LogLoader.load truncates the epochs, ProducerStateManager.truncateAndReload the snapshots."""
+    made = cut_in_a_hole(aligned=True)
+    known = entries(made), made.log.snapshots.offsets
+    crash(made)
+    events = recover(made, rules=Rules())
+
+    assert known == ([(1, 0), (3, 2)], [2])
+    assert EpochCacheChanged("r2", (EpochEntry(1, 0),)) in events
+    assert (entries(made), made.log.snapshots.offsets) == ([(1, 0)], [])
+    assert made.log.active.index.restarts == [1]
+
+
+def test_a_log_that_would_end_below_its_start_begins_anew_there() -> None:
+    """LogLoader.deleteSegmentsIfLogStartGreaterThanLogEnd."""
+    made = cut_in_a_hole(aligned=True, log_start=2)
+    crash(made)
+    recover(made, rules=Rules())
+
+    log = made.log
+    assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (2, 2, 2)
+    assert (log.active.base_offset, list(log.batches()), entries(made)) == (2, [], [])
+
+
+def test_batches_below_the_log_start_are_in_the_file_from_which_the_log_end_is_read() -> None:
+    made = Replica("r2", Log(LogConfig(aligned=True)))
+    for offset in range(3):
+        made.log.append(batch(offset), now_ms=0)
+    made.log.delete_prefix(3)
+    crash(made)
+    recover(made, rules=Rules())
+    assert (made.log.log_start_offset, made.log.log_end_offset) == (3, 3)
+
+    made.log.truncate_to(2)
+    crash(made)
+    recover(made, rules=Rules())
+    assert (made.log.log_start_offset, made.log.log_end_offset) == (2, 2)
+    assert made.log.active.base_offset == 0
 
 
 @pytest.mark.parametrize(("checkpoint", "dirty"), [(0, 0), (1, 1), (2, 2), (9, 2)])

@@ -56,7 +56,7 @@ Source: finding_03.
 END_FROM_LAST = _known("log end taken from the last record", "leo_source fix")
 """The log end was recovered from the last record that was left, below the former log end.
 
-Source: kip280_07; kip280_49.
+Source: LogLoader.recoverLog; kip280_07; kip280_49.
 """
 CUT_TO_HW = _known("cut to its high watermark", "truncation unknown_epoch")
 """A follower truncated to its own high watermark, which lags behind what is committed.

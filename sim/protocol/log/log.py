@@ -1,7 +1,8 @@
 """The log of one replica: segments, its offsets and its leader epochs.
 
 The log end offset is a counter of its own: appends, truncation and loading move it, cleaning does
-not (LocalLog.nextOffsetMetadata). That is what KIP-280's hazard is about.
+not (LocalLog.nextOffsetMetadata). That is what KIP-280's hazard is about. It is in memory
+only: a restart reads it from the active segment (`Log.read_log_end`).
 """
 
 from __future__ import annotations
@@ -195,6 +196,27 @@ class Log:
         for segment in self.segments:
             segment.reload_first_timestamp()
 
+    def read_log_end(self, *, at_least: int = 0) -> None:
+        """Takes the log end from the active segment, as a restart does, once it was reopened.
+
+        It is the end of the last batch, else the base offset: where a truncation, or a lost tail,
+        left a hole at the end, the log ends before the hole. A log that would end below its start
+        is emptied, and begins there.
+
+        Source: LogLoader.recoverLog, .deleteSegmentsIfLogStartGreaterThanLogEnd;
+        LogSegment.readNextOffset.
+
+        Args:
+            at_least: The log end that is stored elsewhere, if that is higher.
+        """
+        before, self.log_end_offset = self.log_end_offset, max(self.active.next_offset, at_least)
+        if self.log_end_offset < self.log_start_offset:
+            self.reset_to(self.log_start_offset)
+        elif self.log_end_offset < before:
+            self.active.index.restart(self.log_end_offset)
+            self.snapshots.keep(self.log_start_offset, self.log_end_offset)
+            self._lower_to_log_end()
+
     def _must_roll(self, segment: Segment, batch: Batch, now_ms: int) -> bool:
         """Decides whether a batch begins a segment of its own (UnifiedLog.maybeRoll)."""
         if batch.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
@@ -297,7 +319,10 @@ class Log:
         return lowest
 
     def _lower_to_log_end(self) -> None:
-        """Lowers high watermark, flushed and acknowledged end to the log end (truncateTo)."""
+        """Lowers high watermark, flushed and acknowledged end to the log end.
+
+        Source: UnifiedLog.truncateTo; after a restart LogLoader.recoverLog, Partition.createLog.
+        """
         end = self.log_end_offset
         if not self.config.keeps_high_watermark:
             self.high_watermark = min(self.high_watermark, end)

@@ -313,11 +313,19 @@ class ProducerSnapshots:
         The offset up to which it covers the log comes first (exclusive): the log start if empty.
         Snapshots outside of that range are removed.
         """
-        for offset in self.offsets:
-            if not log_start_offset < offset <= end:
-                del self._taken[offset]
+        self.keep(log_start_offset, end)
         if not self._taken:
-            self.newest = log_start_offset
             return log_start_offset, ProducerStates()
-        self.newest = max(self._taken)
         return self.newest, self._taken[self.newest].snapshot()
+
+    def keep(self, log_start_offset: int, end: int) -> None:
+        """Removes all snapshots but those at or below `end` and above the log start.
+
+        Source: ProducerStateManager.truncateAndReload.
+        """
+        self._taken = {
+            offset: taken
+            for offset, taken in self._taken.items()
+            if log_start_offset < offset <= end
+        }
+        self.newest = max(self._taken, default=log_start_offset)

@@ -60,17 +60,17 @@ class OffsetIndex(Struct, gc=False):
     dangling: tuple[int, int] | None = None
 
     def restart(self, offset: int) -> None:
-        """Restarts counting at `offset`, the end of a segment that was opened for appends."""
-        self.restarts.append(offset)
+        """Restarts counting at `offset`, where a segment was cut, or ends when it is opened."""
+        self.restarts = [*[restart for restart in self.restarts if restart < offset], offset]
 
     def truncate(self, offset: int) -> None:
         """Drops the entries from `offset` on, and restarts counting (LogSegment.truncateTo)."""
         if self.dangling is not None and self.dangling[0] >= offset:
             self.dangling = None
-        self.restarts = [restart for restart in self.restarts if restart < offset]
         self.calls = [call for call in self.calls if call.first_offset < offset]
         if self.calls and self.calls[-1].last_offset >= offset:
             self.calls[-1] = Call(self.calls[-1].first_offset, offset - 1, None)
+        self.below_start = [batch for batch in self.below_start if batch[1] < offset]
         self.restart(offset)
 
     def rebuild(self) -> None:
@@ -256,12 +256,16 @@ class Segment(Struct, eq=False, gc=False):
         """Where the log ends if this is its last segment, as a restart reads it.
 
         It is read from the last entry of the offset index on; where that points behind the last
-        batch nothing is read, and the base offset counts (LogSegment.readNextOffset).
+        batch nothing is read, and the base offset counts (LogSegment.readNextOffset). Batches below
+        the log start are still in the file.
         """
         dangling = self.index.dangling
-        if not self.batches or (dangling is not None and dangling[1] == self.size_bytes):
+        if dangling is not None and dangling[1] == self.size_bytes:
             return self.base_offset
-        return self.batches[-1].last_offset + 1
+        if self.batches:
+            return self.batches[-1].last_offset + 1
+        below = self.index.below_start
+        return below[-1][1] + 1 if below else self.base_offset
 
     def close(self) -> None:
         """Writes the last entry of the time index, and forgets what is only in memory."""

@@ -13,7 +13,9 @@ roll, `flush.messages`) and by the rule `flush`. The values of the rule:
 * `interval`: as `flush.messages` and `flush.ms` say. Kafka's default is neither: then the operating
   system decides, and what is sure to be on disk is what was closed by a roll (UnifiedLog.roll).
 
-A restart looks at the log first, then at what lies beside it. A fetched snapshot is complete when
+A restart looks at the log first, then at what lies beside it. Where logs have real segments
+(`LogConfig.aligned`) it reads the log end from the active one, unless `leo_source: last_record`:
+what was known of the end in memory alone is lost. A fetched snapshot is complete when
 its file has its final name; only then is the log emptied. A crash in between leaves a snapshot
 above the log end. `install_recovery: finished` does the rest when the log is opened
 (KafkaMetadataLog.apply calls truncateToLatestSnapshot). `log_kept` goes on where the log ends, and
@@ -109,12 +111,31 @@ def recover(replica: Replica, *, rules: Rules) -> list[Event]:
     before = list(cache.entries)
     if replica.epoch_file is not None:
         cache.entries, replica.epoch_file = replica.epoch_file, None
+    _open_log(replica, rules=rules)
     if rules.storage.epoch_recovery == "from_batches":
         _recover_epochs(replica)
     events = restart(replica, rules=rules)
-    if cache.entries != before:
-        events.append(EpochCacheChanged(replica.name, tuple(cache.entries)))
+    known = replica.log.epochs.entries
+    if known != before:
+        events.append(EpochCacheChanged(replica.name, tuple(known)))
     return events + _finish_install(replica, rules=rules)
+
+
+def _open_log(replica: Replica, *, rules: Rules) -> None:
+    """Rebuilds what is read from the segments: indexes, the log end, the producers' state.
+
+    A fix that persists the log end keeps it from falling below what was cleaned.
+
+    Source: LogLoader.recoverLog, UnifiedLog.rebuildProducerState.
+    """
+    log = replica.log
+    log.reopen(recovered_from=log.flushed_end)
+    if log.config.aligned and rules.storage.leo_source == "stored":
+        persists = rules.cleaner.fix_applied.persists_log_end
+        cleaned = max(replica.first_dirty_offset, replica.begun_offset) if persists else 0
+        log.read_log_end(at_least=min(cleaned, log.log_end_offset))
+        replica.begun_offset = min(replica.begun_offset, log.log_end_offset)
+    log.reload_producers()
 
 
 def _recover_epochs(replica: Replica) -> None:

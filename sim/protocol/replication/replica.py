@@ -292,8 +292,6 @@ def restart(replica: Replica, *, rules: Rules) -> list[Event]:
     replica.download = None
     replica.uncleanable = False
     replica.fetching_failed = False
-    replica.log.reopen(recovered_from=replica.log.flushed_end)
-    replica.log.reload_producers()
     if rules.storage.leo_source == "last_record":
         begun = max(replica.first_dirty_offset, replica.begun_offset)
         cleaned = begun if rules.cleaner.fix_applied.persists_log_end else 0

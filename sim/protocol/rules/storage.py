@@ -23,8 +23,9 @@ class StorageRules(Struct, frozen=True, gc=False):
     leo_source: Literal["stored", "last_record"] = "stored"
     """Decides from what a replica takes its log end offset after cleaning and after a restart.
 
-    stored: it is stored by itself, not derived from the records
-        Source: LocalLog.nextOffsetMetadata
+    stored: it is a number in memory that cleaning does not move; a restart of a log with segments,
+        so not in stories, reads it from the active one: a hole at its end is lost
+        Source: LocalLog.nextOffsetMetadata, .truncateTo; LogLoader.recoverLog
         Example: kip280/kip280_50_cleaning_leaves_the_log_end.yaml
     last_record: it is the offset after the last record that is left
         Source: etcd issue 17780

@@ -125,15 +125,14 @@ class LogReplica:
             self.log.roll(now_ms=0)
 
     def truncate_fully(self, offset: int) -> None:
-        """Empties the log, which then starts and ends at `offset`."""
-        self._begin_anew(offset)
-        self._learnt = None if self._learnt is None else offset
-        self._lower_checkpoint()
+        """Empties the log, which then starts and ends at `offset`.
 
-    def _begin_anew(self, offset: int) -> None:
-        """Empties the log; nothing in it counts as read from disk from now on."""
+        Nothing in it counts as read from disk from now on.
+        """
         self.log.reset_to(offset)
         self._read_below = offset
+        self._learnt = None if self._learnt is None else offset
+        self._lower_checkpoint()
 
     def learn_high_watermark(self, offset: int) -> None:
         """Notes that all below `offset` is committed, which `look` puts in force.
@@ -174,20 +173,15 @@ class LogReplica:
     def reload(self) -> None:
         """Reads the log from disk, without a snapshot of its producers.
 
-        The log ends where its active segment does. A log that would end below its start is emptied
-        and begins there.
+        The log ends where its active segment does (`Log.read_log_end`).
 
-        Source: LogLoader.recoverLog, .deleteSegmentsIfLogStartGreaterThanLogEnd.
+        Source: LogLoader.load.
         """
         self.failed = None
         log = self.log
-        end = log.active.next_offset
-        if end < log.log_start_offset:
-            self._begin_anew(log.log_start_offset)
-            return
-        log.log_end_offset = end
         log.reopen()
-        log.epochs.truncate_from(end)
+        log.read_log_end()
+        log.epochs.truncate_from(log.log_end_offset)
         log.epochs.truncate_to_start(log.log_start_offset)
         log.rescan_producers()
-        self._read_below = end
+        self._read_below = log.log_end_offset

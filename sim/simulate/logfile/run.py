@@ -114,10 +114,9 @@ def log_of(file: LogFile) -> Log:
             if aborted is not None:
                 segment.aborted.append(aborted)
         log.segments.append(segment)
-    last = log.last_batch()
     log.log_start_offset = log.segments[0].base_offset
-    log.log_end_offset = max(log.active.base_offset, 0 if last is None else last.last_offset + 1)
     log.reopen(recovered_from=log.log_start_offset)
+    log.read_log_end()
     log.rescan_producers()
     for segment, written in zip(log.segments, file.segments, strict=True):
         if written.aborted is not None:
