@@ -14,8 +14,9 @@ events show. After each event both are the same, in every part:
   ends then, unless there was one of that offset or a higher one. It goes with its segment: when
   segments are merged, deleted or cut off (UnifiedLog.roll, .replaceSegments, .truncateTo).
 * A cut goes back to the newest snapshot that is left above the log start, and reads on from there
-  to the new end; a restart reads the whole log (UnifiedLog.rebuildProducerState). One that finds
-  the log end lower drops the snapshots above it (ProducerStateManager.truncateAndReload).
+  to the new end (UnifiedLog.rebuildProducerState). So does a restart, but to the newest that does
+  not go into the active segment; and none is left at which no segment begins, but that of the end
+  (LogLoader.recoverSegment, ProducerStateManager.removeStraySnapshots).
 * Decided transactions count as undecided until their marker is below the high watermark
   (ProducerStateManager.onHighWatermarkUpdated).
 * Every aborted transaction that was appended and not cut off: its first offset, its marker, and
@@ -175,17 +176,20 @@ class Producers:
         self.bases = [base for base in self.bases if base <= target]
         self.undecided = [pair for pair in self.undecided if pair[1] >= high_watermark]
         nothing, unclear = not self.known, bool(self.undecided)
-        start, always = min(log_start, target), log.config.always_rereads
-        self.snapshots = {at: one for at, one in self.snapshots.items() if start < at <= target}
-        self.newest = max(self.snapshots, default=start)
-        self.known = {pid: replace(one) for pid, one in self.snapshots.get(self.newest, {}).items()}
-        self.undecided, self.replicated = [], 0
-        if always or not nothing:
+        self._go_back(min(log_start, target), target)
+        if log.config.always_rereads or not nothing:
             self._read(log, self.newest, target)
         elif unclear:
             self.unsure = True
         self._take(target)
         self.end = target
+
+    def _go_back(self, log_start: int, end: int) -> None:
+        """Knows what the newest snapshot above `log_start` and up to `end` does."""
+        self.snapshots = {at: one for at, one in self.snapshots.items() if log_start < at <= end}
+        self.newest = max(self.snapshots, default=log_start)
+        self.known = {pid: replace(one) for pid, one in self.snapshots.get(self.newest, {}).items()}
+        self.undecided, self.replicated = [], 0
 
     def _read(self, log: Log, start: int, end: int) -> None:
         """Reads the batches from `start` on (inclusive) that lie below `end`."""
@@ -201,18 +205,13 @@ class Producers:
                     self.note(batch)
 
     def restart(self, log: Log) -> None:
-        """Reads the whole log, if there was a producer or a transaction in it."""
-        if self.known or any(batch.transactional for batch in log.batches()):
-            self.known, self.undecided, self.replicated = {}, [], 0
-            for batch in log.batches():
-                self.note(batch)
-
-    def drop_snapshots(self, log_start: int, end: int) -> None:
-        """Drops the snapshots outside of a log that ends lower than it did before a restart."""
-        if end < self.end:
-            left = [at for at in self.snapshots if log_start < at <= end]
-            self.snapshots = {at: self.snapshots[at] for at in left}
-            self.newest = max(left, default=log_start)
+        """Reads the active segment again, and what no snapshot up to it covers."""
+        bases = [segment.base_offset for segment in log.segments]
+        end = log.log_end_offset
+        self._go_back(log.log_start_offset, bases[-1])
+        self._read(log, self.newest, end)
+        self._take(end)
+        self.snapshots = {at: one for at, one in self.snapshots.items() if at in [*bases, end]}
 
     def learn(self, log: Log) -> None:
         """Takes over what a log keeps, after a difference or where the events do not say all."""
@@ -295,8 +294,6 @@ class ProducersFollowed(Following):
                 own.begin_anew(bases[0])  # its log would have ended below its start
             case on.ReplicaRestarted():
                 own.restart(log)
-                if node.rules.storage.leo_source == "stored":
-                    own.drop_snapshots(log.log_start_offset, event.log_end_offset)
             case on.ReplicaWiped() | on.LogEmptied():
                 own.begin_anew(0)
             case on.LogStartedAfresh():

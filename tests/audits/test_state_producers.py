@@ -111,3 +111,32 @@ def test_a_crash_that_loses_the_tail_is_a_cut_and_one_that_loses_nothing_is_none
     assert world.happened(ReplicaCrashed("r1", 3, 0)) == []
     world.log.producers.producers.clear()
     assert world.happened(ReplicaRestarted("r1", 3, 0)) == ["producers after ReplicaRestarted"]
+
+
+def test_a_restart_restores_the_snapshot_of_the_active_segment_and_reads_on() -> None:
+    """What the first segment had is known by the snapshot alone."""
+    world = two_segments()
+    del world.log.segments[0].batches[:]
+    world.log.reload_producers()
+    assert world.happened(ReplicaRestarted("r1", 4, 0)) == []
+
+    world.log.rescan_producers()
+    assert "producers after ReplicaRestarted" in world.happened(ReplicaRestarted("r1", 4, 0))
+
+
+def test_a_snapshot_that_a_restart_leaves_where_no_segment_begins_is_reported() -> None:
+    world = two_segments()
+    world.append(sent(4, 2, pid=7))
+    (cut,) = truncate(world.replica, 4)
+    assert (world.happened(cut), world.log.snapshots.offsets) == ([], [2, 4])
+    world.append(sent(4, 2, pid=7))
+    stray = world.log.snapshots._taken[4]
+
+    world.log.reload_producers()
+    world.log.snapshots._taken[4] = stray
+    told = world.happened(ReplicaRestarted("r1", 5, 0))
+
+    assert told == [
+        "offsets of snapshots after ReplicaRestarted",
+        "snapshots after ReplicaRestarted",
+    ]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from sim.protocol.compaction import TOMBSTONE_REMOVALS, CleaningPass, clean
 from sim.protocol.events import Cleaned
-from sim.protocol.log import ProducerStates, Segment
+from sim.protocol.log import Segment
 from sim.protocol.replication import Replica
 from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.rules import Rules
@@ -19,6 +19,7 @@ from tests.compaction.logs import (
     record,
     whole,
 )
+from tests.log.producing import noted
 
 
 def after(segments: list[Segment], plan: CleaningPass) -> list[Segment]:
@@ -80,8 +81,7 @@ def test_a_reloaded_log_knows_its_protected_producers_as_before(case: Case) -> N
     """
     plan = changed(case.plan, markers_by_key=False, last_abort_only=False)
     left = batches_of(after(case.segments, plan))
-    states = ProducerStates()
-    states.rebuild(left)
+    states = noted(*left)
 
     before = case.log.producers
     for pid, last in plan.last_records.items():

@@ -10,6 +10,7 @@ from sim.protocol.events import Appended, AppendRefused, Converted
 from sim.protocol.log import Control, Record
 from sim.protocol.log.formats import NEW, OLD, Versions
 from sim.protocol.replication import Replica
+from sim.protocol.replication.cleaning import Cleaner
 from sim.protocol.replication.leader import record_position
 from sim.protocol.replication.messages import (
     ACKS_ALL,
@@ -19,8 +20,9 @@ from sim.protocol.replication.messages import (
     WriteTxnMarkersRequest,
 )
 from sim.protocol.replication.produce import AT_ONCE, ProduceResult, produce, write_marker
+from sim.protocol.replication.replica import crash, restart, truncate
 from sim.protocol.rules import Rules
-from tests.replication.replicas import RULES, batch, leading
+from tests.replication.replicas import RULES, batch, elect, leading
 
 TWO = RULES.with_values({"min_isr": 2})
 FLOOR = RULES.with_values({"strategy": "header", "late_versions": "floor"})
@@ -81,6 +83,26 @@ def test_a_repeated_sequence_number_is_answered_as_the_first_time_and_not_writte
         assert (one.base_offset, one.last_offset, one.due_above) == (0, 1, 1)
     assert leader.log.log_end_offset == 2
     assert sent(leader, request("c", sequence=2)).base_offset == 2
+
+
+def test_a_restarted_leader_recognises_a_late_retry_of_what_the_cleaner_took() -> None:
+    """Its newer batch, for which the cleaner took it, was cut off; a snapshot remembers it."""
+    made = leading(isr=("r1", "r2"))
+    for asked in (request("k", sequence=0), request("k")):
+        sent(made, asked)
+    record_position(made, "r2", 2, rules=RULES)
+    made.log.roll(now_ms=0)
+    sent(made, request("x", sequence=1))
+    Cleaner(RULES).run(made, upper_bound=2, now_ms=2_000)
+    assert [each.base_offset for each in made.log.batches()] == [1, 2]
+    truncate(made, 2)
+    crash(made)
+    restart(made, rules=RULES)
+    elect(made, epoch=2)
+
+    again = sent(made, request("k", sequence=0))
+
+    assert (again.repeated, again.base_offset, again.last_offset) == (True, 0, 0)
 
 
 @pytest.mark.parametrize(("committed", "control"), [(True, Control.COMMIT), (False, Control.ABORT)])

@@ -214,7 +214,6 @@ class Log:
             self.reset_to(self.log_start_offset)
         elif self.log_end_offset < before:
             self.active.index.restart(self.log_end_offset)
-            self.snapshots.keep(self.log_start_offset, self.log_end_offset)
             self._lower_to_log_end()
 
     def _must_roll(self, segment: Segment, batch: Batch, now_ms: int) -> bool:
@@ -315,7 +314,8 @@ class Log:
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self._lower_to_log_end()
-        self._restore_producers()
+        known = bool(self.producers.producers or self.producers.ended)
+        self._restore_producers(self.log_end_offset, reads=known or self.config.always_rereads)
         return lowest
 
     def _lower_to_log_end(self) -> None:
@@ -334,12 +334,16 @@ class Log:
         self.flushed_end = self.log_end_offset
 
     def reload_producers(self) -> None:
-        """Derives the producers' state from the batches, as after a restart (UnifiedLog.loadLog).
+        """Restores the producers' state as a restart after a crash does.
 
-        The indexes of aborted transactions belong to the segments and do not change.
+        The active segment may not have been flushed, so it is read again, and no snapshot above
+        its base is believed (LogLoader.recoverSegment). Of the others those stay at which a segment
+        begins (LogLoader.load). The indexes of aborted transactions do not change.
+        Simplification: of each producer the batches in the active segment are remembered, five at
+        most; Kafka then reads the snapshot of the log end, which has the newest batch alone.
         """
-        if self.producers.producers or any(segment.transactional for segment in self.segments):
-            self.producers.rebuild(self.batches())
+        self._restore_producers(self.active.base_offset, reads=True)
+        self.snapshots.remove_strays([segment.base_offset for segment in self.segments])
 
     def rescan_producers(self) -> None:
         """Forgets the producers and all snapshots of them, and reads the log again from its start.
@@ -351,19 +355,18 @@ class Log:
         self._read_producers(self.log_start_offset)
         self.snapshots.take(self.log_end_offset, self.producers)
 
-    def _restore_producers(self) -> None:
-        """Restores a snapshot of the producers and reads the log from there (after a truncation).
+    def _restore_producers(self, believed_end: int, *, reads: bool) -> None:
+        """Restores the newest snapshot of the producers up to `believed_end` and reads on from it.
 
-        With no known producer, and no marker at or above the high watermark, the log is not read
-        (UnifiedLog.rebuildProducerState, ProducerStateManager.isEmpty; as a bug of Kafka's:
-        reports/kafka_cut_marker.md) unless the rules say so.
+        Not `reads`: the batches above it are not read. A truncation where no producer was known,
+        and no marker at or above the high watermark, does so unless the rules say otherwise (a bug
+        of Kafka's: reports/kafka_cut_marker.md). A restart, which knows of nothing, always reads.
+        Source: UnifiedLog.rebuildProducerState, ProducerStateManager.truncateAndReload, .isEmpty.
         """
-        unknown = not self.producers.producers and not self.producers.ended
-        end = self.log_end_offset
-        covered, self.producers = self.snapshots.restored(self.log_start_offset, end)
-        if not unknown or self.config.always_rereads:
+        covered, self.producers = self.snapshots.restored(self.log_start_offset, believed_end)
+        if reads:
             self._read_producers(covered)
-        self.snapshots.take(end, self.producers)
+        self.snapshots.take(self.log_end_offset, self.producers)
 
     def _read_producers(self, start: int) -> None:
         """Adds the producers of the batches from `start` on (inclusive).

@@ -1,17 +1,18 @@
 """The producer state of a log: last batches, sequence numbers, open transactions (KIP-98).
 
-Every replica keeps it as it appends, leader or follower, and derives it again from its log after a
-restart or a truncation. Source: ProducerStateManager, ProducerStateEntry, ProducerAppendInfo.
+Every replica keeps it as it appends, leader or follower.
+Source: ProducerStateManager, ProducerStateEntry, ProducerAppendInfo.
 
-A truncation goes back to the newest remaining snapshot and reads the log on, so it remembers
-batches that the cleaner has taken away since, and forgets all but the last batch of each producer.
+A truncation or a restart goes back to the newest remaining snapshot and reads the log on, so it
+remembers batches that are deleted or that the cleaner has taken away since, and forgets all but the
+last batch of each producer.
 Source: ProducerStateManager.takeSnapshot, .truncateAndReload; UnifiedLog.rebuildProducerState.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -253,15 +254,6 @@ class ProducerStates:
         """
         return ProducerStates({id_: one.snapshot() for id_, one in self.producers.items()})
 
-    def rebuild(self, batches: Iterable[Batch]) -> list[AbortedTransaction]:
-        """Forgets everything and reads a log again; returns the aborted transactions it holds.
-
-        Removed batches are not seen; a batch that it kept empty still counts.
-        """
-        self.producers = {}
-        self.ended = []
-        return [ended for batch in batches if (ended := self.note(batch)) is not None]
-
 
 def advance_sequence(sequence: int, by: int) -> int:
     """The sequence number `by` after `sequence`, with its wrap from 2^31 - 1 to 0."""
@@ -303,6 +295,15 @@ class ProducerSnapshots:
         for base in bases:
             self._taken.pop(base, None)
 
+    def remove_strays(self, bases: Collection[int]) -> None:
+        """Removes snapshots up to the last of `bases` at which no segment begins.
+
+        Source: ProducerStateManager.removeStraySnapshots.
+        """
+        for offset in self.offsets:
+            if offset < max(bases) and offset not in bases:
+                del self._taken[offset]
+
     def start_at(self, offset: int) -> None:
         """Notes a higher log start, `offset` (ProducerStateManager.onLogStartOffsetIncremented)."""
         self.newest = max(self._taken, default=offset)
@@ -313,19 +314,12 @@ class ProducerSnapshots:
         The offset up to which it covers the log comes first (exclusive): the log start if empty.
         Snapshots outside of that range are removed.
         """
-        self.keep(log_start_offset, end)
-        if not self._taken:
-            return log_start_offset, ProducerStates()
-        return self.newest, self._taken[self.newest].snapshot()
-
-    def keep(self, log_start_offset: int, end: int) -> None:
-        """Removes all snapshots but those at or below `end` and above the log start.
-
-        Source: ProducerStateManager.truncateAndReload.
-        """
         self._taken = {
             offset: taken
             for offset, taken in self._taken.items()
             if log_start_offset < offset <= end
         }
         self.newest = max(self._taken, default=log_start_offset)
+        if not self._taken:
+            return log_start_offset, ProducerStates()
+        return self.newest, self._taken[self.newest].snapshot()

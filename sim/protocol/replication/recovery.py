@@ -122,11 +122,9 @@ def recover(replica: Replica, *, rules: Rules) -> list[Event]:
 
 
 def _open_log(replica: Replica, *, rules: Rules) -> None:
-    """Rebuilds what is read from the segments: indexes, the log end, the producers' state.
+    """Rebuilds the indexes, and reads the log end from the active segment (LogLoader.recoverLog).
 
     A fix that persists the log end keeps it from falling below what was cleaned.
-
-    Source: LogLoader.recoverLog, UnifiedLog.rebuildProducerState.
     """
     log = replica.log
     log.reopen(recovered_from=log.flushed_end)
@@ -135,7 +133,6 @@ def _open_log(replica: Replica, *, rules: Rules) -> None:
         cleaned = max(replica.first_dirty_offset, replica.begun_offset) if persists else 0
         log.read_log_end(at_least=min(cleaned, log.log_end_offset))
         replica.begun_offset = min(replica.begun_offset, log.log_end_offset)
-    log.reload_producers()
 
 
 def _recover_epochs(replica: Replica) -> None:

@@ -298,6 +298,7 @@ def restart(replica: Replica, *, rules: Rules) -> list[Event]:
         replica.log.recompute_log_end_offset(at_least=cleaned)
         _lower_checkpoints(replica)
     log = replica.log
+    log.reload_producers()
     return [ReplicaRestarted(replica.name, log.log_end_offset, log.high_watermark, replica.epoch)]
 
 
