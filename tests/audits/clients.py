@@ -8,9 +8,13 @@
 * What a consumer takes it has read when the answer left (`Consumed.now_ms`).
 * A transaction is committed when all of its batches were answered without an error
   (TransactionManager.maybeFailWithError).
-* A new instance of a producer ends a transaction of the one before where there is one
-  (TransactionCoordinator.handleInitProducerId); a leader that does so knows its epoch from then on,
-  so that nothing late of the one before is taken.
+* A marker with a newer epoch ends a transaction where there is one that has not ended; a leader
+  that does so knows its epoch from then on, so that nothing late of the transaction is taken
+  (ProducerAppendInfo.appendEndTxnMarker).
+* A new instance writes in a newer epoch than that of the marker that fences the one before, so that
+  the marker ends nothing more when it comes again (TransactionMetadata.prepareFenceProducerEpoch).
+* With `verification: first_batch` data begins a transaction in a log only while its producer has
+  begun one, in that epoch, that no marker was asked for (KIP-890).
 * Who reads to the end reads to what could be read when it began (KafkaBasedLog.readToLogEnd).
 """
 
@@ -36,12 +40,13 @@ class Clients(Answers):
         """Starts before anything is asked."""
         super().__init__(cluster, failed)
         self._places: dict[str, list[Place]] = {}
-        self._under_way: set[int] = set()
+        self._under_way: dict[int, int] = {}
+        self._fenced_at: dict[str, int] = {}
         self._ended: set[tuple[int, int]] = set()
         self._ends_at: dict[str, set[int]] = {}
         self._read_ms: dict[str, set[int]] = {}
         self._unwritten: dict[str, dict[int, int]] = {}
-        self._refused = False
+        self._refused = self._was_open = False
         self._checks = self.rules.reading.consumer_validation == "epoch"
 
     def sent(self, source: str, target: str, message: Any) -> None:
@@ -52,7 +57,7 @@ class Clients(Answers):
             case of.ConsumerFetchResponse() if message.error is of.NO_ERROR:
                 self._given(target, message)
             case of.ProduceRequest() if message.transactional:
-                self._under_way.add(message.producer_id)
+                self._writes(source, message)
                 unwritten = self._unwritten.setdefault(source, {})
                 unwritten[message.correlation_id] = message.base_sequence
             case of.WriteTxnMarkersRequest():
@@ -64,9 +69,21 @@ class Clients(Answers):
                 self._written(target, message)
                 self._refused = self._refused or message.error is not of.NO_ERROR
 
+    def _writes(self, name: str, asked: of.ProduceRequest) -> None:
+        """Notes a transaction that has begun, and judges the epoch of a new instance."""
+        producer, epoch = asked.producer_id, asked.producer_epoch
+        fenced = self._fenced_at.setdefault(name, -2)  # after data no marker is the first
+        if epoch <= fenced:
+            self.wrong(name, "writes in the epoch of the marker before it", epoch, fenced + 1)
+        newest = max((one for other, one in self._ended if other == producer), default=-1)
+        if epoch >= newest:
+            self._under_way[producer] = epoch
+
     def receives(self, name: str, message: Any, *, overdue: bool) -> None:
         """A request is refused after it came; to one that comes late nobody awaits the answer."""
         self._refused = overdue
+        if isinstance(message, of.ProduceRequest):
+            self._was_open = self.nodes[name].replica.log.producers.has_open(message.producer_id)
 
     def after(self, event: Event) -> None:
         """Judges when a consumer has read, and what a reader that reads to the end took for it."""
@@ -104,6 +121,16 @@ class Clients(Answers):
             takes = takes and node.versions is None and not self._refused
             if takes and epoch < message.producer_epoch:
                 self.wrong(name, f"ends {producer} of before", epoch, message.producer_epoch)
+        elif isinstance(message, of.ProduceRequest) and message.transactional:
+            self._begins(name, message)
+
+    def _begins(self, name: str, asked: of.ProduceRequest) -> None:
+        """Judges whether a batch was allowed to begin the transaction that is open now."""
+        node, producer = self.nodes[name], asked.producer_id
+        verifies = node.rules.coordinator.verification != "none"
+        begun = node.replica.log.producers.has_open(producer) and not self._was_open
+        if verifies and begun and self._under_way.get(producer) != asked.producer_epoch:
+            self.wrong(name, f"begins a transaction of {producer}", "none is under way", "one")
 
     def _has_an_answer(self, replica: Replica, asked: of.ConsumerFetchRequest) -> bool:
         log, batches = replica.log, [*replica.log.batches()]
@@ -124,7 +151,9 @@ class Clients(Answers):
         if marker.fences and place not in self._ended and producer not in self._under_way:
             self.wrong(name, "ends a transaction of before", "none is under way", "one")
         self._ended.add(place)
-        self._under_way.discard(producer)
+        if self._under_way.get(producer, -1) <= marker.producer_epoch:
+            self._under_way.pop(producer, None)  # else it is that of a newer instance
+        self._fenced_at.setdefault(name, marker.producer_epoch if marker.fences else -2)
 
     def _reads(self, name: str, asked: of.ConsumerFetchRequest) -> None:
         place = (asked.offset, asked.last_epoch, asked.checked_with)

@@ -294,10 +294,44 @@ def test_a_new_instance_ends_what_is_under_way() -> None:
     assert world.says("p3", "r1", replace(ends, producer_epoch=2)) == [
         "ends a transaction of before"
     ]
+    late = replace(data, producer_epoch=2)
+    assert world.says("p2", "r1", late) == []
+    assert world.says("p3", "r1", late) == ["writes in the epoch of the marker before it"]
     world.hears(world.leader, ends)
     world.leader.loader.loading = True  # then it handles no write
     world.hears(world.leader, ends)
     assert world.told[1:] == ["answer ends 7 of before"]
+
+
+@pytest.mark.parametrize(
+    ("verification", "begun", "told"),
+    [
+        ("first_batch", False, ["answer begins a transaction of 7"]),
+        ("first_batch", True, []),
+        ("none", False, []),
+    ],
+)
+def test_data_begins_a_transaction_that_is_under_way(
+    verification: str, begun: bool, told: list[str]
+) -> None:
+    """A repetition that comes while the marker is on its way begins nothing."""
+    world = World(BY_CONTROLLER.with_values({"verification": verification}))
+    record, producers = Record(0, "k", "v", 0), world.leader.replica.log.producers
+    data = of.ProduceRequest("p1", (record,), -1, 7, 0, 0, transactional=True)
+    if begun:
+        assert world.says("p1", "r1", data) == []
+    for audit in world.observer.answers:
+        audit.receives("r1", data, overdue=True)
+    producers.note(
+        data_batch((record,), epoch=1, producer_id=7, producer_epoch=0, transactional=True)
+    )
+    for audit in world.observer.answers:
+        audit.handled("r1", data)
+    ends = of.WriteTxnMarkersRequest("p1", 7, 0, committed=False)
+    assert world.told == told
+    assert world.says("p1", "r1", ends) == []
+    world.hears(world.leader, data, late=True)
+    assert world.told == []
 
 
 CHECKED = of.ConsumerFetchRequest("c1", 5, last_epoch=1, checked_with=("r9", 0))

@@ -22,6 +22,7 @@ from sim.simulate.cluster.consumer import Consumer
 from sim.simulate.scenario.model import Consumer as ConsumerSpec
 from sim.simulate.scenario.model import (
     EndTransaction,
+    LateMessages,
     Network,
     Send,
     Topic,
@@ -88,7 +89,7 @@ def test_the_next_instance_aborts_what_the_one_before_left_open_and_has_its_id()
     batches = [e.batch for _, e in story.of(Appended)]
 
     assert [batch.control for batch in batches] == [None, Control.ABORT, None, Control.COMMIT]
-    assert [(b.producer_id, b.producer_epoch) for b in batches] == [(1, 0), (1, 1), (1, 1), (1, 1)]
+    assert [(b.producer_id, b.producer_epoch) for b in batches] == [(1, 0), (1, 1), (1, 2), (1, 2)]
 
 
 def test_the_end_of_a_transaction_brings_the_next_epoch_and_sequences_begin_anew() -> None:
@@ -107,9 +108,57 @@ def test_the_end_of_a_transaction_brings_the_next_epoch_and_sequences_begin_anew
         (Control.COMMIT, 1, -1),
         (None, 1, 0),
         (Control.ABORT, 2, -1),
-        (None, 3, 0),
-        (Control.ABORT, 4, -1),
+        (None, 4, 0),
+        (Control.ABORT, 5, -1),
     ]
+
+
+LATE = LateMessages(late=0.1, later_ms=(1_000, 1_000))
+AGAIN = LateMessages(repeated=1.0, later_ms=(600, 600))
+
+
+@pytest.mark.parametrize("epochs", ["per_instance", "per_transaction"])
+def test_the_marker_that_fences_comes_again_and_ends_nothing_of_the_new_instance(
+    epochs: str,
+) -> None:
+    """TransactionMetadata.prepareFenceProducerEpoch: it is in an epoch of its own."""
+    workload = Workload(
+        (in_transaction(200, 1, "old"), in_transaction(1_000, 2, "new")),
+        (EndTransaction(3_000, 2, 1, commit=True),),
+    )
+    workload = replace(workload, instances=((2, 1),))
+    rules = Rules.of(commit="isr", producer_epochs=epochs)
+    story = tell(scenario(workload=workload, rules=rules, late_messages=AGAIN))
+    ends = [e.batch.control for _, e in story.of(Appended) if e.batch.control is not None]
+
+    assert ends == [Control.ABORT, Control.COMMIT]
+    assert "producer_fenced" in {e.reason for _, e in story.of(AppendRefused)}
+
+
+@pytest.mark.parametrize(
+    ("rules", "written", "reasons"),
+    [
+        ({}, ["late", None], []),
+        ({"verification": "first_batch"}, [], ["not_in_transaction"]),
+        ({"producer_epochs": "per_transaction"}, [None], ["producer_fenced"]),
+    ],
+)
+def test_data_that_comes_after_its_transaction_has_ended(
+    rules: dict[str, str], written: list[str | None], reasons: list[str]
+) -> None:
+    """KIP-890: it opens what nobody knows of, or is refused by the coordinator or by its epoch.
+
+    With seed 0 the data comes late, and the marker does not.
+    """
+    workload = Workload(
+        (in_transaction(1_000, 7, "late"),), (EndTransaction(1_100, 7, 1, commit=False),)
+    )
+    workload = replace(workload, retries=0, retry_ms=300)
+    own = Rules.of(commit="isr", **rules)
+    story = tell(scenario(workload=workload, rules=own, late_messages=LATE, seed=0))
+
+    assert values(story) == written
+    assert [e.reason for _, e in story.of(AppendRefused)] == reasons
 
 
 def test_an_instance_that_was_replaced_writes_and_commits_nothing() -> None:

@@ -47,6 +47,7 @@ def sent(
     rules: Rules = RULES,
     versions: Versions | None = None,
     limit_ms: int | None = None,
+    under_way: bool = True,
 ) -> ProduceResult:
     """What the leader does at 1,000 ms; uids start at 10."""
     return produce(
@@ -57,6 +58,7 @@ def sent(
         first_uid=10,
         versions=versions,
         timestamp_difference_max_ms=limit_ms,
+        under_way=under_way,
     )
 
 
@@ -252,6 +254,22 @@ def test_a_new_instance_ends_what_the_one_before_has_begun_before_it_arrives() -
     assert used == [0, 1, 0]
     assert sent(leader, fenced("late")).error is ErrorCode.INVALID_PRODUCER_EPOCH
     assert sent(leader, fenced("b", epoch=1)).error is ErrorCode.NONE
+
+
+def test_a_first_batch_is_refused_if_the_coordinator_has_no_such_transaction() -> None:
+    """UnifiedLog.analyzeAndValidateProducerState: no batch after the first is verified."""
+    asks = RULES.with_values({"verification": "first_batch"})
+    leader, trusting = leading(records=0), leading(records=0)
+    first = fenced("a")
+    refused = sent(leader, first, rules=asks, under_way=False)
+
+    assert (refused.error, refused.uids_used) == (ErrorCode.INVALID_TXN_STATE, 0)
+    assert refused.events == [AppendRefused("r1", None, "not_in_transaction")]
+    assert sent(trusting, first, under_way=False).error is ErrorCode.NONE
+    outside = replace(first, transactional=False, producer_id=8)
+    assert sent(leader, outside, rules=asks, under_way=False).error is ErrorCode.NONE
+    assert sent(leader, first, rules=asks).error is ErrorCode.NONE
+    assert sent(leader, fenced("b", sequence=1), rules=asks, under_way=False).uids_used == 1
 
 
 def test_a_delete_with_a_value_loses_it_where_the_message_format_is_not_raised_yet() -> None:

@@ -34,6 +34,7 @@ WITHOUT_EFFECT = {
     "eligible_leaders": "a step says who leads; scenarios/isr/timed_eligible_leader_replicas",
     "unclean_election": "a step says who leads; scenarios/isr/timed_unclean_election",
     "marker_epoch": "no marker of a story comes again; scenarios/transactions/timed_marker_again",
+    "verification": "no story has a coordinator; transactions/timed_late_data_is_verified",
     "log_holds": "no step deletes by age; scenarios/kip630/timed_delete_policy_loses_state",
     "lag_estimate": "nobody looks at a log in a story; scenarios/kip354 shows the difference",
     "lag_metric": "nobody looks at a log in a story; scenarios/kip354 shows the difference",

@@ -176,7 +176,8 @@ class AppendRefused(Event, frozen=True):
     compared); `null_value` (without the flag in a format that has one, KIP-87); `client_version`
     (the leader does not know the producer's version, KIP-87); `not_enough_replicas` (fewer than
     `min.insync.replicas` are in sync); `producer_fenced` (a later instance of the producer has a
-    newer epoch of its id, KIP-98).
+    newer epoch of its id, KIP-98); `not_in_transaction` (the coordinator has no transaction under
+    way to which it belongs, KIP-890).
     """
 
     key: str | None

@@ -27,6 +27,7 @@ _REFUSED = {
     "client_version": "it does not know the producer's version",
     "not_enough_replicas": "fewer than min.insync.replicas are in sync",
     "producer_fenced": "its producer is in a newer epoch, or its marker comes again",
+    "not_in_transaction": "the coordinator has no such transaction under way",
 }
 
 _RESET = {

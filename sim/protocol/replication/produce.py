@@ -3,7 +3,7 @@
 A broker checks in the order of ReplicaManager.appendRecords and Partition.appendRecordsToLeader:
 whether it leads, whether it knows the version of the request (KIP-87), whether enough replicas are
 in sync, whether the timestamps are plausible, whether the producer's epoch is the newest, whether
-the batch is there already, and last the records themselves.
+its transaction is under way, whether the batch is there already, and last the records themselves.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ AT_ONCE: Final = -1
 
 _FENCED: Final = ("producer_fenced", ErrorCode.INVALID_PRODUCER_EPOCH)
 """Reason and error of a write whose producer epoch is too old."""
+_NOT_IN_TRANSACTION: Final = ("not_in_transaction", ErrorCode.INVALID_TXN_STATE)
+"""Reason and error of data that the coordinator knows of no transaction for."""
 
 
 class ProduceResult(Struct, frozen=True, gc=False):
@@ -76,6 +78,7 @@ def produce(
     first_uid: int,
     versions: Versions | None = None,
     timestamp_difference_max_ms: int | None = None,
+    under_way: bool = True,
 ) -> ProduceResult:
     """Appends the batch of a producer, recognises it as a repetition, or refuses it.
 
@@ -87,6 +90,8 @@ def produce(
         first_uid: Identity of the first record; the following ones count up from there.
         versions: Version settings of the broker; None = the scenario does not declare any.
         timestamp_difference_max_ms: `message.timestamp.difference.max.ms`; None = any timestamp.
+        under_way: Whether the coordinator has a transaction under way of the producer and epoch of
+            the request; matters to transactional ones under `verification: first_batch`.
     """
     leadership = leader.leadership
     if leadership is None:
@@ -104,6 +109,9 @@ def produce(
         states = leader.log.producers
         if states.fences(producer_id, epoch):
             return _refuse(leader, *_FENCED)
+        verified = under_way or rules.coordinator.verification == "none"
+        if request.transactional and not (verified or states.has_open(producer_id)):
+            return _refuse(leader, *_NOT_IN_TRANSACTION)
         if first >= 0 and states.overtaken(producer_id, epoch, first) is not None:
             last = first + len(request.records) - 1
             sent = states.repeated(producer_id, epoch, first, last)
@@ -179,9 +187,9 @@ def write_marker(
 ) -> ProduceResult:
     """Writes COMMIT or ABORT if the transaction is open here; else it was decided before.
 
-    The marker by which a new instance of the producer fences the old one is written even if no
-    transaction is open, unless the log knows the new epoch already; see
-    `WriteTxnMarkersRequest.fences`.
+    A marker that brings a newer epoch (`WriteTxnMarkersRequest.fences`) is written even if no
+    transaction is open, unless the log knows that epoch already. Kafka writes every marker that is
+    not too old, also one that changes nothing (ProducerAppendInfo.appendEndTxnMarker).
 
     The answer is due when the decision is committed. `uid` is the identity of the marker; for the
     other arguments see `produce`.

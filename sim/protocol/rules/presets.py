@@ -50,6 +50,7 @@ _KAFKA_4: dict[str, RuleValue] = {
     "fix": "empty_batch",
     "old_formats": "converted",
     "producer_epochs": "per_transaction",
+    "verification": "first_batch",
 }
 
 _KRAFT: dict[str, RuleValue] = {
@@ -74,9 +75,9 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "kafka-3.8",
-            {**_KAFKA, "index_entries": "per_append"},
+            {**_KAFKA, "index_entries": "per_append", "verification": "first_batch"},
             "Kafka with batch delete horizons, nothing kept at the end of a round",
-            "Cleaner.cleanInto before KAFKA-17076",
+            "Cleaner.cleanInto before KAFKA-17076; KIP-890, part 1",
         ),
         Preset(
             "kafka-4.0",

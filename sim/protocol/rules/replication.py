@@ -335,6 +335,17 @@ class CoordinatorRules(Struct, frozen=True, gc=False):
         Source: KIP-1228; ProducerAppendInfo.checkProducerEpoch, KAFKA-19446, KAFKA-19999
         Example: transactions/timed_marker_again_refused.yaml
     """
+    verification: Literal["none", "first_batch"] = "none"
+    """Decides whether a leader asks the coordinator about data of transactions.
+
+    none: never: late data of an ended transaction begins one that nobody knows of
+        Source: brokers before 3.6; transaction.partition.verification.enable set to false
+        Example: transactions/timed_late_data_is_committed_with_the_next_transaction.yaml
+    first_batch: about data of a producer that has no transaction open there; it is refused unless
+        the coordinator has a transaction of that producer and epoch under way
+        Source: KIP-890, part 1; UnifiedLog.analyzeAndValidateProducerState
+        Example: transactions/timed_late_data_is_verified.yaml
+    """
 
 
 class ReadingRules(Struct, frozen=True, gc=False):

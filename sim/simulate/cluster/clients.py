@@ -155,6 +155,7 @@ def write(
             first_uid=context.next_uid,
             versions=broker.versions,
             timestamp_difference_max_ms=context.scenario.topic.timestamp_difference_max_ms,
+            under_way=context.under_way.get(request.producer_id) == request.producer_epoch,
         )
         acknowledged = Acknowledged(
             replica=broker.name,

@@ -74,7 +74,8 @@ class Context:
         leader: (epoch, name) of the newest leader; None before the first.
         committed: Highest high watermark (exclusive) that any leader has had.
         instances: Newest instance of each producer by its id; 0 where there was no later one.
-        under_way: Ids of the producers whose newest transaction has not ended for the coordinator.
+        under_way: Id of each producer whose newest transaction has not ended for the coordinator
+            -> its epoch in that transaction.
         producer_epochs: Id of a transactional producer -> its newest epoch, if that is not 0.
         next_uid: Identity of the next record that is appended; they start at 1.
         settling: The stage of settling, in words, after the end of a run; empty before.
@@ -110,7 +111,7 @@ class Context:
         self.leader: tuple[int, str] | None = None
         self.committed = 0
         self.instances = defaultdict[int, int](int)
-        self.under_way: set[int] = set()
+        self.under_way: dict[int, int] = {}
         self.producer_epochs: dict[int, int] = {}
         self.settling = ""
         self._record: Callable[[Any, Iterable[Event]], None] = record

@@ -94,8 +94,9 @@ class Producer:
     Attributes:
         producer_id: Its producer id, shared by all instances of one transactional producer.
         instance: Number of instances before it.
-        epoch: Its producer epoch: first `instance`; under `producer_epochs: per_transaction` a
-            higher one after each transaction.
+        epoch: Its producer epoch: first 0; a new instance has one above that of the marker which
+            fences the one before; under `producer_epochs: per_transaction` also a higher one after
+            each transaction.
         name: Its address.
         idempotent: Whether leaders recognise its retries.
         versions: Whether records that it sends from now on have version headers.
@@ -112,7 +113,7 @@ class Producer:
         workload = context.scenario.workload
         self._context = context
         self.producer_id, self.instance = workload.identity_of(number)
-        self.epoch = self.instance
+        self.epoch = 0
         self._transactional = transactional
         self._epoch_per_transaction = context.rules.coordinator.producer_epochs == "per_transaction"
         self.name = f"producer {number}"
@@ -254,27 +255,9 @@ class Producer:
     def _request_of(self, decision: Decision) -> InFlightRequest:
         self._correlation_id = number = self._correlation_id + 1
         transaction, records = decision.transaction, decision.records
-        is_newest = self.instance == self._context.instances[self.producer_id]
         if not records:
-            # The next transaction has the next epoch (KIP-890), unless a newer instance fenced this
-            # one. A new producer id after 16 bits of epochs is not modelled.
-            epochs, producer_id = self._context.producer_epochs, self.producer_id
-            if self._epoch_per_transaction and is_newest:
-                self.epoch = epochs[producer_id] = epochs.get(producer_id, 0) + 1
-                self._sequence = 0
-            self._ended = self._transaction
-            committed = decision.commit and self._failed != transaction
-            begins = self.instance > 0 and number == 1
-            fences = begins and self.producer_id in self._context.under_way
-            self._context.under_way.discard(self.producer_id)
-            marker = of.WriteTxnMarkersRequest(
-                self.name, self.producer_id, self.epoch, committed, self.client, number, fences
-            )
-            return InFlightRequest(marker, transaction)
+            return InFlightRequest(self._marker_of(decision), transaction)
         self._transaction = transaction
-        # While no leader is known, nothing is sent, and the coordinator hears of no partition.
-        if transaction and is_newest and self._context.leader is not None:
-            self._context.under_way.add(self.producer_id)
         request = of.ProduceRequest(
             client_id=self.name,
             records=records,
@@ -288,6 +271,31 @@ class Producer:
         )
         self._sequence += len(records)
         return InFlightRequest(request, transaction)
+
+    def _marker_of(self, decision: Decision) -> of.WriteTxnMarkersRequest:
+        """The request that ends a transaction, with the epoch that the coordinator gives it.
+
+        The marker by which a new instance fences the one before has the next epoch, the new
+        instance itself the one after: else that marker, when it comes again, would abort what the
+        new instance has begun (TransactionMetadata.prepareFenceProducerEpoch;
+        TransactionCoordinator.prepareInitProducerIdTransit, state Ongoing). With KIP-890 every
+        marker has the next epoch, and so has the next transaction. A new producer id after 16 bits
+        of epochs is not modelled.
+        """
+        context, producer_id, number = self._context, self.producer_id, self._correlation_id
+        epochs, epoch = context.producer_epochs, self.epoch
+        begins = self.instance > 0 and number == 1
+        raises = begins or self._epoch_per_transaction
+        if raises:
+            epoch = epochs.get(producer_id, 0) + 1
+            self.epoch = epochs[producer_id] = epoch + 1 if begins else epoch
+            self._sequence = 0
+        self._ended = self._transaction
+        committed = decision.commit and self._failed != decision.transaction
+        fences = context.under_way.pop(producer_id, None) is not None and raises
+        return of.WriteTxnMarkersRequest(
+            self.name, producer_id, epoch, committed, self.client, number, fences
+        )
 
     def _record(self, send: Send, more: Headers) -> Record:
         """The record that is sent, with the headers that the rules and the producer give it."""
@@ -327,7 +335,19 @@ class Producer:
                 flight.request, correlation_id=self._correlation_id, version=self.client
             )
         if self._leader is not None:
+            self._add_to_transaction(flight.request)
             context.network.send(self.name, self._leader, flight.request)
+
+    def _add_to_transaction(self, request: of.ProduceRequest | of.WriteTxnMarkersRequest) -> None:
+        """Tells the coordinator of a transaction that it has data, before that is sent.
+
+        While no leader is known, nothing is sent, and the coordinator hears of no partition
+        (AddPartitionsToTxn). It refuses a fenced instance.
+        """
+        context, producer_id = self._context, self.producer_id
+        is_newest = self.instance == context.instances[producer_id]
+        if type(request) is of.ProduceRequest and request.transactional and is_newest:
+            context.under_way[producer_id] = request.producer_epoch
 
     def receive(self, response: of.ProduceResponse) -> None:
         """Takes the answer to a request; one to an earlier try is ignored."""

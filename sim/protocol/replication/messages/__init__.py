@@ -31,6 +31,8 @@ class ErrorCode(StrEnum):
     """A record is not allowed in its format, or its version is too low or unreadable."""
     INVALID_TIMESTAMP = "INVALID_TIMESTAMP"
     """A timestamp is too far from the leader's clock."""
+    INVALID_TXN_STATE = "INVALID_TXN_STATE"
+    """The coordinator has no transaction under way to which the batch belongs (KIP-890)."""
     NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
     """Fewer than `min.insync.replicas` are in sync; nothing was written."""
     NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
@@ -175,14 +177,14 @@ class WriteTxnMarkersRequest(Struct, frozen=True, gc=False):
     Attributes:
         client_id: Name of the sender, to which the answer goes.
         producer_id: Id of the producer of the transaction.
-        producer_epoch: Epoch of that producer; under `producer_epochs: per_transaction` the one
-            after that of the transaction.
+        producer_epoch: Epoch of that producer; the one after that of the transaction where a new
+            instance ends it, and always under `producer_epochs: per_transaction`.
         committed: True = COMMIT, False = ABORT.
         version: Version of the request (KIP-87); None = the scenario is not about versions.
         correlation_id: The coordinator's number of this attempt; the response repeats it.
-        fences: True = a new instance ends the transaction of the instance before it. The marker is
-            written even if that is not open here, since data of it may be on its way
-            (InitProducerId).
+        fences: True = the coordinator has the transaction under way, and the marker a newer epoch.
+            It is written even if nothing is open here, since data of the transaction may be on its
+            way, which it fences (ProducerAppendInfo.appendEndTxnMarker).
     """
 
     client_id: str
