@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 import sim
 from sim.check.certify import Certificate, certify
@@ -45,7 +46,7 @@ expect: {{violated: []}}
 """
 
 
-AGREEING = Path(__file__).with_name("agreeing.yaml").read_text(encoding="utf-8").split("---\n")[1:]
+AGREEING = yaml.safe_load(Path(__file__).with_name("agreeing.yaml").read_text(encoding="utf-8"))
 
 
 def certified(text: str, folder: Path) -> Certificate:

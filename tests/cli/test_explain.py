@@ -21,7 +21,7 @@ def test_a_change_that_ends_in_an_error_heals_nothing_and_is_told_as_text_data_a
     document = replog("explain", STORY, "--what-if", "--json").document
     table = sim.run(STORY).heals("follower-position-sound")
 
-    told = lines.index("  not known, since the run ends in an error:")
+    told = lines.index("  not known, since the run ends early or in an error:")
     assert lines[told + 1] == "    fix: empty_batch (IndexError: beyond)"
     error = {"kind": "rule", "change": "fix: empty_batch", "error": "IndexError: beyond"}
     assert (document["heals"], document["failed"]) == ([], [error])

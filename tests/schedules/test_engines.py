@@ -104,7 +104,7 @@ def dying_once(marker: str) -> Callable[[bytes, Iterable[pa.RecordBatch]], Any]:
     return expand
 
 
-PLAN: dict[str, Any] = SMALL_PLAN | {"depth": 5}
+PLAN: dict[str, Any] = SMALL_PLAN | {"depth": 6}
 
 
 @pytest.mark.spark
