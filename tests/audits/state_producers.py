@@ -205,12 +205,20 @@ class Producers:
                     self.note(batch)
 
     def restart(self, log: Log) -> None:
-        """Reads the active segment again, and what no snapshot up to it covers."""
+        """Reads the active segment again, and what no snapshot up to it covers.
+
+        Which transactions were decided, and where, is read from the whole log.
+        """
+        self.known, self.undecided = {}, []
+        for batch in log.batches():
+            self.note(batch)
+        decided = self.undecided
         bases = [segment.base_offset for segment in log.segments]
         end = log.log_end_offset
         self._go_back(log.log_start_offset, bases[-1])
         self._read(log, self.newest, end)
         self._take(end)
+        self.undecided = decided
         self.snapshots = {at: one for at, one in self.snapshots.items() if at in [*bases, end]}
 
     def learn(self, log: Log) -> None:

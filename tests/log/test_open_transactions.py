@@ -131,6 +131,18 @@ def test_a_restart_removes_snapshots_at_which_no_segment_begins_but_that_of_the_
     assert log.snapshots.offsets == [2, 4]
 
 
+@pytest.mark.parametrize(("high_watermark", "unstable"), [(1, 0), (2, None)])
+def test_after_a_restart_a_transaction_is_undecided_until_its_marker_is_committed(
+    high_watermark: int, unstable: int | None
+) -> None:
+    log = segmented([data(0), marker(1, control=Control.COMMIT)], [sent(2, 0, pid=8)])
+    log.high_watermark = high_watermark
+
+    log.reload_producers()
+
+    assert log.producers.first_unstable_offset(log.high_watermark) == unstable
+
+
 def test_a_restart_forgets_what_a_crash_lost() -> None:
     log = segmented([sent(0, 0)], [sent(1, 1), sent(2, 0, pid=8)])
     log.reload_producers()

@@ -340,10 +340,17 @@ class Log:
         its base is believed (LogLoader.recoverSegment). Of the others those stay at which a segment
         begins (LogLoader.load). The indexes of aborted transactions do not change.
         Simplification: of each producer the batches in the active segment are remembered, five at
-        most; Kafka then reads the snapshot of the log end, which has the newest batch alone.
+        most; Kafka then reads the snapshot of the log end, which has the newest batch alone. Nor
+        does Kafka know any more of transactions that were decided above the high watermark.
         """
         self._restore_producers(self.active.base_offset, reads=True)
         self.snapshots.remove_strays([segment.base_offset for segment in self.segments])
+        if any(segment.transactional for segment in self.segments):
+            read = ProducerStates()
+            for batch in self.batches():
+                read.note(batch)
+            read.forget_decided(below=self.high_watermark)
+            self.producers.ended = read.ended
 
     def rescan_producers(self) -> None:
         """Forgets the producers and all snapshots of them, and reads the log again from its start.
