@@ -234,7 +234,8 @@ def shrink(
     from sim.files.atomic import replace_text
 
     out = None if output is None else _checked_output(output, file)
-    case = _case_to_shrink(file, run_id, invariant)
+    folder = Path() if out is None else out if out.is_dir() else out.parent
+    case = _case_to_shrink(file, run_id, invariant, folder)
     if out is not None and out.is_dir():
         out = out / f"{case.id}.yaml"
     budget = ShrinkBudget(within)
@@ -261,7 +262,9 @@ def shrink(
     return EXIT_INTERRUPTED if found.interrupted else 0
 
 
-def _case_to_shrink(file: Path, run_id: int | None, invariant: str | None) -> ShrinkCase:
+def _case_to_shrink(
+    file: Path, run_id: int | None, invariant: str | None, folder: Path
+) -> ShrinkCase:
     """The run to shrink, with the command that shrinks it again."""
     from sim.diagnose.shrink.smallest import ShrinkCase
 
@@ -270,7 +273,11 @@ def _case_to_shrink(file: Path, run_id: int | None, invariant: str | None) -> Sh
     command = f"replog shrink {command_line([*words, *as_options()])}"
     content: Any = run_at(file, run_id).scenario.content
     return ShrinkCase(
-        content, invariant, command=command, where=None if file.is_dir() else str(file)
+        content,
+        invariant,
+        command=command,
+        where=None if file.is_dir() else str(file),
+        folder=folder,
     )
 
 

@@ -149,9 +149,9 @@ class RunFailure:
         if find_spec("jinja2") is not None:
             found[PAGE] = html(self.case, title=title, command=self.command)
         trace = b"".join(trace_lines(run, mix=self.mix)).decode()
-        return {**found, **self.shrunk(), TRACE: trace}
+        return {**found, **self.shrunk(folder), TRACE: trace}
 
-    def shrunk(self) -> dict[str, str]:
+    def shrunk(self, folder: Path) -> dict[str, str]:
         """Name -> text of the files of the smallest run that violates the same for the same cause.
 
         They are none for a run that was cut off, or one that violates nothing.
@@ -162,7 +162,7 @@ class RunFailure:
         from sim.diagnose.shrink.smallest import ShrinkCase
 
         about, content = self.violation.invariant, self.run.content
-        case = ShrinkCase(content, about, source=content.source)
+        case = ShrinkCase(content, about, source=content.source, folder=folder)
         found = case.shrink(ShrinkBudget(SHRINK_S))
         if found.interrupted:
             raise KeyboardInterrupt

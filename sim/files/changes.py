@@ -61,15 +61,23 @@ def read_changes(path: Path) -> Iterator[TraceChange]:
     try:
         names, batches = _csv(path) if path.suffix == ".csv" else _parquet(path)
         for batch in batches:
-            columns = [
-                batch.column(name).cast(kinds[name]) if name in kinds else batch.column(name)
-                for name in names
-            ]
+            columns = [_as_kind(batch.column(name), kinds.get(name)) for name in names]
             for row in zip(*(column.to_pylist() for column in columns), strict=True):
                 done += 1
                 yield _change(dict(zip(names, row, strict=True)), f"{path}: row {done}")
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadInput(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+
+
+def _as_kind(column: Any, kind: Any) -> Any:
+    """A column as text or whole numbers; times of any unit in ms. Raises ArrowException."""
+    import pyarrow as pa
+
+    if kind == pa.int64() and pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("ms", column.type.tz))
+    elif kind == pa.int64() and pa.types.is_temporal(column.type):
+        raise pa.ArrowTypeError(f"{column.type}: expected whole numbers or times")
+    return column if kind is None else column.cast(kind)
 
 
 def _parquet(path: Path) -> tuple[list[str], Iterable[Any]]:
@@ -86,7 +94,7 @@ def _csv(path: Path) -> tuple[list[str], Iterable[Any]]:
     import pyarrow as pa
     from pyarrow import csv
 
-    with csv.open_csv(path) as probe:
+    with csv.open_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True)) as probe:
         names = _chosen(path, probe.schema.names)
     as_text = csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
@@ -95,7 +103,8 @@ def _csv(path: Path) -> tuple[list[str], Iterable[Any]]:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    return names, csv.open_csv(path, convert_options=as_text)
+    within = csv.ParseOptions(newlines_in_values=True)
+    return names, csv.open_csv(path, parse_options=within, convert_options=as_text)
 
 
 def _chosen(path: Path, names: list[str]) -> list[str]:
@@ -106,7 +115,11 @@ def _chosen(path: Path, names: list[str]) -> list[str]:
             f"{path}: no column {', '.join(missing)}; needed: {', '.join(NEEDED)}; "
             f"optional: {', '.join(OPTIONAL)}; there are: {listed(names)}"
         )
-    return [name for name in (*NEEDED, *OPTIONAL) if name in names]
+    chosen = [name for name in (*NEEDED, *OPTIONAL) if name in names]
+    twice = [name for name in chosen if names.count(name) > 1]
+    if twice:
+        raise BadInput(f"{path}: column {', '.join(twice)}: there twice")
+    return chosen
 
 
 def _change(row: dict[str, Any], where: str) -> TraceChange:
@@ -134,4 +147,6 @@ def _header(given: Any) -> tuple[str, bytes]:
         TypeError, ValueError: It is neither.
     """
     name, content = given.values() if isinstance(given, dict) else given
-    return str(name), content.encode() if isinstance(content, str) else bytes(content)
+    if not (isinstance(name, str) and isinstance(content, str | bytes)):
+        raise TypeError
+    return name, content.encode() if isinstance(content, str) else content

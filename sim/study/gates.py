@@ -24,7 +24,7 @@ check_extra("gates need", "report", "numpy", "scipy", "pyarrow")
 
 from scipy import special
 
-from sim.check.checker import known_invariants
+from sim.check.checker import known_invariants, safety_invariants
 from sim.check.violation import FAMILIES
 from sim.errors import BadInput, did_you_mean
 from sim.files import markdown
@@ -89,6 +89,8 @@ class Gates(NamedTuple):
                     f"{name}: no family and no invariant (replog list invariants)"
                     f"{did_you_mean(name, known)}; families: {', '.join(FAMILIES)}; or any, about"
                 )
+            if name in known_invariants() and name not in {*safety_invariants(), *seen}:
+                raise BadInput(f"{name}: no run of a sweep judges it; replog list invariants")
             if name == ABOUT and not about:
                 raise BadInput("about: the plan does not say what it is about; name a family")
         for name in self.rule_sets:

@@ -167,9 +167,9 @@ class EpochCacheConsistency(LogInvariant):
         rules = self.history.rules.replication
         self._cuts_unwritten = rules.epoch_cut == "dropped" and rules.truncation != "none"
 
-    def answer(self, replica: str, epoch: int) -> EpochAnswer:
-        """The answer of a replica to where an epoch ends, as far as events show."""
-        return self._known[replica].answer(epoch)
+    def known(self, replica: str) -> list[tuple[int, int]]:
+        """The epochs in the cache of a replica, with their first offsets, as events show."""
+        return self._known[replica].entries
 
     def on_leader_elected(self, event: events.LeaderElected) -> None:
         """Notes the new epoch, which ends the one before."""

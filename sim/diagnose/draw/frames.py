@@ -246,8 +246,9 @@ class Logs(Past):
         states, view = self._states[name], self.folded.replicas.get(name)
         last, lane = states[-1][1] if states else None, None
         if view is not None:
-            leads = event.epoch if isinstance(event, on.LeaderElected) else None
-            if last is not None and leads is None and not isinstance(event, _ENDS_LEADERSHIP):
+            leads = _leads_by(event)
+            ends = isinstance(event, _ENDS_LEADERSHIP) and not getattr(event, "leading", False)
+            if last is not None and leads is None and not ends:
                 leads = last.leads
             lane = Lane(
                 name=name,
@@ -263,6 +264,30 @@ class Logs(Past):
                 spots=(),
             )
         states.append((position, lane))
+        self._resign(position, event)
+
+    def _resign(self, position: int, event: Event) -> None:
+        """Notes which other replicas an event shows to follow a newer leader."""
+        told: Sequence[str] = ()
+        if isinstance(event, on.PositionRecorded):
+            told = [event.follower]
+        elif isinstance(event, on.Quiesced) and event.synced:  # all that are up have fetched
+            told = [name for name in self._states if name != event.replica]
+        own = self._states[event.replica or ""][-1][1]
+        for name in told:
+            lane = self._states[name][-1][1] if self._states[name] else None
+            if lane and own and lane.up and (lane.leads or 0) < (own.leads or 0) and lane.leads:
+                self._states[name].append((position, lane._replace(leads=None)))
+
+
+def _leads_by(event: Event) -> int | None:
+    """The epoch in which an event shows its replica to lead; None if it shows none.
+
+    A leader that resumes its epoch after a restart is elected by no event: it appends.
+    """
+    if isinstance(event, on.Appended):
+        return event.batch.epoch
+    return event.epoch if isinstance(event, on.LeaderElected) else None
 
 
 _ENDS_LEADERSHIP = (

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sim.check import Violation
+from sim.check import Checker, Violation
 from sim.check.facts import Written
+from sim.check.invariants.epochs import EpochCacheConsistency
+from sim.check.listening import handlers_of
 from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.diagnose.explain.past import END, Past, Recorded
@@ -362,16 +364,11 @@ class Case(Past):
     def epochs_of(self, replica: str, before: int = END) -> str:
         """The epochs that a replica knew, such as `1 from 0 and 3 from 2`.
 
-        They are those of its epoch cache if that is as new as its log, else of the batches it held.
+        They are those of its epoch cache, which no cleaning pass changes.
         """
-        changed = self.last(on.EpochCacheChanged, replica=replica, before=before)
-        steps = self.steps_before(replica, before)
-        if changed is not None and changed >= (steps[0].position if steps else 0):
-            starts = dict(self.event(changed).epochs)
-        else:
-            starts = {}
-            for offset in range(self.log_end(replica, before)):
-                known = self.known(self.uid_at(replica, offset, before))
-                if known is not None:
-                    starts.setdefault(known.batch.epoch, offset)
-        return listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"
+        checker = Checker(self.rules, [])
+        caches = EpochCacheConsistency(checker.history, lambda *_, **__: None)
+        checker.listen(handlers_of(caches))
+        checker.on_all(self.events[: min(before, self.end)])
+        known = [f"{epoch} from {start}" for epoch, start in caches.known(replica)]
+        return listed(known) or "none"

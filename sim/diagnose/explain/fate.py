@@ -2,8 +2,7 @@
 
 This explains most violations. It walks back over events up to the one that decided: a cleaner
 compared versions, or a clock with a horizon; a leader recorded a wrong position; a crash lost what
-was not flushed; an election or an epoch made a log truncate. That fact comes first; its
-consequences follow.
+was not flushed; an election or an epoch made a log truncate. Consequences follow that fact.
 """
 
 from __future__ import annotations
@@ -358,10 +357,11 @@ def without(
 ) -> Facts:
     """Explains why a replica lacked a record and led, or counted, anyway; empty if it had it.
 
-    With `lag_is_news`, a lag is a fact of its own; else the reason why the replica counted takes
-    its place and its mechanism.
+    With `lag_is_news` a lag is a fact; else the reason why the replica counted takes its place.
     """
     facts = lacks(case, replica, offset, uid, before)
+    if facts and (led := case.led_after(replica, offset, before)) is not None:
+        facts = lacks(case, replica, offset, uid, led) or facts  # what it did later took nothing
     names = mechanisms_of(facts)
     counted = _counted(case, replica, offset, before, names) if facts else []
     also = mechanisms_of(counted)
@@ -376,8 +376,8 @@ def _counted(case: Case, replica: str, offset: int, before: int, names: tuple[st
     since, facts = case.first_commit(offset), Facts()
     if since is None:
         return facts
-    led = case.last(on.LeaderElected, replica=replica, before=before)
-    if led is not None and led > since:
+    led = case.led_after(replica, offset, before)
+    if led is not None:
         election = case.event(led)
         by_isr = case.rules.replication.commit == "isr"
         members = case.last(on.IsrChanged, on.LeaderElected, before=led)

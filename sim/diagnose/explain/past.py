@@ -366,6 +366,12 @@ class Past:
         position = self._commits[index][1] if index < len(self._commits) else self.end
         return position if position < self.end else None
 
+    def led_after(self, replica: str, offset: int, before: int) -> int | None:
+        """Position of a replica's newest election, if `offset` was committed by then; else None."""
+        led = self.last(on.LeaderElected, replica=replica, before=before)
+        since = self.first_commit(offset)
+        return led if led is not None and since is not None and since < led else None
+
     def committed_at(self, offset: int) -> int:
         """The uid of the record first committed at an offset; 0 if none was."""
         known = offset >= 0 and self.first_commit(offset) is not None

@@ -104,7 +104,7 @@ def _stays_behind(case: Case) -> Facts:
         text += f", and nothing is left to copy from {end} to {high - 1}"
     elif end <= high:
         knows = f"{case.replica} knows the epochs {case.epochs_of(case.replica)}"
-        text += f": it fetched no more; {knows}, {name} {case.epochs_of(name)}"
+        text += f": it got no more; {knows}, {name} {case.epochs_of(name)}"
     return [*facts, Fact("position", text, None, mechanisms)]
 
 

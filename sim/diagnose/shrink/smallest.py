@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from sim.diagnose.explain.questions import Signature
@@ -91,6 +92,7 @@ class ShrinkCase:
         command: str = "",
         source: str = "",
         where: str | None = None,
+        folder: Path = Path(),
     ) -> None:
         """Runs the value, and looks for a story if it is a scenario.
 
@@ -100,13 +102,14 @@ class ShrinkCase:
             command: Command of the user, for title and source of the result.
             source: Source of the result without a command.
             where: Name of the value in messages.
+            folder: Folder of the result, from where it names a file of changes.
 
         Raises:
             BadInput: The value violates nothing, or not this invariant.
         """
         target, shown, self._events_before = target_of(value, invariant, where=where)
         self.value, self.invariant, self.signature = value, target.invariant, target.signature
-        self._command, self._source = command, source
+        self._command, self._source, self._folder = command, source, folder
         plain = re.sub(r"[^\w.-]", "_", f"{value.id}_{self.invariant.replace('-', '_')}")
         self.id = file_name(plain, instead="shrunk")
         self.size = self._events_before if isinstance(value, Scenario) else len(value.steps)
@@ -155,7 +158,7 @@ class ShrinkCase:
             self.invariant,
             self.signature,
             best.violation.sentence,
-            file_of(self._titled(), self.invariant, best.violation.sentence),
+            file_of(self._titled(), self.invariant, best.violation.sentence, folder=self._folder),
             len(best.value.steps) if is_story else None,
             len(best.events),
             self._events_before,
@@ -196,7 +199,8 @@ class ShrinkCase:
         where = count if self.unit == "steps" else "the same scenario"
         kept = "" if near.heals_origin else f"; {self.value.id} itself violates it all the same"
         title = f"{near.change}: {self.invariant} holds in {where}{kept}"
-        return file_of(self._named(near.value, title, "_near_miss"), self.invariant)
+        named = self._named(near.value, title, "_near_miss")
+        return file_of(named, self.invariant, folder=self._folder)
 
     def _named(self, value: V, title: str, behind: str = "") -> V:
         """Gives a story or scenario the id and the title of the result, and its source."""
@@ -212,7 +216,7 @@ class ShrinkCase:
         best, expected = self._titled(), [self.invariant]
         if isinstance(best, Story):
             return story_text(best, violated=expected, checked=expected)
-        return file_of(best, self.invariant)
+        return file_of(best, self.invariant, folder=self._folder)
 
     def _titled(self) -> Any:
         """The best so far with its title."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from sim.check.checker import story_invariants
@@ -61,17 +62,20 @@ def story_text(
     return "\n".join(lines) + "\n"
 
 
-def file_of(value: Story | Scenario, invariant: str, remark: str = "") -> str:
+def file_of(
+    value: Story | Scenario, invariant: str, remark: str = "", *, folder: Path = Path()
+) -> str:
     """Writes the file of a failure, or of its near miss; it expects all that the value violates.
 
     Args:
         value: A story or a scenario.
         invariant: Invariant to judge in any case.
         remark: Comment after the last step of a story.
+        folder: Folder of the file, which names a file of changes relative to it.
     """
     if isinstance(value, Scenario):
         run = judge_scenario(value, (*judging(value), invariant))
-        return scenario_text(replace(value, expect=Expect(tuple(run.violated))))
+        return scenario_text(replace(value, expect=Expect(tuple(run.violated))), folder=folder)
     violated = violated_by(value, invariant)
     if invariant in story_invariants(liveness=False) or invariant in violated:
         return story_text(value, violated=violated, remark=remark)

@@ -110,14 +110,17 @@ class Copier:
             self.last_modified_ms = segment.last_modified_ms
             before = len(batches)
             self._copy(segment.batches, batches)
-            if first_ms is None and batches and self.policy.indexes_calls:
-                # One call appends what comes of a segment, and its largest timestamp counts.
-                first_ms = max(batch.timestamp_ms for batch in batches)
-            if self.notes_calls:
-                calls += calls_written(
+            if self.policy.indexes_calls:
+                own = calls_written(
                     segment.batches, batches[before:], buffer_bytes=self.buffer_bytes
                 )
                 self.buffer_bytes = BUFFER_BYTES
+                if first_ms is None and own:
+                    # The largest timestamp of the first call counts (LogSegment.append).
+                    end = own[0].last_offset
+                    first_ms = max(one.timestamp_ms for one in batches if one.last_offset <= end)
+                if self.notes_calls:
+                    calls += own
             self.source += 1
         merged = Segment.of(
             group[0].base_offset, batches, last_modified_ms=group[-1].last_modified_ms

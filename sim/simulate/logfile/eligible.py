@@ -46,6 +46,12 @@ class DescribedLog:
         in_progress: True while a pass runs over it, or cleaning is paused.
         uncleanable: True after a pass over it failed.
         compacts: False if its `cleanup.policy` is `delete`, so that it is never cleaned.
+        committed: High watermark of a log whose cleaner goes beyond it, where `high_watermark` is
+            the log end offset; None = it is `high_watermark`.
+        undecided: False if the transaction at the last stable offset has a marker, which is not
+            below the high watermark yet.
+        stable_later: Last stable offset once all is committed, and that transaction has ended if it
+            is undecided; None = the log end offset.
     """
 
     config: EligibilityConfig
@@ -58,6 +64,9 @@ class DescribedLog:
     in_progress: bool
     uncleanable: bool
     compacts: bool = True
+    committed: int | None = None
+    undecided: bool = True
+    stable_later: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +144,12 @@ class LogEligibility:
     def at(self, now_ms: int, *, committed: bool = False, **settings: int) -> Eligibility:
         """Numbers at another time, under other settings, or if all of the log were committed."""
         log = self.log
+        later = log.log_end_offset if log.stable_later is None else log.stable_later
         return eligibility(
             log.segments,
             replace(log.config, **settings),  # type: ignore[arg-type]
             first_dirty_offset=self.dirty.offset,
-            stable_offset=log.log_end_offset if committed else log.last_stable_offset,
+            stable_offset=later if committed else log.last_stable_offset,
             now_ms=now_ms,
         )
 
@@ -167,7 +177,10 @@ class LogEligibility:
         if found.cleanable_bytes:
             yield f"min.cleanable.dirty.ratio {_below(found)} or lower"
             lag_ms = -1 if earliest is None else self.now_ms - earliest - 1
-            if lag_ms >= max(1, self.log.config.min_compaction_lag_ms):
+            if (
+                lag_ms >= max(1, self.log.config.min_compaction_lag_ms)
+                and self.at(self.now_ms, max_compaction_lag_ms=lag_ms).eligible
+            ):
                 yield f"max.compaction.lag.ms {lag_ms} or lower"
         relief, relieved = self._relief()
         if relieved.eligible:
@@ -182,7 +195,7 @@ class LogEligibility:
             return "min.compaction.lag.ms 0", self.at(now_ms, min_compaction_lag_ms=0)
         if bound.limit is CleanLimit.STABLE_OFFSET:
             committed = self.at(now_ms, committed=True)
-            if bound.limited_to < log.high_watermark:
+            if bound.limited_to < log.high_watermark and log.undecided:
                 return "the end of that transaction", committed
             return f"a high watermark of {log.log_end_offset}", committed
         rolled = replace(log, segments=(*log.segments, Segment(log.log_end_offset)))
@@ -255,9 +268,10 @@ class LogEligibility:
                 f"{age_from_ms(young)} ms, younger than that"
             )
         if to < log.high_watermark:
+            committed = log.high_watermark if log.committed is None else log.committed
             return (
                 f"the last stable offset is {to}, the first unstable one: a transaction that began "
-                f"there is not decided below the high watermark {log.high_watermark}"
+                f"there is not decided below the high watermark {committed}"
             )
         return f"the high watermark is {to}"
 

@@ -23,14 +23,16 @@ class LogReplica:
             without one.
     """
 
-    def __init__(self, log: Log, *, legacy: bool) -> None:
-        """Starts with all of `log` committed."""
+    def __init__(self, log: Log, *, legacy: bool, committed: int | None = None) -> None:
+        """Starts with all of `log` committed, or what is below `committed` (exclusive)."""
         self.log = log
         self.checkpoint: int | None = None
         self.legacy = legacy
         self.failed: PassFailed | None = None
         self._learnt: int | None = None
         self._read_below = log.log_end_offset
+        if committed is not None:
+            self.learn_high_watermark(committed)
         self.look()
 
     def look(self) -> None:
@@ -80,6 +82,12 @@ class LogReplica:
         Source: LogCleanerManager.grabFilthiestCompactedLog, .cleanableOffsets.
         """
         log = self.log
+        unstable = log.producers.first_unstable_offset(log.high_watermark)
+        began = sorted(
+            one.open_since for one in log.producers.producers.values() if one.open_since is not None
+        )
+        undecided = unstable in began
+        ends = undecided and (self.legacy or began[0] < log.high_watermark)
         described = DescribedLog(
             topic.config,
             tuple(log.segments),
@@ -91,6 +99,9 @@ class LogReplica:
             in_progress=False,
             uncleanable=self.failed is not None,
             compacts=topic.compacts,
+            committed=log.high_watermark,
+            undecided=undecided,
+            stable_later=min([log.log_end_offset, *began[ends:]]),
         )
         # Kafka's manager asks a segment for its times once, and the segment remembers that. What is
         # asked later, when the log would be due, is asked of copies.

@@ -81,14 +81,15 @@ def run_steps(file: LogFile, *, explains: bool = False) -> Iterator[StepResult]:
 
 def replica_of(file: LogFile) -> LogReplica:
     """The log before the first step, with what the cleaner's manager knows of it."""
-    replica = LogReplica(log_of(file), legacy=file.rules.rules.cleaner.cleaner_bound == "leo")
     start = file.start
+    replica = LogReplica(
+        log_of(file),
+        legacy=file.rules.rules.cleaner.cleaner_bound == "leo",
+        committed=start.high_watermark,
+    )
     replica.checkpoint = start.checkpoint
     if start.log_start_offset is not None:
         replica.start_at(start.log_start_offset)
-    if start.high_watermark is not None:
-        replica.learn_high_watermark(start.high_watermark)
-        replica.look()
     return replica
 
 
@@ -208,7 +209,7 @@ class _Cleaner:
             first_dirty_offset=first_dirty_offset,
             upper_bound=max((base for base in bases if base <= upper_bound), default=bases[0]),
             now_ms=step.now_ms,
-            high_watermark=log.log_end_offset if self._replica.legacy else log.high_watermark,
+            high_watermark=log.high_watermark,
             log_start_offset=log.log_start_offset,
             delete_retention_ms=values.topic.delete_retention_ms,
             last_records=log.producers.last_records(),
