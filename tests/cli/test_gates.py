@@ -45,6 +45,13 @@ def test_a_sweep_ends_with_1_when_a_run_violates_what_it_must_not(
     assert shown.out.splitlines()[-1].startswith("violated; digest reproduced")
 
 
+def test_what_no_run_of_a_sweep_judges_cannot_pass(swept: Path) -> None:
+    answer = replog("gate", swept, "--fail-on", "leo-convergence")
+
+    assert answer.status == 2
+    assert "leo-convergence: no run of a sweep judges it" in answer.complaint
+
+
 def test_runs_that_failed_fail_the_gate(swept: Path, here: Path) -> None:
     """One that ended in an exception would otherwise be a run that violates nothing."""
     folder = Path(shutil.copytree(swept, here / "o"))

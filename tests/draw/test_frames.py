@@ -56,6 +56,22 @@ def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
             assert not any(one.reason and one.reason.winner is not None for one in below), path
 
 
+@pytest.mark.parametrize(
+    ("path", "leads"),
+    [
+        ("epochs/epochcache_08_an_empty_epoch_is_kept.yaml", {"r1": None, "r2": 3}),
+        ("kip630/kip630_01_tombstone_removed_too_early.yaml", {"r1": None, "r3": 2}),
+        ("raft/raft_13_leader_cuts_its_own_log.yaml", {"a": 1, "b": 2}),
+        ("raft/raft_04_leader_resumes_its_epoch.yaml", {"a": 1, "b": None}),
+    ],
+    ids=["follows", "at rest", "truncates and leads on", "resumes"],
+)
+def test_who_leads_at_the_end_of_a_story(path: str, leads: dict[str, int | None]) -> None:
+    lanes = replayed(story(path))
+
+    assert {name: lanes[name].leads for name in leads} == leads
+
+
 @pytest.mark.parametrize(("seed", "preset"), [(3, "kafka-4.0"), (1, "kraft")])
 def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str) -> None:
     often = dict.fromkeys(("power_losses", "cleaning_crashes", "install_crashes"), 0.5)

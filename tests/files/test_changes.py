@@ -72,6 +72,8 @@ def test_an_empty_field_of_a_csv_file_is_a_tombstone_and_a_quoted_one_is_not(
         ("key,value,timestamp_ms\na,b,x\n", "cannot be read: Failed to parse string: 'x'"),
         ("key,value,timestamp_ms\na,b\n", "cannot be read: CSV parse error"),
         ("key,value,timestamp_ms,headers\na,b,1,{\n", "row 1: headers: are no names"),
+        ('key,value,timestamp_ms,headers\na,b,1,"{""h"": 7}"\n', "row 1: headers: are no names"),
+        ("key,key,value,timestamp_ms\na,b,c,1\n", "column key: there twice"),
     ],
 )
 def test_csv_that_cannot_be_used_is_reported_in_one_line(
@@ -87,6 +89,22 @@ def test_csv_that_cannot_be_used_is_reported_in_one_line(
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_time_of_any_unit_is_read_as_ms(tmp_path: Path, unit: str) -> None:
+    times = pa.array([2000, 3000], pa.timestamp("ms")).cast(pa.timestamp(unit))
+    file = parquet(tmp_path, key=["a", "b"], value=["v", "w"], timestamp_ms=times)
+
+    assert [change.timestamp_ms for change in read_changes(file)] == [2000, 3000]
+
+
+def test_a_quoted_value_of_a_large_csv_file_may_have_line_breaks(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    rows = "".join(f'k{at},"a value\nof two lines",{at}\n' for at in range(40_000))
+    file.write_text(f"key,value,timestamp_ms\n{rows}")
+
+    assert {change.value for change in read_changes(file)} == {"a value\nof two lines"}
+
+
 def test_a_file_of_many_batches_is_read_in_order(tmp_path: Path) -> None:
     count = 2_500
     file = parquet(tmp_path, key=["k"] * count, value=["v"] * count, timestamp_ms=range(count))
@@ -98,6 +116,7 @@ def test_a_file_of_many_batches_is_read_in_order(tmp_path: Path) -> None:
     ("columns", "said"),
     [
         ({"timestamp_ms": ["5", "x"]}, "cannot be read: Failed to parse string: 'x'"),
+        ({"timestamp_ms": pa.array([5, 6], pa.duration("us"))}, "cannot be read: duration[us]"),
         ({"timestamp_ms": [5.5, 6.0]}, "cannot be read: Float value 5.500000 was truncated"),
         ({"headers": ["h", "i"]}, "row 1: headers: are no names with texts or bytes"),
         ({"headers": [[], [3]]}, "row 2: headers: are no names with texts or bytes"),

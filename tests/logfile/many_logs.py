@@ -46,8 +46,11 @@ def differences(of: Document) -> list[str]:
     return differences_of_steps(log_file_in(of), of)[1]
 
 
-def asked(*, now: int = NOW, topic: Json | None = None, **logs: Json) -> Json:
+def asked(
+    *, now: int = NOW, topic: Json | None = None, rules: Json | None = None, **logs: Json
+) -> Json:
     """The answer; a ratio of 0.05 makes nearly everything eligible, as in Kafka's own tests."""
     settings = {RATIO: 0.05} | (topic or {})
-    file = eligible_file_in(Document("", document(now=now, topic=settings, **logs)))
+    written = document(now=now, topic=settings, **logs) | {"rules": rules or {}}
+    file = eligible_file_in(Document("", written))
     return eligible_answer(select_log(file.logs, now_ms=file.now_ms))

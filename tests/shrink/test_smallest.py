@@ -19,6 +19,7 @@ from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.file.load import load_scenario
 from sim.simulate.story import Story
 from sim.simulate.story.format import story_from
+from tests.commands import SCENARIOS
 from tests.shrink.cases import AT_ONCE, LOST_TAIL, REMOVED, REUSED, story, timed
 
 
@@ -33,6 +34,24 @@ def test_what_no_story_says_stays_a_scenario(tmp_path: Path) -> None:
     assert run_scenario(scenario).differences == ()
     cut_off = ShrinkCase(timed("timed_b8_old_cleaner")).shrink(ShrinkBudget(tries=20))
     assert cut_off.remark == "as a scenario: settings do not change during a story"
+
+
+def test_a_shrunk_scenario_finds_its_file_of_changes_from_its_own_folder(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    made.mkdir()
+    source = timed("timed_delete_policy_loses_state")
+    rows = "".join(f"{one.key},{one.value},{one.at_ms}\n" for one in source.workload.sends)
+    (tmp_path / "c.csv").write_text(f"key,value,timestamp_ms\n{rows}")
+    path = next(SCENARIOS.rglob("timed_delete_policy_loses_state.yaml"))
+    head, _, rest = path.read_text().partition("workload:\n")
+    _, _, rest = rest.partition("consumers:")
+    (tmp_path / "s.yaml").write_text(
+        f"{head}workload: {{trace: c.csv, batch_records: 1, interval_ms: 900}}\nconsumers:{rest}"
+    )
+    case = ShrinkCase(load_scenario(tmp_path / "s.yaml"), "state-kept", folder=made)
+    (made / "t.yaml").write_text(case.shrink(ShrinkBudget(tries=5)).text)
+
+    assert run_scenario(load_scenario(made / "t.yaml")).violated == ["state-kept"]
 
 
 def test_a_budget_in_tries_gives_the_same_witness_every_time() -> None:
