@@ -111,16 +111,12 @@ class Copier:
             before = len(batches)
             self._copy(segment.batches, batches)
             if self.policy.indexes_calls:
-                own = calls_written(
-                    segment.batches, batches[before:], buffer_bytes=self.buffer_bytes
-                )
-                self.buffer_bytes = BUFFER_BYTES
-                if first_ms is None and own:
-                    # The largest timestamp of the first call counts (LogSegment.append).
+                size_bytes, self.buffer_bytes = self.buffer_bytes, BUFFER_BYTES
+                own = calls_written(segment.batches, batches[before:], buffer_bytes=size_bytes)
+                if first_ms is None and own:  # the first call sets it (LogSegment.append)
                     end = own[0].last_offset
                     first_ms = max(one.timestamp_ms for one in batches if one.last_offset <= end)
-                if self.notes_calls:
-                    calls += own
+                calls += own if self.notes_calls else []
             self.source += 1
         merged = Segment.of(
             group[0].base_offset, batches, last_modified_ms=group[-1].last_modified_ms
