@@ -112,17 +112,18 @@ class ClusterHistory(Facts):
         return None
 
     def marker_to_come(self, view: ReplicaView, uid: int) -> bool:
-        """True if a log ends at or below the marker that decides `uid`, and the leader holds that.
+        """True if a log ends at or below all markers of its producer above `uid`.
 
-        So the log is only to fetch it.
+        And the leader holds one of them, so that the log is only to fetch it.
         """
         if self.leader is None:
             return False
         producer, leader = self.written[uid].batch.producer_id, self.replicas[self.leader]
         for offset in range(self.written[uid].offset + 1, len(self.committed)):
             known = self.written.get(self.committed[offset])
-            if known and known.batch.producer_id == producer and known.batch.control is not None:
-                return offset >= len(view.slots) and self.holds(leader, self.committed[offset])
+            ends = known and known.batch.producer_id == producer and known.batch.control is not None
+            if ends and (offset < len(view.slots) or self.holds(leader, self.committed[offset])):
+                return offset >= len(view.slots)
         return False
 
     def may_be_absent_now(self, uid: int) -> bool:

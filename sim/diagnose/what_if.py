@@ -86,7 +86,8 @@ def with_rule(value: V, name: str, setting: RuleValue) -> V:
 def violated_by(value: Story | Scenario, invariant: str) -> list[str]:
     """Runs a story or a scenario and lists the violated invariants, in order.
 
-    Liveness invariants other than `invariant` do not count.
+    Liveness invariants other than `invariant` do not count; of a scenario that violates it, it is
+    all.
 
     Raises:
         Inconclusive: It was judged only up to a bound, or up to where it left the durability
@@ -94,7 +95,9 @@ def violated_by(value: Story | Scenario, invariant: str) -> list[str]:
     """
     if isinstance(value, Scenario):
         run = judge_scenario(value, (*judging(value), invariant))
-        if run.reason is not None and invariant not in run.violated:
+        if invariant in run.violated:
+            return [invariant]
+        if run.reason is not None:
             raise Inconclusive(f"{run.id}: {run.reason}")
     else:
         run = run_story(replace(value, expect=StoryExpect((invariant,))))

@@ -6,7 +6,7 @@
 * The cleaner's checkpoint is where the last finished pass ended; a cut lowers it to the end, or to
   the active segment, a log start raises it, and one outside of the log counts as the log start
   (LogCleanerManager.updateCheckpoints, .maybeTruncateCheckpoint, .cleanableOffsets). An older file
-  may be found after a crash alone.
+  may be found after a crash alone. A log end that a restart takes from the last record lowers it.
 * The place and time of the last pass, and up to where all has been compacted, follow the checkpoint
   and the bounds of coordinated removal.
 * What a replica knows of removed tombstones grows with those that it removes, and where rules hand
@@ -30,7 +30,6 @@ from sim.plugins import Report
 from sim.protocol import events as on
 from sim.protocol.replication import messages as of
 from sim.protocol.replication.messages import NO_ERROR, RECORDS, ErrorCode
-from sim.protocol.replication.replica import Replica
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import CONTROLLER, Overdue
 from sim.simulate.cluster.node import Node
@@ -306,7 +305,7 @@ class PlacesFollowed(Following):
         epochs = [(one.epoch, one.start_offset) for one in log.epochs.entries]
         if self.differs(replica.name, f"epochs after {what}", epochs, own.epochs):
             own.epochs = epochs
-        self._compare_checkpoint(replica, own, kinds, what)
+        self._compare_checkpoint(node, own, kinds, what)
         lowered = min(own.compacted, own.checkpoint, log.log_end_offset)
         compacted = replica.cleanly_compacted_offset
         raised = max(own.compacted, replica.removal_bound)
@@ -326,13 +325,14 @@ class PlacesFollowed(Following):
             own.epoch = replica.epoch
         self._look_at_epoch(node, own)
 
-    def _compare_checkpoint(
-        self, replica: Replica, own: Places, kinds: set[type], what: str
-    ) -> None:
-        log, kept = replica.log, replica.first_dirty_offset
+    def _compare_checkpoint(self, node: Node, own: Places, kinds: set[type], what: str) -> None:
+        replica, log = node.replica, node.replica.log
+        kept = replica.first_dirty_offset
         start, end = log.log_start_offset, log.log_end_offset
         if on.Truncated in kinds:
             own.checkpoint = min(own.checkpoint, end, max(log.active.base_offset, start))
+        if on.ReplicaRestarted in kinds and node.rules.storage.leo_source == "last_record":
+            own.checkpoint = min(own.checkpoint, end)
         allowed = {own.checkpoint}
         if not start <= own.checkpoint <= end:
             allowed.add(start)

@@ -29,8 +29,8 @@ from tests.log.producing import sent
 class Followed(World):
     """A replica with three batches of epoch 1, the first of them cleaned."""
 
-    def __init__(self) -> None:
-        super().__init__(PlacesFollowed, rules=Rules.of(commit="majority"))
+    def __init__(self, **rules: Any) -> None:
+        super().__init__(PlacesFollowed, rules=Rules.of(commit="majority", **rules))
         self.replica.epoch = 1
         self.fetcher = self.node.fetcher
         self.effect: Callable[[], None] = lambda: None
@@ -221,3 +221,16 @@ def test_a_crash_and_another_leader_end_what_was_fetched() -> None:
         else:
             world.happened(ends)
         assert len(world.hears(answered(3))) == 1
+
+
+@pytest.mark.parametrize(("leo_source", "told"), [("last_record", 0), ("stored", 1)])
+def test_a_restart_lowers_the_checkpoint_with_a_log_end_of_the_last_record(
+    leo_source: str, told: int
+) -> None:
+    world = Followed(leo_source=leo_source)
+    world.passes(3)
+    world.log.log_end_offset = world.replica.first_dirty_offset = 2
+    world.replica.cleanly_compacted_offset, world.replica.last_cleaning = 2, (2, 7)
+    world.happened(on.ReplicaRestarted("r1", 2, 0, 1))
+
+    assert len([one for one in world.reports if "checkpoint" in one]) == told

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.simulate.logfile.file import log_file_in, read_log_document
+from sim.simulate.logfile.file import log_file_from, log_file_in, read_log_document
+from sim.simulate.logfile.run import log_of
 from tests.logfile.writer import Writer
 
 
@@ -64,3 +65,11 @@ def test_the_file_is_named_with_the_path(tmp_path: Path, monkeypatch: pytest.Mon
         str(raised.value)
         == "case.json: segments[1][0].records[3].offset: 7 is not above 9 (line 1)"
     )
+
+
+def test_the_index_of_the_active_segment_counts_from_the_log_end() -> None:
+    """What is appended to a segment that was opened counts alone (OffsetIndex, LogSegment)."""
+    log = Writer()
+    log.singles("k=1", "k=2")
+
+    assert log_of(log_file_from(log.document())).active.index.restarts == [2]

@@ -215,7 +215,7 @@ class EpochCacheConsistency(LogInvariant):
         known.end = end
 
     def on_replica_restarted(self, event: events.ReplicaRestarted) -> None:
-        """Takes the log end after the restart, which `leo_source: last_record` may lower."""
+        """Takes the log end after the restart, which may be lower than before."""
         self._known[event.replica].end = event.log_end_offset
 
     def on_replaced(self, event: Any) -> None:

@@ -276,7 +276,7 @@ class Logs(Past):
         own = self._states[event.replica or ""][-1][1]
         for name in told:
             lane = self._states[name][-1][1] if self._states[name] else None
-            if lane and own and lane.up and (lane.leads or 0) < (own.leads or 0) and lane.leads:
+            if lane and own and lane.up and 0 < (lane.leads or 0) < (own.leads or 0):
                 self._states[name].append((position, lane._replace(leads=None)))
 
 

@@ -197,7 +197,7 @@ class Log:
             segment.reload_first_timestamp()
 
     def read_log_end(self, *, at_least: int = 0) -> None:
-        """Takes the log end from the active segment, as a restart does, once it was reopened.
+        """Takes the log end from the active segment, as a restart does once its index is rebuilt.
 
         It is the end of the last batch, else the base offset: where a truncation, or a lost tail,
         left a hole at the end, the log ends before the hole. A log that would end below its start

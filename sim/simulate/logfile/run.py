@@ -116,8 +116,8 @@ def log_of(file: LogFile) -> Log:
                 segment.aborted.append(aborted)
         log.segments.append(segment)
     log.log_start_offset = log.segments[0].base_offset
-    log.reopen(recovered_from=log.log_start_offset)
     log.read_log_end()
+    log.reopen(recovered_from=log.log_start_offset)
     log.rescan_producers()
     for segment, written in zip(log.segments, file.segments, strict=True):
         if written.aborted is not None:

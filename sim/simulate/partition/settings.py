@@ -99,7 +99,7 @@ def settings_of(path: Path | None, topic: str) -> GivenSettings:
     """
     found = {} if path is None else _values(path, topic)
     values = {name: value for name, value in found.items() if value is not None}
-    if str(values.get(_CLEANS, True)).strip().lower() == "false":
+    if str(values.pop(_CLEANS, True)).strip().lower() == "false":
         raise BadInput(
             f"{path}: {_CLEANS}: a broker without a cleaner compacts nothing; allowed: true"
         )
