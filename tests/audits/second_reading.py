@@ -178,15 +178,12 @@ class Reading:
     # Transactions.
 
     def _data_of(self, entry: AbortedTransaction) -> list[Batch]:
-        """The batches of an aborted transaction, empty ones included.
-
-        They end at the first ABORT marker: an entry may begin too early, where a truncation
-        overlooked the end of an earlier one (CleanedTransactionMetadata.onControlBatchRead).
-        """
-        own = [one for one in self._own[entry.producer_id] if one.last_offset >= entry.first_offset]
-        ends = [one.base_offset for one in own if one.control is Control.ABORT and one.records]
-        end = min([*ends, entry.last_offset])
-        return [one for one in own if one.control is None and one.last_offset < end]
+        """The batches of an aborted transaction, empty ones included."""
+        return [
+            batch
+            for batch in self._own[entry.producer_id]
+            if batch.control is None and entry.first_offset <= batch.last_offset < entry.last_offset
+        ]
 
     def _bases_of(self, entries: Iterable[AbortedTransaction]) -> set[int]:
         return {batch.base_offset for entry in entries for batch in self._data_of(entry)}

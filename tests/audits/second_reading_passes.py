@@ -15,8 +15,8 @@ stay in the index. The event and the log afterwards are compared with all of tha
 
 Not judged: rules of which a pass does not depend on the log alone (`map_reads_from: offset_index`
 where the index leads into the middle of a segment, `horizon_stamp: each_pass`, deltas that are
-kept), other ways to swap files, batches in old formats, versions that cannot be read, and a full
-map over aborted data below the log start, which the map leaves out and copying takes for committed.
+kept), other ways to swap files, batches in old formats, versions that cannot be read, and a map
+over aborted data below the log start, which the map leaves out and copying takes for committed.
 """
 
 from __future__ import annotations
@@ -124,16 +124,16 @@ class SecondReading(Following):
         log = node.replica.log
         if before is None:
             return
-        if failed:
-            self._judge_removals(event, before.segments, log.segments)
-            return
-        if overlap(before.segments):
-            return
-        rolled = [
-            each for each in log.segments if each.base_offset > before.segments[-1].base_offset
-        ]
-        segments = [*before.segments, *rolled]
+        # Old segments are deleted, and the active one is closed, without an event.
+        first, active = log.segments[0].base_offset, before.segments[-1].base_offset
+        left = [each for each in before.segments if each.base_offset >= first]
+        segments = [*left, *[each for each in log.segments if each.base_offset > active]]
         before = before._replace(segments=tuple(segments))
+        if failed:
+            self._judge_removals(event, segments, log.segments)
+            return
+        if overlap(segments):
+            return
         chosen: Compared | None = None
         try:
             for order in orders(node, event, before):
@@ -176,17 +176,25 @@ def offsets_of(segments: Iterable[Segment]) -> dict[int, None]:
 
 
 def overlap(segments: Sequence[Segment]) -> bool:
-    """Decides whether the index has overlapping aborted transactions of one producer.
+    """Decides whether an aborted transaction in the index begins before an earlier one's marker.
 
     Kafka writes such an entry when it has forgotten all producers and cuts its log
-    (reports/kafka_cut_marker.md); the rules do not say what a pass makes of it.
+    (reports/kafka_cut_marker.md); the rules do not say what a pass makes of it. The earlier one may
+    be committed, or its entry gone with its data.
     """
-    entries = [entry for segment in segments for entry in segment.aborted]
+    entries = {(one.producer_id, one.last_offset): one for each in segments for one in each.aborted}
+    markers = {
+        (one.producer_id, one.base_offset)
+        for each in segments
+        for one in each.batches
+        if one.control is not None and one.records
+    }
     ends: dict[int, int] = {}
-    for entry in sorted(entries, key=lambda entry: entry.last_offset):
-        if entry.first_offset <= ends.get(entry.producer_id, -1):
+    for producer, end in sorted({*entries, *markers}, key=lambda one: one[1]):
+        entry = entries.get((producer, end))
+        if entry is not None and entry.first_offset <= ends.get(producer, -1):
             return True
-        ends[entry.producer_id] = entry.last_offset
+        ends[producer] = end
     return False
 
 
@@ -229,8 +237,9 @@ def is_read(rules: Rules, segments: Sequence[Segment], first_dirty: int, log_sta
     )
     if not usual or any(type(batch) is not Batch for each in segments for batch in each.batches):
         return False
+    start = 0 if cleaner.map_range == "full" else first_dirty
     ended = [entry.last_offset for each in segments for entry in each.aborted]
-    if cleaner.map_range == "full" and min(ended, default=log_start) < log_start:
+    if any(start <= end < log_start for end in ended):
         return False
     holding = [each for each in segments if each.base_offset <= first_dirty][-1:]
     by_index = cleaner.map_reads_from == "offset_index" and cleaner.map_range == "dirty"

@@ -64,6 +64,8 @@ class Places:
         answered: (leader, epoch, time in ms) of the newest answer to a fetch, if it follows that
             leader since; None: it has had none.
         told_floor: The floor of versions in that answer, if it was to the present log.
+        stray: Whether the checkpoint was outside of the closed segments: the cleaner's next look,
+            or a cut that takes nothing, corrects it, and no event tells.
         failed_under: The leader whose records it could not append; empty: it could, of each.
     """
 
@@ -81,6 +83,7 @@ class Places:
     message_epoch: int = 0
     answered: tuple[str, int, int] | None = None
     told_floor: tuple[int, ...] = ()
+    stray: bool = False
     failed_under: str = ""
 
     def begins(self, epoch: int, offset: int) -> None:
@@ -135,7 +138,10 @@ class Places:
                 self.answered = None
                 if event.log_end_offset < self.end:
                     self.cut(event.log_end_offset)
+            case on.ReplicaRestarted():
+                self.end = event.log_end_offset  # a hole at the end is lost
             case on.Cleaned():
+                self.end = event.log_end_offset
                 gone = [each.offset + 1 for each in event.removals if each.reason == "tombstone"]
                 self.removed_end = max([self.removed_end, *gone])
             case on.LogStartMoved() | on.PrefixDeleted():
@@ -333,13 +339,14 @@ class PlacesFollowed(Following):
             own.checkpoint = min(own.checkpoint, end, max(log.active.base_offset, start))
         if on.ReplicaRestarted in kinds and node.rules.storage.leo_source == "last_record":
             own.checkpoint = min(own.checkpoint, end)
+        active = max(log.active.base_offset, start)
         allowed = {own.checkpoint}
-        if not start <= own.checkpoint <= end:
-            allowed.add(start)
+        if own.stray or not start <= own.checkpoint <= end:
+            allowed |= {start, min(own.checkpoint, active)}
         older = on.ReplicaCrashed in kinds and kept < own.checkpoint
         if kept not in allowed and not older:
             self.differs(replica.name, f"checkpoint after {what}", kept, own.checkpoint)
-        own.checkpoint = kept
+        own.checkpoint, own.stray = kept, not start <= kept <= active
 
     def _compare_removed(self, node: Node, own: Places, what: str) -> None:
         """Compares what the replica knows of tombstones that are gone, which it never forgets."""

@@ -171,6 +171,8 @@ class Producers:
         if target < self.bases[0]:
             self.begin_anew(target)
             return
+        # Old segments are deleted without an event: perhaps all of them began above the new end.
+        self.unsure |= log.segments[0].base_offset == target < log_start
         for base in [base for base in self.bases if base > target]:
             self.snapshots.pop(base, None)
         self.bases = [base for base in self.bases if base <= target]
@@ -309,11 +311,13 @@ class ProducersFollowed(Following):
             case on.SnapshotInstalled():
                 own.begin_anew(event.end_offset)
             case on.GapLearned():
+                # Either the empty active segment goes, which was rolled without an append, or not.
+                own.unsure |= event.fetch_offset in log.snapshots.offsets
                 replaced = own.bases[-1] not in bases
                 own.bases = [*own.bases[:-1], event.log_end_offset] if replaced else own.bases
             case on.ProducersForgotten():
                 self._forget(own, event, node)
-            case on.Cleaned() if event.log_end_offset < event.upper_bound:
+            case on.Cleaned() if event.log_end_offset < own.end:
                 own.unsure = True  # the log end fell, and with it the base of an empty segment
             case _:
                 pass

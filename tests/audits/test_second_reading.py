@@ -10,13 +10,18 @@ from sim.protocol.events import Cleaned, CleaningFailed, LogStartMoved, Removal
 from sim.protocol.log import AbortedTransaction, Segment
 from sim.protocol.log.record import Batch
 from sim.protocol.replication import Replica
-from sim.protocol.replication.cleaning import Cleaner
+from sim.protocol.replication.cleaning import Cleaner, delete_below_start
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.node import Node
 from sim.simulate.scenario.model import Topic
 from tests.audits.second_reading import Order, Reading
 from tests.audits.second_reading_compared import differences
-from tests.audits.second_reading_passes import SecondReading, is_dirty_enough
+from tests.audits.second_reading_passes import (
+    SecondReading,
+    is_dirty_enough,
+    is_read,
+    overlap,
+)
 from tests.audits.worlds import World, spoil
 from tests.compaction.logs import batch, marker, record
 
@@ -210,3 +215,46 @@ def test_a_log_is_cleaned_for_the_age_of_its_closed_segments(
     world.context.scenario.topic = topic
 
     assert is_dirty_enough(cast(Node, world.node), segments, 0, BOUND) == is_due
+
+
+OLD, YOUNG = AbortedTransaction(7, 2, 3, 4), AbortedTransaction(7, 4, 5, 6)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize(
+    ("entries", "overlaps"),
+    [
+        ([OLD, YOUNG], False),
+        ([YOUNG], False),
+        ([OLD, replace(YOUNG, first_offset=2)], True),
+        ([replace(YOUNG, first_offset=2)], True),
+    ],
+)
+def test_a_transaction_that_begins_before_an_earlier_marker_overlaps(
+    entries: list[AbortedTransaction], commit: bool, overlaps: bool
+) -> None:
+    made = [marker(3, 7, commit=commit), batch(record(4, "a"), pid=7), marker(5, 7, commit=False)]
+    segment = Segment.of(0, made, last_modified_ms=0)
+    segment.aborted = entries
+    assert overlap([segment]) == overlaps
+
+
+def test_a_map_over_aborted_data_below_the_log_start_is_not_read() -> None:
+    (first, *_) = holding().log.segments
+    first.aborted = [OLD]
+    for full, start, is_judged in ((False, 4, True), (False, 3, False), (True, 4, False)):
+        rules = Rules.of(map_range="full" if full else "dirty")
+        assert is_read(rules, [first], start, 4) == is_judged
+
+
+def test_segments_that_were_deleted_since_the_last_event_are_no_part_of_a_pass() -> None:
+    world = World(SecondReading, rules=RULES)
+    replica = world.node.replica = world.replica = holding()
+    log, topic = replica.log, Topic()
+    world.context.retention = True
+    world.context.replicas, world.context.scenario.topic = {"r1": replica}, topic
+    log.log_start_offset = replica.first_dirty_offset = log.segments[1].base_offset
+    world.happened()
+    delete_below_start(log)
+    done = Cleaner(RULES).run(replica, upper_bound=BOUND, now_ms=100)
+    assert world.happened(*done.events) == []

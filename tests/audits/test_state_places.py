@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from sim.protocol import events as on
+from sim.protocol.log import Segment
 from sim.protocol.log.epochs import EpochEntry
 from sim.protocol.replication.follower import receive_fetch
 from sim.protocol.replication.messages import (
@@ -234,3 +235,38 @@ def test_a_restart_lowers_the_checkpoint_with_a_log_end_of_the_last_record(
     world.happened(on.ReplicaRestarted("r1", 2, 0, 1))
 
     assert len([one for one in world.reports if "checkpoint" in one]) == told
+
+
+def test_a_crash_after_a_restart_that_lowered_the_log_end_takes_no_epoch() -> None:
+    world = Followed(leo_source="last_record")
+    world.log.truncate_to(2)
+    world.happened(on.ReplicaRestarted("r1", 2, 0, 1))
+    world.log.epochs.assign(2, 2)
+    world.replica.epoch = 2
+    world.happened(on.LeaderElected("r1", 2, 2, (), ()))
+    assert world.happened(on.ReplicaCrashed("r1", 2, 0, 2)) == []
+    world.log.epochs.truncate_from(2)
+    assert world.happened(AT_REST) == ["epochs after Quiesced"]
+
+
+def test_a_crash_after_a_pass_that_lowered_the_log_end_takes_no_epoch() -> None:
+    world = Followed(leo_source="last_record")
+    world.log.epochs.assign(2, 3)
+    world.replica.epoch = 2
+    world.happened(on.LeaderElected("r1", 2, 3, (), ()))
+    world.log.active.batches.pop()
+    world.log.recompute_log_end_offset()
+    world.happened(replace(a_pass(1, first=1), log_end_offset=2))
+    assert world.happened(on.ReplicaCrashed("r1", 2, 0, 2)) == []
+
+
+@pytest.mark.parametrize(("corrected", "told"), [(0, 0), (2, 0), (1, 1)])
+def test_a_checkpoint_that_a_crash_left_too_high_is_corrected_without_an_event(
+    corrected: int, told: int
+) -> None:
+    """By the cleaner's next look (0), or by a cut that takes nothing, to the active segment."""
+    world = Followed()
+    world.log.segments[:] = [Segment.of(2, world.log.active.batches[2:], last_modified_ms=0)]
+    world.passes(3)
+    world.replica.first_dirty_offset = corrected
+    assert len([one for one in world.happened(AT_REST) if "checkpoint" in one]) == told

@@ -7,6 +7,7 @@ import pytest
 from sim.protocol.events import (
     Appended,
     Cleaned,
+    GapLearned,
     ProducersForgotten,
     ReplicaCrashed,
     ReplicaRestarted,
@@ -140,3 +141,32 @@ def test_a_snapshot_that_a_restart_leaves_where_no_segment_begins_is_reported() 
         "offsets of snapshots after ReplicaRestarted",
         "snapshots after ReplicaRestarted",
     ]
+
+
+@pytest.mark.parametrize("rolls", [True, False])
+def test_a_gap_begins_a_segment_or_moves_an_empty_one(rolls: bool) -> None:
+    """A roll without an append, of which nothing tells, took a snapshot where the gap begins."""
+    world = two_segments()
+    if rolls:
+        world.log.roll(now_ms=0)
+    world.log.advance_to(6)
+    assert world.happened(GapLearned("r1", "r2", 4, 6)) == []
+    assert world.log.snapshots.offsets == [2, 4 if rolls else 6]
+
+
+def test_a_pass_that_lowers_the_log_end_may_move_the_active_segment() -> None:
+    world = two_segments()
+    world.log.advance_to(6)
+    world.happened(GapLearned("r1", "r2", 4, 6))
+    world.log.recompute_log_end_offset()
+    assert [one.base_offset for one in world.log.segments] == [0, 2, 4]
+    assert world.happened(Cleaned("r1", 0, 2, (), (), (), (), None, 4, 4, (0, 0))) == []
+
+
+def test_a_cut_below_the_segments_that_are_left_begins_anew() -> None:
+    world = two_segments()
+    world.log.roll(now_ms=0)
+    world.log.delete_prefix(4)
+    world.append(sent(4, 2, pid=7))
+    (cut,) = truncate(world.replica, 3)
+    assert (world.happened(cut), world.log.aborted_ever) == ([], [])

@@ -158,6 +158,14 @@ def test_the_end_recomputed_from_what_is_left() -> None:
     assert log.log_end_offset == log.log_start_offset == 0
 
 
+def test_the_end_recomputed_is_not_below_the_log_start() -> None:
+    log = filled(batch(0), batch(1), batch(2))
+    log.log_start_offset = 2
+    del log.segments[0].batches[1:]
+    log.recompute_log_end_offset()
+    assert log.log_end_offset == 2
+
+
 @pytest.mark.parametrize(("limit", "segments"), [(1, 2), (None, 1)])
 def test_a_segment_rolls_before_it_would_grow_too_large(limit: int | None, segments: int) -> None:
     size = batch(0).size_bytes

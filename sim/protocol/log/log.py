@@ -458,12 +458,13 @@ class Log:
     def recompute_log_end_offset(self, *, at_least: int = 0) -> None:
         """Derives the log end offset from the last surviving batch (`leo_source: last_record`).
 
-        It is at least `at_least`, the log end that is stored elsewhere. The active segment
-        begins there at the latest, since a segment holds nothing below its base offset.
+        It is at least the log start, and `at_least`, the log end that is stored elsewhere. The
+        active segment begins there at the latest, since a segment holds nothing below its base
+        offset.
         """
         last = self.last_batch()
-        found = self.log_start_offset if last is None else last.last_offset + 1
-        self.log_end_offset = end = max(found, at_least)
+        found = 0 if last is None else last.last_offset + 1
+        self.log_end_offset = end = max(found, at_least, self.log_start_offset)
         while len(self.segments) > 1 and self.segments[-2].base_offset >= end:
             del self.segments[-2]
         active = self.segments[-1]
