@@ -11,9 +11,10 @@
   is sent back by its last epoch, where the log has a later one below its position, and only there
   (KIP-320).
 * A report for coordinated removal is of the disk of now, and below its offset for markers, which is
-  committed, there is no data of transactions; a leader raises bounds when all others have reported
-  to it since it leads, up to the lowest of their last reports, and hands out those that it has
-  accepted.
+  committed, there is no data of transactions, unless that offset is the bound it has accepted: a
+  log that a crash cut below its bound may have other data there. A leader raises bounds when all
+  others have reported to it since it leads, up to the lowest of their last reports, and hands out
+  those that it has accepted.
 * The controller knows no life that a broker has not begun, and keeps no replica in sync over a
   restart that is not alone in the set (KIP-903, KIP-966).
 """
@@ -28,6 +29,7 @@ from sim.protocol.events import (
     Event,
     HighWatermarkMoved,
     RemovalBoundMoved,
+    ReplicaRestarted,
 )
 from sim.protocol.log import Batch, Log
 from sim.protocol.replication import messages as of
@@ -102,6 +104,8 @@ class Said(Answers):
             self._bound = max(self._bound, event.offset)
         elif isinstance(event, Appended):
             self._appended(event.replica, event.batch)
+        elif isinstance(event, ReplicaRestarted):
+            self._marks[event.replica] = event.high_watermark
         elif isinstance(event, HighWatermarkMoved):
             name, now_ms = event.replica, self.context.now_ms
             first, moved_ms = self._moved.get(name, (0, -1))
@@ -216,7 +220,9 @@ class Said(Answers):
         if checked and log.log_start_offset <= first < asked.offset and answer.start > first:
             self.wrong(name, f"{asker} at {asked.offset} reads from", answer.start, first)
         if answer.diverging_epoch < 0:
+            # An epoch may be known to begin above a log end that is that of the last record.
             by_end = checked and answer.start < asked.offset
+            by_end = by_end and self.rules.storage.leo_source == "stored"
             self.wrong(
                 name, f"{asker} at {asked.offset} is sent back by its log end", by_end, False
             )
@@ -241,6 +247,8 @@ class Said(Answers):
         free, committed = report.transaction_free_offset, replica.log.high_watermark
         if free > max(committed, replica.marker_removal_bound):
             self.wrong(node.name, "free of transactions below", free, committed)
+        if free <= replica.marker_removal_bound:
+            return
         data = [
             one.base_offset
             for one in _batches(replica.log, 0, free)

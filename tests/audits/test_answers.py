@@ -16,12 +16,12 @@ from sim.protocol.replication.messages import SnapshotId
 from sim.protocol.replication.replica import Snapshot
 from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
-from sim.simulate.cluster.network import CONTROLLER
+from sim.simulate.cluster.network import CONTROLLER, Overdue
 from sim.simulate.cluster.node import Node
 from tests.audits.clients import Clients
 from tests.audits.deserved import Deserved
 from tests.audits.observer import Observer
-from tests.audits.test_messages import BY_CONTROLLER
+from tests.audits.test_messages import BY_CONTROLLER, BY_MAJORITY
 from tests.audits.test_messages import World as MessagesWorld
 
 
@@ -382,6 +382,66 @@ def test_a_bound_is_the_lowest_that_all_others_have_reported() -> None:
     assert world.sees(replace(raised, offset=10)) == ["raises bounds to 10 above reports"]
     leader.replica.cleanly_compacted_offset = 9
     assert world.says(*hands_out(7)(world)) == ["hands out less than all report"]
+
+
+def test_a_log_that_was_cut_below_its_bound_may_have_transactions_there() -> None:
+    world = World(BY_CONTROLLER.with_values({"marker_watermark": "own"}))
+    replica = world.cluster.nodes["r2"].replica
+    record = Record(replica.log.log_end_offset, "k", "v", 0, uid=10**7)
+    sent = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    replica.log.append(data_batch((record,), epoch=1, **sent), 0)
+    replica.marker_removal_bound = free = record.offset + 2
+
+    assert world.says(*reports(1, 0, free)(world)) == []
+    replica.marker_removal_bound = free - 1
+    replica.log.high_watermark = free
+    assert world.says(*reports(1, 0, free)(world)) != []
+
+
+@pytest.mark.parametrize(("leo_source", "told"), [("last_record", 0), ("stored", 1)])
+def test_an_epoch_may_begin_above_a_log_end_that_is_that_of_the_last_record(
+    leo_source: str, told: int
+) -> None:
+    world = World(BY_CONTROLLER.with_values({"leo_source": leo_source}))
+    leader = world.leader
+    world.says("c1", leader.name, CHECKED)
+    answer = of.ConsumerFetchResponse(of.NO_ERROR, leader.name, leader.replica.epoch, start=4)
+    assert len(world.says(leader.name, "c1", answer)) == told
+
+
+def test_a_high_watermark_that_a_crash_set_back_may_move_twice_in_a_millisecond() -> None:
+    world = World(BY_MAJORITY)
+    name, log = world.leader.name, world.leader.replica.log
+    end = log.log_end_offset
+    log.high_watermark = end - 4
+    world.sees(on.ReplicaRestarted(name, end, end - 4, 1))
+    for mark in (end - 3, end - 1):
+        log.high_watermark = mark
+        world.sees(on.HighWatermarkMoved(name, mark, leading=True))
+    assert world.says(*answers(high_watermark=end - 3)(world)) == []
+    assert world.says(*answers(high_watermark=end - 5)(world)) != []
+
+
+def test_a_late_fetch_is_no_new_beginning() -> None:
+    world = World(BY_MAJORITY.with_values({"lag_guard": "reset_local"}))
+    leader, replica = world.leader, world.leader.replica
+    assert leader.leader is not None
+    over = world.observer.over(leader.name, leader.receive)
+    newest = leader.leader.progress["r2"].newest
+    first, second, third = (
+        of.FetchRequest("r2", replica.epoch, at, 1, max_batches=1, correlation_id=newest + 1 + at)
+        for at in range(3)
+    )
+    replica.removed_tombstone_end = 2
+    over(first)
+    over(second)
+    replica.removed_tombstone_end = 5
+    over(Overdue(first))
+    world.told.clear()
+    over(third)
+    assert world.told == []
+    assert replica.leadership is not None
+    assert replica.leadership.begun_below == {"r2": 2}
 
 
 def test_an_epoch_ends_above_its_batches() -> None:

@@ -20,6 +20,7 @@ from sim.protocol.replication.recovery import OldFiles
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.faults import Faults
+from sim.simulate.cluster.network import Overdue
 from sim.simulate.faults import Crash, FaultKind
 from sim.simulate.scenario.model import Workload
 from tests.cluster.worlds import fault, log_ends, scenario, sends, tell
@@ -105,6 +106,26 @@ def test_a_fetch_from_before_the_loss_of_a_disk_is_not_believed_after_it() -> No
     leading.wake()
     leading.fetch(fetch)
 
+    assert leader.replica.leadership is not None
+    assert leader.replica.leadership.positions == {}
+
+
+def test_a_leader_that_was_down_meanwhile_and_resumes_does_not_believe_it_either() -> None:
+    rules = Rules.of(commit="majority", leader_restart="resumes")
+    cluster = Cluster(scenario(rules=rules), lambda _at, _event: None)
+    cluster.elections.start()
+    leader, wiped, _ = cluster.nodes.values()
+    leader.lead(1, isr=(), replicas=("r1", "r2", "r3"))
+    wiped.sees(1)
+    fetch = fetch_request(wiped.replica, replica_epoch=wiped.incarnation)
+    for node in (leader, wiped):
+        node.crash()
+    wiped.wipe()
+    cluster.elections.wiped(wiped)
+    leader.restart()
+    leader.receive(Overdue(fetch))
+
+    assert leader.leader is not None
     assert leader.replica.leadership is not None
     assert leader.replica.leadership.positions == {}
 

@@ -57,8 +57,10 @@ class QuorumElections(Elections):
         """Replaces the disk of a voter, which may not vote before it has caught up.
 
         A voter is known by its disk, too (KIP-853, directory ids), so acknowledgements of the old
-        disk count no more.
+        disk count no more, those to a leader that is down and resumes included.
         """
+        for member in self._members.values():
+            member.disks[node.name] = node.incarnation
         for other in self._nodes.values():
             if other.leader is not None:
                 other.leader.forget(node.name, node.incarnation)

@@ -219,21 +219,28 @@ class LeaderState:
         The answer to an older epoch would be FENCED_LEADER_EPOCH, which no sender waits for
         (Partition.checkCurrentLeaderEpoch, KafkaRaftClient.validateLeaderOnlyRequest). For an
         overtaken fetch the follower has closed the connection. Its position counts, unless it is of
-        an older session or incarnation. It does not wait: that would replace the later fetch.
+        an older session or incarnation. It does not wait: that would replace the later fetch. Nor
+        is it a new beginning of the follower's log (`lag_guard`).
         """
-        broker = self._broker
+        broker, leadership = self._broker, self._broker.replica.leadership
         if broker.rules.replication.fencing and request.epoch < self.epoch:
             return True
         progress = self.progress[request.follower]
         if request.correlation_id > progress.newest:
             return False
         life = progress.replica_epoch
-        if request.replica_epoch >= life and not is_of_an_older_session(
-            request, newest=progress.newest, replica_epoch=life, rules=broker.rules
+        if (
+            leadership is not None
+            and request.replica_epoch >= life
+            and not is_of_an_older_session(
+                request, newest=progress.newest, replica_epoch=life, rules=broker.rules
+            )
         ):
+            begun = {**leadership.begun_below}
             answered = answer_fetch(
                 broker.replica, request, rules=broker.rules, snapshots=self._snapshots
             )
+            leadership.begun_below = begun
             self.react(answered.events)
             progress.contact_ms = broker.context.now_ms
         return True

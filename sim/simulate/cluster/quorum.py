@@ -42,6 +42,8 @@ class QuorumMembership(Membership):
             or campaigns, since its votes are forgotten; 0 without such a loss.
         promised: Highest epoch that a lost disk knew: the replica may have voted in it, and follows
             no earlier leader; 0 without such a loss.
+        disks: Replica that got an empty disk -> its incarnation from then on, in place of the
+            directory ids of voters (KIP-853).
     """
 
     def __init__(self, node: Node, voters: tuple[str, ...]) -> None:
@@ -65,6 +67,7 @@ class QuorumMembership(Membership):
         self.loyal_until_ms = 0
         self.barred_below = 0
         self.promised = 0
+        self.disks: dict[str, int] = {}
         node.handlers[of.VoteRequest] = self._vote
         node.handlers[of.VoteResponse] = self._receive_vote
         node.handlers[of.BeginQuorumEpochRequest] = self._begin_epoch
@@ -88,6 +91,8 @@ class QuorumMembership(Membership):
         leadership = node.replica.leadership
         if leadership is not None:
             leader = node.resume_leading(leadership.epoch)
+            for name, incarnation in self.disks.items():
+                leader.forget(name, incarnation)
             leader.commit_what_is_known()
             self._announce_all(leader)
         self.wait_for_leader()
