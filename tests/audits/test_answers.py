@@ -18,7 +18,6 @@ from sim.protocol.rules import Rules
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import CONTROLLER, Overdue
 from sim.simulate.cluster.node import Node
-from tests.audits.clients import Clients
 from tests.audits.deserved import Deserved
 from tests.audits.observer import Observer
 from tests.audits.test_messages import BY_CONTROLLER, BY_MAJORITY
@@ -231,109 +230,6 @@ def test_who_begins_with_a_snapshot_has_missed_no_removal_above_its_end(
     assert len([one for one in world.told if "missed a removal" in one]) == told
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"offset": 5, "last_epoch": 1}, []),
-        ({"offset": 6, "last_epoch": 0, "checked_with": ("r1", 1)}, []),
-        ({"offset": 6, "last_epoch": 1, "checked_with": ("r1", 1)}, ["reads on at"]),
-        ({"offset": 7, "last_epoch": 0, "checked_with": ("r1", 1)}, ["reads on at"]),
-        ({"offset": 6, "last_epoch": 0}, ["reads on at"]),
-    ],
-)
-def test_a_consumer_asks_from_where_it_was_or_an_answer_has_led_it(
-    change: dict[str, Any], told: list[str]
-) -> None:
-    world = World(BY_CONTROLLER.with_values({"consumer_validation": "epoch"}))
-    clients = next(one for one in world.observer.answers if isinstance(one, Clients))
-    answer = of.ConsumerFetchResponse(of.NO_ERROR, "r1", 1, start=6, diverging_epoch=0)
-    clients.sent("c1", "r1", CHECKED)
-    clients.sent("r1", "c1", answer)
-    clients.sent("c1", "r1", replace(CHECKED, **change))
-
-    assert world.told == [f"answer {one}" for one in told]
-
-
-@pytest.mark.parametrize("late_ms", [0, 1])
-def test_what_a_consumer_takes_was_read_when_the_answer_left(late_ms: int) -> None:
-    world = World(BY_CONTROLLER)
-    left_ms = world.cluster.context.now_ms
-    world.says("c1", "r1", CHECKED)
-    world.says("r1", "c1", of.ConsumerFetchResponse(of.NO_ERROR, "r1", 1, start=5, end=6))
-    world.wait(late_ms)
-    consumed = on.Consumed("r1", "c1", 5, 6, (), left_ms + late_ms)
-
-    assert world.sees(consumed) == ["c1 reads at"] * late_ms
-
-
-@pytest.mark.parametrize("committed", [False, True])
-@pytest.mark.parametrize("error", [of.NO_ERROR, of.ErrorCode.INVALID_TIMESTAMP])
-def test_a_transaction_is_committed_when_all_of_its_batches_are_written(
-    error: of.ErrorCode, *, committed: bool
-) -> None:
-    """By whichever of its tries: nobody answers the first one."""
-    world = World(BY_CONTROLLER)
-    for number in (1, 2):
-        data = of.ProduceRequest("p1", (), -1, 7, 0, 0, transactional=True, correlation_id=number)
-        world.says("p1", "r1", data)
-    world.says("r1", "p1", of.ProduceResponse(error, 2))
-    marker = of.WriteTxnMarkersRequest("p1", 7, 0, committed=committed)
-    told = ["commits without"] * (committed and error is not of.NO_ERROR)
-
-    assert world.says("p1", "r1", marker) == told
-    assert world.says("p1", "r1", marker) == []
-
-
-def test_a_new_instance_ends_what_is_under_way() -> None:
-    world = World(BY_CONTROLLER)
-    ends = of.WriteTxnMarkersRequest("p2", 7, 1, committed=False, fences=True)
-    data = of.ProduceRequest("p1", (), -1, producer_id=7, transactional=True)
-
-    assert world.says("p1", "r1", data) == world.says("p2", "r1", ends) == []
-    assert world.says("p2", "r1", ends) == []
-    assert world.says("p3", "r1", replace(ends, producer_epoch=2)) == [
-        "ends a transaction of before"
-    ]
-    late = replace(data, producer_epoch=2)
-    assert world.says("p2", "r1", late) == []
-    assert world.says("p3", "r1", late) == ["writes in the epoch of the marker before it"]
-    world.hears(world.leader, ends)
-    world.leader.loader.loading = True  # then it handles no write
-    world.hears(world.leader, ends)
-    assert world.told[1:] == ["answer ends 7 of before"]
-
-
-@pytest.mark.parametrize(
-    ("verification", "begun", "told"),
-    [
-        ("first_batch", False, ["answer begins a transaction of 7"]),
-        ("first_batch", True, []),
-        ("none", False, []),
-    ],
-)
-def test_data_begins_a_transaction_that_is_under_way(
-    verification: str, begun: bool, told: list[str]
-) -> None:
-    """A repetition that comes while the marker is on its way begins nothing."""
-    world = World(BY_CONTROLLER.with_values({"verification": verification}))
-    record, producers = Record(0, "k", "v", 0), world.leader.replica.log.producers
-    data = of.ProduceRequest("p1", (record,), -1, 7, 0, 0, transactional=True)
-    if begun:
-        assert world.says("p1", "r1", data) == []
-    for audit in world.observer.answers:
-        audit.receives("r1", data, overdue=True)
-    producers.note(
-        data_batch((record,), epoch=1, producer_id=7, producer_epoch=0, transactional=True)
-    )
-    for audit in world.observer.answers:
-        audit.handled("r1", data)
-    ends = of.WriteTxnMarkersRequest("p1", 7, 0, committed=False)
-    assert world.told == told
-    assert world.says("p1", "r1", ends) == []
-    world.hears(world.leader, data, late=True)
-    assert world.told == []
-
-
 CHECKED = of.ConsumerFetchRequest("c1", 5, last_epoch=1, checked_with=("r9", 0))
 
 
@@ -388,8 +284,9 @@ def test_a_log_that_was_cut_below_its_bound_may_have_transactions_there() -> Non
     world = World(BY_CONTROLLER.with_values({"marker_watermark": "own"}))
     replica = world.cluster.nodes["r2"].replica
     record = Record(replica.log.log_end_offset, "k", "v", 0, uid=10**7)
-    sent = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
-    replica.log.append(data_batch((record,), epoch=1, **sent), 0)
+    replica.log.append(
+        data_batch((record,), epoch=1, producer_id=1, producer_epoch=0, transactional=True), 0
+    )
     replica.marker_removal_bound = free = record.offset + 2
 
     assert world.says(*reports(1, 0, free)(world)) == []
