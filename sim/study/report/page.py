@@ -75,9 +75,9 @@ def _reading_of(folder: SweepFolder) -> str:
     """Legend of the cells of a grid."""
     names = ", then ".join(Unit(RUNS, one["name"]).title for one in folder.statistics)
     return (
-        "In a cell: the fewest moves after which searches of every schedule of a small world break "
-        f"it; how many runs met it ({markdown.text(names)}), under the other rules with which most "
-        "do; stories that show it. All alternatives have the same worlds, runs and stories."
+        "In a cell: the fewest moves after which a search of every schedule breaks it; how many "
+        f"runs met it ({markdown.text(names)}), under the rules with which most do; stories that "
+        "show it. All alternatives have the same worlds, runs and stories."
     )
 
 
