@@ -14,7 +14,7 @@ what it speaks of is afterwards as it was before:
   KIP-853); one that a later one of that life has overtaken, where fetches have sessions (KIP-227).
 * A vote for a candidacy that is over, or whose candidate asks for pre-votes again
   (KafkaRaftClient.handleVoteResponse); a request for a vote that the voter may not grant (Raft 5.2,
-  5.4.1); the word of a leader of an older epoch.
+  5.4.1); the word of a leader of an older epoch; a refusal that tells a leader of no later one.
 * A state of the partition that is older than one the broker was told, or meant for an earlier life
   (KIP-841); a change of the in-sync set from another leader, or from another state (KIP-497);
   registrations and heartbeats of an earlier life (KIP-631).
@@ -337,6 +337,10 @@ def _word_of_a_leader(node: Node, _seen: Seen, request: Any) -> str:
     return "of an earlier epoch" if stale else ""
 
 
+def _refusal(node: Node, _seen: Seen, response: of.BeginQuorumEpochResponse) -> str:
+    return "of no later epoch" if response.epoch <= node.replica.epoch else ""
+
+
 def _state(node: Node, seen: Seen, request: of.LeaderAndIsrRequest) -> str:
     if request.incarnation != node.incarnation:
         return "to an earlier life"
@@ -397,6 +401,7 @@ _AT_BROKERS: Mapping[type, tuple[Judge | None, Look]] = {
     of.VoteRequest: (_vote_request, _vote_of),
     of.VoteResponse: (_vote_response, _granted),
     of.BeginQuorumEpochRequest: (_word_of_a_leader, _all_of_it),
+    of.BeginQuorumEpochResponse: (_refusal, _all_of_it),
     of.EndQuorumEpochRequest: (_word_of_a_leader, _all_of_it),
     of.RemovalBoundsRequest: (_word_of_a_leader, _all_of_it),
     of.LeaderAndIsrRequest: (_state, _all_of_it),

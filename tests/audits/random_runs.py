@@ -15,6 +15,7 @@ from random import Random
 
 from sim.bounds import Bounds, each_run_within
 from sim.plugins import register_observer
+from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
 from sim.study.sweep.plan import load_plan
 from tests.audits.registering import AUDITS, audited
@@ -75,9 +76,29 @@ def audit(draws: Iterable[Draw]) -> Iterator[Audited]:
                 for one in run.violations
                 if one.invariant in AUDITS
             ]
-            if run.cut_off:
+            if is_stuck(run):
                 found.alarms.append((draw.id, "no-end", run.reason or ""))
             yield found
+
+
+def is_stuck(run: Run) -> bool:
+    """True when a run did not come to its end, and its rules are not to blame.
+
+    A new leader that writes nothing of its own, while clients only wait, commits nothing of earlier
+    epochs (the Raft paper, section 8). A follower that has copied the epoch of such a leader is at
+    the log start in another epoch than the snapshot there, and is sent to it again and again.
+    """
+    if run.cut_off:
+        return True
+    if run.reason is None or run.outside is not None:
+        return False
+    rules, replication = run.rules, run.rules.replication
+    if replication.leader_change_record:
+        return True
+    if "a producer still waits" in run.reason:
+        return (replication.commit, replication.epoch_commit_rule) != ("majority", "strict")
+    copied = replication.epoch_cache == "copied" and rules.snapshots.snapshot_offer == "by_epoch"
+    return not (copied and "has not fetched to the end" in run.reason)
 
 
 def audit_some(seed: int, count: int) -> Audited:

@@ -151,6 +151,15 @@ def leads(node: Node, epoch: int) -> of.BeginQuorumEpochRequest:
     return of.BeginQuorumEpochRequest("r9", node.replica.epoch + epoch)
 
 
+def refuses(node: Node, epoch: int) -> of.BeginQuorumEpochResponse:
+    """The refusal of a replica that follows no leader of this epoch."""
+    return of.BeginQuorumEpochResponse(node.replica.epoch + epoch)
+
+
+def resigns(node: Node) -> None:
+    node.resign()
+
+
 Make = Callable[..., Any]
 NOW: dict[str, Any] = {}
 
@@ -169,6 +178,7 @@ NOW: dict[str, Any] = {}
         (BY_MAJORITY, "follower", asks, NOW, {"epoch": 0}, votes, "in an epoch that has a leader"),
         (BY_MAJORITY, "follower", asks, NOW, {"pre_vote": True}, hears, "that asks for no vote"),
         (BY_MAJORITY, "follower", grants, {"epoch": 0}, {"epoch": -1}, counts, "of another cand"),
+        (BY_MAJORITY, "leader", refuses, {"epoch": 1}, {"epoch": 0}, resigns, "of no later epoch"),
         (BY_MAJORITY, "follower", leads, {"epoch": 0}, {"epoch": -1}, follows, "of an earlier ep"),
     ],
 )

@@ -71,6 +71,7 @@ class QuorumMembership(Membership):
         node.handlers[of.VoteRequest] = self._vote
         node.handlers[of.VoteResponse] = self._receive_vote
         node.handlers[of.BeginQuorumEpochRequest] = self._begin_epoch
+        node.handlers[of.BeginQuorumEpochResponse] = self._hear_refusal
         node.handlers[of.EndQuorumEpochRequest] = self._end_epoch
 
     @property
@@ -298,9 +299,14 @@ class QuorumMembership(Membership):
         node.send(name, of.BeginQuorumEpochRequest(node.name, node.replica.epoch))
 
     def _begin_epoch(self, request: of.BeginQuorumEpochRequest) -> None:
-        """Follows the leader of an epoch, unless a later one is known, or was to a lost disk."""
+        """Follows the leader of an epoch, or tells it a later one, known even if by a lost disk.
+
+        Source: KafkaRaftClient.handleBeginQuorumEpochRequest.
+        """
         node, epoch = self._node, request.epoch
-        if epoch < max(node.replica.epoch, self.promised):
+        newest = max(node.replica.epoch, self.promised)
+        if epoch < newest:
+            node.send(request.leader, of.BeginQuorumEpochResponse(newest))
             return
         if epoch > node.replica.epoch:
             self.heard_epoch(epoch)
@@ -312,6 +318,14 @@ class QuorumMembership(Membership):
         if fetcher.leader != request.leader or fetcher.epoch != epoch:
             node.resign()  # where votes do not bind, an epoch may have two leaders
             fetcher.follow(request.leader, epoch)
+
+    def _hear_refusal(self, response: of.BeginQuorumEpochResponse) -> None:
+        """Leads no more when a replica knows a later epoch.
+
+        Source: KafkaRaftClient.handleBeginQuorumEpochResponse.
+        """
+        if response.epoch > self._node.replica.epoch:
+            self.heard_epoch(response.epoch)
 
     def _check_quorum(self, leader: LeaderState) -> ProcessGenerator:
         """The process of a leader that checks whether a majority still fetches from it."""

@@ -127,7 +127,7 @@ class VoteResponse(Struct, frozen=True, gc=False):
 
 
 class BeginQuorumEpochRequest(Struct, frozen=True, gc=False):
-    """A leader announces itself; the fetch that follows is the answer.
+    """A leader announces itself; the fetch that follows is the answer, or a refusal.
 
     Attributes:
         leader: Name of the leader.
@@ -135,6 +135,16 @@ class BeginQuorumEpochRequest(Struct, frozen=True, gc=False):
     """
 
     leader: str
+    epoch: int
+
+
+class BeginQuorumEpochResponse(Struct, frozen=True, gc=False):
+    """The refusal of a replica that knows a later epoch (FENCED_LEADER_EPOCH).
+
+    Attributes:
+        epoch: Highest epoch it has seen, on a disk that it lost, too.
+    """
+
     epoch: int
 
 
