@@ -85,20 +85,21 @@ def is_stuck(run: Run) -> bool:
     """True when a run did not come to its end, and its rules are not to blame.
 
     A new leader that writes nothing of its own, while clients only wait, commits nothing of earlier
-    epochs (the Raft paper, section 8). A follower that has copied the epoch of such a leader is at
-    the log start in another epoch than the snapshot there, and is sent to it again and again.
+    epochs (the Raft paper, section 8). A follower is sent to a snapshot again and again if it
+    ignores one that it holds, or if it has copied the epoch of a leader that has written nothing:
+    then it is at the log start in another epoch than the snapshot there.
     """
     if run.cut_off:
         return True
     if run.reason is None or run.outside is not None:
         return False
-    rules, replication = run.rules, run.rules.replication
-    if replication.leader_change_record:
-        return True
-    if "a producer still waits" in run.reason:
-        return (replication.commit, replication.epoch_commit_rule) != ("majority", "strict")
-    copied = replication.epoch_cache == "copied" and rules.snapshots.snapshot_offer == "by_epoch"
-    return not (copied and "has not fetched to the end" in run.reason)
+    replication, snapshots = run.rules.replication, run.rules.snapshots
+    writes = replication.leader_change_record
+    copied = replication.epoch_cache == "copied" and snapshots.snapshot_offer == "by_epoch"
+    if snapshots.held_snapshot == "ignored" or (copied and not writes):
+        return False
+    by_majority = (replication.commit, replication.epoch_commit_rule) == ("majority", "strict")
+    return writes or not by_majority or "a producer still waits" not in run.reason
 
 
 def audit_some(seed: int, count: int) -> Audited:

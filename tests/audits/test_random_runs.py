@@ -41,8 +41,9 @@ def test_every_second_run_is_of_the_plan_that_draws_widely() -> None:
         ({"leader_change_record": False}, "there is no leader", True),
         ({"leader_change_record": False, "epoch_commit_rule": "none"}, NO_ANSWER, True),
         (COPIED, BEHIND, False),
+        ({**COPIED, "leader_change_record": True}, BEHIND, True),
         ({**COPIED, "snapshot_offer": "below_start"}, BEHIND, True),
-        ({"leader_change_record": False}, BEHIND, True),
+        ({"held_snapshot": "ignored"}, BEHIND, False),
     ],
 )
 def test_a_run_that_comes_to_no_rest_is_an_alarm_unless_its_rules_stop_it(

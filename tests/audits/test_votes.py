@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from sim.protocol import events as on
 from sim.protocol.replication import messages as of
+from sim.protocol.rules import Rules
 from sim.simulate.cluster.node import Node
 from tests.audits.test_answers import World, records
 from tests.audits.test_messages import BY_MAJORITY, asks, counts, grants
@@ -83,6 +84,18 @@ def test_nobody_campaigns_against_a_leader_whose_answer_has_just_come() -> None:
     assert world.says(voter.name, "r9", request) == ["asks for votes"]
     world.wait(60_000)
     assert world.says(voter.name, "r9", request) == []
+
+
+def test_the_last_pre_vote_may_come_before_an_answer_of_the_same_millisecond() -> None:
+    world = World(Rules.of(commit="majority", pre_vote=True))
+    voter = world.follower
+    request = replace(asks(voter, epoch=1), candidate=voter.name)
+    world.says(voter.name, "r9", replace(request, epoch=request.epoch - 1, pre_vote=True))
+    world.wait(5)
+    world.hears(voter, replace(records(world.leader, 0), correlation_id=voter.fetcher.number))
+    assert world.says(voter.name, "r9", request) == []
+    world.wait(1)
+    assert world.says(voter.name, "r9", request) == ["asks for votes"]
 
 
 @pytest.mark.parametrize(("waited_ms", "told"), [(1, ["asks for votes"]), (60_000, []), (None, [])])

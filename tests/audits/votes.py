@@ -114,9 +114,10 @@ class Votes(Answers):
             if epoch + (not message.pre_vote) == message.epoch:
                 ago_ms = self.context.now_ms - at_ms
                 lately = f"{ago_ms} ms after an answer of {leader}"
-                # Of the millisecond in which its time ran out nobody knows what came first.
+                # What came first in the millisecond in which its time ran out, or the last vote
+                # arrived, is not known.
                 ran_out_ms = self._ran_out_ms.get(source)
-                heard = ago_ms < self._shortest_ms and at_ms != ran_out_ms
+                heard = 0 < ago_ms < self._shortest_ms and at_ms != ran_out_ms
                 self.wrong(source, "asks for votes", heard and lately, False)
         elif isinstance(message, of.VoteResponse):
             self.wrong(source, "votes in epoch", message.epoch, self.nodes[source].replica.epoch)
