@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sim.protocol.events import (
     HighWatermarkMoved,
@@ -11,6 +12,7 @@ from sim.protocol.events import (
     LeaderResigned,
     ReplicaRestarted,
 )
+from sim.protocol.log.epochs import EpochEnd
 from sim.protocol.replication.elections import successors, waits
 from sim.protocol.replication.messages import (
     Answer,
@@ -19,6 +21,7 @@ from sim.protocol.replication.messages import (
     EndQuorumEpochRequest,
     FetchRequest,
     FetchResponse,
+    SnapshotId,
     VoteRequest,
     VoteResponse,
 )
@@ -264,6 +267,29 @@ def test_a_voter_with_a_new_disk_votes_in_no_epoch_in_which_it_may_have_voted_be
     voter.receive(VoteRequest("r1", epoch, 3, 1, pre_vote))
 
     assert [answer.granted for answer in answers] == [granted]
+
+
+@pytest.mark.parametrize(
+    ("answer", "counts"),
+    [("RECORDS", True), ("DIVERGING", True), ("SNAPSHOT", True), ("NOT_LEADER", False)],
+)
+def test_a_voter_has_heard_of_its_leader_by_any_answer_without_an_error(
+    answer: str, *, counts: bool
+) -> None:
+    """KafkaRaftClient.handleFetchResponse resets the timer after each of them."""
+    cluster = settled()
+    voter = cluster.nodes["r3"]
+    cluster.context.env.run(until=310)
+    number, end = voter.fetcher.number, voter.replica.log.log_end_offset
+    diverging = EpochEnd(1, end)
+    response = FetchResponse(
+        Answer[answer], "r1", 1, end, diverging=diverging, snapshot=SnapshotId(9, 1)
+    )
+    voter.fetcher.fetched = False
+    voter.receive(replace(response, correlation_id=number))
+    cluster.context.env.run(until=311)
+
+    assert (voter.heard_ms == 310, voter.fetcher.fetched) == (counts, counts)
 
 
 @pytest.mark.parametrize("leader_is_heard", [False, True])

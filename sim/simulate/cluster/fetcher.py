@@ -167,9 +167,10 @@ class Fetcher:
             broker.context.emit_all(result.events)
             if result.committed:
                 broker.high_watermark_moved()
-        if response.answer is of.RECORDS:
+        if response.answer in of.SUCCESSFUL:
             broker.heard_ms = now_ms
             self.fetched = True
+        if response.answer is of.RECORDS:
             if broker.context.retention is not None:
                 broker.context.emit_all(take_log_start(broker.replica, response.log_start_offset))
         elif result.rebuilt:

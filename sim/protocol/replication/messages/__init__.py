@@ -297,6 +297,9 @@ class Answer(StrEnum):
 RECORDS: Final = Answer.RECORDS
 """The most frequent answer under a name of its own, for the same reason as `NO_ERROR`."""
 
+SUCCESSFUL: Final = frozenset((Answer.RECORDS, Answer.DIVERGING, Answer.SNAPSHOT))
+"""Answers without an error: each resets the fetch timer (KafkaRaftClient.handleFetchResponse)."""
+
 
 class FetchResponse(Struct, frozen=True, gc=False):
     """The answer of a leader to a fetch.
