@@ -155,9 +155,9 @@ def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:
     paths = [shipped_path(str(one)) for one in places]
     if len({path.resolve() for path in paths}) < len(paths):
         raise BadInput("replicas: a place is given twice")
-    found = [one for path in paths for one in open_partitions(path, **options)]
+    found = [open_partition(path, **options) for path in paths]
     names = sorted({one.partition.name for one in found})
-    if len(found) != len(paths) or len(names) > 1:
+    if len(names) > 1:
         raise BadInput(f"replicas: of one partition, not of {', '.join(names)}")
     if len({one.partition.topic_id for one in found} - {None}) > 1:
         raise BadInput("replicas: partition.metadata has different ids: the topic was made anew")

@@ -40,8 +40,10 @@ Places = Annotated[
     list[Path],
     Argument(
         shipped,
-        metavar="PLACE",
-        help="A partition's folder, or a text of kafka-dump-log; of several replicas one for each.",
+        metavar="PLACE...",
+        nargs="+",
+        help="A partition's folder, a broker's data directory, or a text of kafka-dump-log; of "
+        "several replicas one for each.",
     ),
 ]
 GivenSettings = Annotated[

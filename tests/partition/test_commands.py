@@ -236,6 +236,8 @@ def test_what_is_no_one_partition_is_refused(partition: Path, tmp_path: Path) ->
         ("clean", partition.parent): "has several partitions; give the folder of one",
         ("replicas", partition, partition): "a place is given twice",
         ("replicas", partition, other): "of one partition, not of t11-0, t18-0",
+        ("replicas", partition.parent, other): "has several partitions; give the folder of one",
+        ("log",): "Missing argument 'PLACE...'",
         ("clean", log_file, *NOW): f"--now-ms: only for a partition; {log_file} is a log file",
         ("clean", log_file, "--offset", 3): "--offset: only for a partition",
         ("log", partition, other): "give --story, or use replog replicas",
