@@ -51,6 +51,7 @@ def test_what_breaks_is_written_as_stories_that_run_and_near_misses_that_hold(
     stories = sorted(out.glob("*/*.yaml"))
     assert len(stories) >= 8
     assert replog("suite", out).status == 0
+    assert replog("suite", out / "none", "--strict").status == 0  # no id is in two files
     found = json.loads((out / "explored.json").read_text())["answers"]
     assert [(one["label"], one.get("against")) for one in found] == [
         ("none", None),

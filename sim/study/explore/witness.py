@@ -135,6 +135,8 @@ def witnesses_of(
         else:
             near = near_miss_of(story, invariant)
             healed, healed_by = (near.value, near.change) if near else (None, "")
+        if healed is not None:
+            healed = replace(healed, id=f"{story.id}_near_miss")
         yield SearchWitness(
             invariant,
             sum(step.op not in JUDGING_STEPS for step in story.steps),
