@@ -35,6 +35,7 @@ from sim.protocol.compaction.extending import (
     register_tombstone_removal,
 )
 from sim.protocol.compaction.fixes import Kept, Tail
+from sim.protocol.compaction.tombstones import Circumstances, TombstoneRemoval
 
 GROUP = "replog.plugins"
 """The group of entry points; each names a module (`name = "package.module"`)."""

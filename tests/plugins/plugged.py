@@ -20,9 +20,7 @@ from tests.sweeps.fakes import plan_text
 PAGE = ROOT / "notebooks/guide/pages/howto/extend.md"
 EXAMPLE, *_others = (step.text for step in steps_of(PAGE.read_text()) if isinstance(step, Written))
 OTHERS = """
-from sim.protocol.compaction import TombstoneRemoval
-from sim.protocol.compaction.fixes import Kept
-from sim.plugins import register_fix, register_tombstone_removal
+from sim.plugins import Kept, TombstoneRemoval, register_fix, register_tombstone_removal
 
 @register_fix
 class Everything:
