@@ -153,7 +153,7 @@ def test_every_rate_that_differs_beyond_chance_is_said_and_about_as_many_runs_ar
             "committed records (50 to 9); nothing in the grid distinguishes leo and empty."
         ),
         (
-            "All of them allow in about as many of 1,000 plain runs returning deleted keys "
+            "In about as many of 1,000 plain runs all of them allow returning deleted keys "
             "(60\u201361)."
         ),
     ]
@@ -182,7 +182,7 @@ def test_what_breaks_under_all_is_said_with_the_kind_of_elections() -> None:
     )
 
     assert texts(found)[-1] == (
-        "All of them allow in searches with clean elections offsets given twice (small); in "
+        "In searches with clean elections all of them allow offsets given twice (small); in "
         "searches with unclean elections lost committed records (pairs)."
     )
 

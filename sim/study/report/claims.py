@@ -180,7 +180,7 @@ def _kept(grid: Grid) -> Clauses:
         lead = f"in about as many of {_of_runs(one)}"
         clauses.setdefault(lead, []).append((f"{PHRASES[one.hazard]} ({_range(one.runs)})", [one]))
     return {
-        lead if number else f"all of them allow {lead}": things
+        lead if number else f"{lead} all of them allow": things
         for number, (lead, things) in enumerate(clauses.items())
     }
 
