@@ -82,7 +82,7 @@ def open_partitions(
         place: Folder of a partition or a data directory, or a text of kafka-dump-log.
         settings: Settings of the topic: output of `kafka-configs --describe`, a
             `server.properties`, or JSON; None for Kafka's defaults.
-        preset: The release whose rules count; None for the newest.
+        preset: The preset of the release whose rules count; None for `kafka-4.0`.
         now_ms: The time in ms; None for now.
         rules: Rules of the cleaner that replace those of the preset.
 

@@ -60,7 +60,10 @@ Now = Annotated[
 ]
 Preset = Annotated[
     str | None,
-    Argument(metavar="NAME", help="Of a partition: the release whose rules count."),
+    Argument(
+        metavar="NAME",
+        help="Of a partition: the preset of the release whose rules count (default: kafka-4.0).",
+    ),
 ]
 Written = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
 _DUMPED: Final = re.compile(rb"^(?:\xef\xbb\xbf)?Dumping .*\d{20}\.\w+\r?$", re.MULTILINE)
