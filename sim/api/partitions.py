@@ -150,9 +150,11 @@ def open_replicas(places: Sequence[Place], **options: Any) -> OpenedReplicas:
     Each is named by the last part of its path that differs in all of them, else by its path.
 
     Raises:
-        BadInput: They are of several partitions, or a file is damaged.
+        BadInput: There is none, they are of several partitions, or a file is damaged.
     """
     paths = [shipped_path(str(one)) for one in places]
+    if not paths:
+        raise BadInput("replicas: no place is given, a folder or a dump for each")
     if len({path.resolve() for path in paths}) < len(paths):
         raise BadInput("replicas: a place is given twice")
     found = [open_partition(path, **options) for path in paths]

@@ -67,7 +67,8 @@ def run(
     """
     if run_id is None and file.is_dir():
         command = command_line(["replog", "suite", file])
-        raise BadInput(f"{file}: is a folder; run what is in it with: {command}")
+        again = "a run of a sweep is given as DIR RUN_ID"
+        raise BadInput(f"{file}: is a folder; run what is in it with: {command}; {again}")
     if wanted.trace is not None:
         from sim.files.atomic import check_writable
 

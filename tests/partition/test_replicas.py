@@ -302,3 +302,10 @@ def test_a_broker_writes_while_its_log_is_read(
     monkeypatch.setattr("sim.simulate.partition.segment_at", read_and_write)
 
     assert open_replicas(places).compared.findings == ()
+
+
+def test_a_list_without_places_is_refused() -> None:
+    with pytest.raises(BadInput, match="no place is given"):
+        sim.load([])
+    with pytest.raises(BadInput, match="no place is given"):
+        open_replicas([])
