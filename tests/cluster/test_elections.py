@@ -208,7 +208,7 @@ def test_a_leader_alone_in_its_cluster_resumes_with_all_of_its_log_committed() -
     assert (back_ms, HighWatermarkMoved("r1", back.log_end_offset, leading=True)) in story.events
 
 
-def settled(**values: str) -> Cluster:
+def settled(**values: Any) -> Cluster:
     """Voters that r1 leads in epoch 1; from now on nothing that they send arrives."""
     rules = kraft(successors="by_offset", **values)
     cluster = Cluster(scenario(rules=rules), lambda _at, _event: None)
@@ -326,6 +326,18 @@ def test_any_message_of_a_later_epoch_ends_the_leadership_and_is_remembered(mess
     leader.receive(message)
 
     assert (leader.leader, leader.replica.leadership, leader.replica.epoch) == (None, None, 2)
+
+
+def test_no_voter_is_removed_before_a_majority_of_the_others_has_a_record() -> None:
+    """Here nothing is committed: if r2 left, r3 could neither vote nor acknowledge."""
+    cluster = settled(leader_change_record=False)
+    leader, other = cluster.nodes["r1"], cluster.nodes["r2"]
+    assert not cluster.elections.may_remove(other)
+    leader.replica.log.append(batch(0, epoch=1), now_ms=0)
+    assert not cluster.elections.may_remove(other)
+    assert leader.replica.leadership is not None
+    leader.replica.leadership.positions["r3"] = 1
+    assert cluster.elections.may_remove(other)
 
 
 def test_a_leader_that_is_told_of_another_leader_of_its_epoch_leads_no_more() -> None:

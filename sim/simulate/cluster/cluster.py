@@ -82,11 +82,13 @@ class QuorumElections(Elections):
         return len(others) > 1 and not any(member.barred for member in others)
 
     def may_remove(self, node: Node) -> bool:
-        """True when a majority of the other voters has all committed records, or it is no voter."""
-        leader = self.leading()
-        able = leader is not None and can_do_without(
-            leader.replica, node.name, self._context.committed
-        )
+        """True when a majority of the other voters has all committed records, or it is no voter.
+
+        Each of them has a record, since the smaller set is one (KIP-853): not so after the loss of
+        its disk, even if nothing was committed then.
+        """
+        leader, committed = self.leading(), max(1, self._context.committed)
+        able = leader is not None and can_do_without(leader.replica, node.name, committed)
         return able or node.name not in self._voters
 
     def removed(self, node: Node) -> None:
