@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from sim.bounds import bounded
@@ -134,11 +133,6 @@ def _simulated(
             settles=recorder.settles,
             observe=observing(recorder.report),
         )
-        recorder.flush()
-    if watch.reached is not None:
-        outcome = None
-        with bounded():
-            recorder.flush()
     reason, outside = watch.reached, None
     if outcome is not None:  # what was cut off is not judged by the durability contract
         outside = recorder.checker.contract.outside
@@ -216,16 +210,14 @@ class _Recorder:
         self.events = 0
         self.kept: list[tuple[int, Event]] = []
         self._keep_events = keep_events
-        self._pending: list[tuple[int, Event]] = []
-        self._then: list[tuple[int, Callable[[], None]]] = []
         self.reported: set[str] = set()
 
     def take(self, at_ms: int, events: Iterable[Event]) -> None:
-        pending = self._pending
-        for event in events:
-            pending.append((at_ms, event))
-        while len(pending) >= CHUNK:
-            self._hand_on(CHUNK)
+        """Takes events of one time, hands them to the checks last: a bound may stop them there."""
+        taken = [(at_ms, event) for event in events]
+        self.events += len(taken)
+        self._keep(taken)
+        self.checker.on_all(taken)
 
     def settles(self, spent: Spent) -> None:
         """Notes that the run is over; later events only bring it to rest."""
@@ -237,28 +229,9 @@ class _Recorder:
         replica: str | None = None,
         offset: int | None = None,
     ) -> None:
-        """Takes a violation that an observer found; the checks note it after all earlier events."""
+        """Takes a violation that an observer found."""
         self.reported.add(invariant)
-        found = partial(self.checker.report, invariant, replica, offset, None, sentence)
-        self._then.append((self.events + len(self._pending), found))
-
-    def flush(self) -> None:
-        """Hands all waiting events to the checks."""
-        self._hand_on(len(self._pending))
-
-    def _hand_on(self, count: int) -> None:
-        """Hands on the first `count` events, to the checks last: a bound may stop them anywhere."""
-        taken = self._pending[:count]
-        del self._pending[:count]
-        before = self.events
-        self.events += len(taken)
-        self._keep(taken)
-        then, self._then = self._then, []
-        for position, call in then:
-            self.checker.on_all(taken[: position - before])
-            taken, before = taken[position - before :], position
-            call()
-        self.checker.on_all(taken)
+        self.checker.report(invariant, replica, offset, None, sentence)
 
     def _keep(self, taken: list[tuple[int, Event]]) -> None:
         if self._keep_events:
@@ -274,19 +247,17 @@ class _CountingRecorder(_Recorder):
         self._coverage = Coverage(self.checker, self._counters)
         self._exposure = exposure_of(scenario)
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
-        self._over: tuple[Spent, int] | None = None
-        self._proper: tuple[dict[str, int], tuple[str, ...]] | None = None
+        self._chunk: list[tuple[int, Event]] = []
+        self._proper: tuple[Spent, dict[str, int], tuple[str, ...]] | None = None
 
     def settles(self, spent: Spent) -> None:
-        self._over = over = spent, self.events + len(self._pending)
-        self._then.append((over[1], partial(self._settles, *over)))
-
-    def _settles(self, spent: Spent, position: int) -> None:
-        self._proper = self._values(spent, position), self._coverage.names
+        self._proper = spent, self._values(spent), self._coverage.names
 
     def _keep(self, taken: list[tuple[int, Event]]) -> None:
-        if taken:
-            self._hash.update(encoded(taken))
+        self._chunk += taken
+        while len(self._chunk) >= CHUNK:
+            self._hash.update(encoded(self._chunk[:CHUNK]))
+            del self._chunk[:CHUNK]
         super()._keep(taken)
 
     def counted(
@@ -301,19 +272,19 @@ class _CountingRecorder(_Recorder):
             none = {**dict.fromkeys(COUNTERS, 0), "events": self.events}
             return none, self._coverage.names, None
         seen = self._coverage.names
-        if self._over is None or self._proper is None:
-            return self._values(outcome.spent, self.events), seen, None
-        (spent, position), (counters, reached) = self._over, self._proper
-        at_rest = self._values(outcome.spent, self.events) if counts_settling else counters
+        if self._proper is None:
+            return self._values(outcome.spent), seen, None
+        spent, counters, reached = self._proper
+        at_rest = self._values(outcome.spent) if counts_settling else counters
         more = {name: at_rest[name] - count for name, count in counters.items()}
         more = {name: count for name, count in more.items() if count}
         only = tuple([name for name in seen if name not in reached])
-        return counters, reached, Settling(spent.at_ms, position, more, only)
+        return counters, reached, Settling(spent.at_ms, counters["events"], more, only)
 
-    def _values(self, spent: Spent, events: int) -> dict[str, int]:
+    def _values(self, spent: Spent) -> dict[str, int]:
         return self._counters.values(
             {
-                "events": events,
+                "events": self.events,
                 "simulator_events": spent.simulator_events,
                 "messages": spent.messages_sent,
                 "messages_lost": spent.messages_lost,
@@ -324,6 +295,5 @@ class _CountingRecorder(_Recorder):
 
     def digest(self) -> str:
         """The digest of all events; its last chunk is never full, and may be empty."""
-        if self.events % CHUNK == 0:
-            self._hash.update(encoded([]))
+        self._hash.update(encoded(self._chunk))
         return self._hash.hexdigest()
