@@ -76,6 +76,18 @@ def test_a_partitions_folder_is_loaded_as_the_beginning_of_a_story(
     assert sim.load(kind(folder)).title == "The replicas of kafka_01_lost_tombstone-0"
 
 
+@pytest.mark.parametrize("name", ["old0-0", "old1-0"])
+def test_a_story_begins_with_batches_of_old_formats_which_have_no_epoch(
+    recorded: Path, name: str
+) -> None:
+    opened = open_replicas([recorded / "others" / "before" / name])
+
+    (begun,) = run_story(opened.story().story).moments["start"].values()
+
+    held = [int(label.rpartition("@")[2]) for label in begun.log]
+    assert len(held) == len(opened.replicas[0].records)
+
+
 def test_before_and_after_a_pass_are_replicas_that_agree(recorded: Path) -> None:
     for version in ("3.8.0", "4.3.1"):
         for before in sorted((recorded / version / "before").glob("t*")):

@@ -112,7 +112,8 @@ class _Writer:
         records = [self._records[at].record for at in self._chosen if at in self._records]
         times = [one.timestamp_ms for one in records if one.timestamp_ms >= 0]
         self._begin_ms = min(times, default=0)
-        self._epoch = min((one.batch.epoch for one in self._records.values()), default=0)
+        epochs = (one.batch.epoch for one in self._records.values())
+        self._epoch = max(0, min(epochs, default=0))  # batches before magic 2 have none
 
     def _choose(self) -> list[int]:
         """Offsets that the story has, in order.
