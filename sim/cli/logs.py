@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from sim.cli.arguments import Argument, GivenRules, IntRange, Json, rule_values, shipped
+from sim.cli.arguments import Argument, GivenRules, IntRange, Json, Output, rule_values, shipped
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
 from sim.errors import BadInput
 from sim.files.foreign import command_line, one_line
@@ -46,26 +46,24 @@ Places = Annotated[
         "several replicas one for each.",
     ),
 ]
-GivenSettings = Annotated[
-    Path | None,
-    Argument(
-        metavar="FILE",
-        help="Of a partition: a file with the settings of its topic, as kafka-configs or "
-        "kafka-topics --describe prints them, a server.properties, or JSON (default: Kafka's).",
-    ),
-]
-Now = Annotated[
-    int | None,
-    Argument(IntRange(0, LONG), "MS", help="Of a partition: the time (default: now)."),
-]
-Preset = Annotated[
-    str | None,
-    Argument(
-        metavar="NAME",
-        help="Of a partition: the preset of the release whose rules count (default: kafka-4.0).",
-    ),
-]
-Written = Annotated[Path | None, Argument(metavar="OUT", flags=("-o", "--output"))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedAt:
+    """Options for what a partition does not say itself.
+
+    Attributes:
+        settings: Of a partition: a file with the settings of its topic, as kafka-configs or
+            kafka-topics --describe prints them, a server.properties, or JSON (default: Kafka's).
+        preset: Of a partition: the preset of the release whose rules count (default: kafka-4.0).
+        now_ms: Of a partition: the time (default: now).
+    """
+
+    settings: Annotated[Path | None, Argument(metavar="FILE")] = None
+    preset: Annotated[str | None, Argument(metavar="NAME")] = None
+    now_ms: Annotated[int | None, Argument(IntRange(0, LONG), "MS")] = None
+
+
 _DUMPED: Final = re.compile(rb"^(?:\xef\xbb\xbf)?Dumping .*\d{20}\.\w+\r?$", re.MULTILINE)
 _TIME: Final = re.compile(r"\b(1[0-9]{12})\b(?: ms)?")
 """A time in ms between 2001 and 2033."""
@@ -77,9 +75,7 @@ def clean(
     rule: GivenRules = None,
     explain: Annotated[str | None, Argument(metavar="KEY")] = None,
     offset: Annotated[int | None, Argument(IntRange(0, LONG), "N")] = None,
-    settings: GivenSettings = None,
-    preset: Preset = None,
-    now_ms: Now = None,
+    asked: AskedAt,
     as_json: Json = False,
 ) -> int:
     """Run the steps of a log file; show which records the cleaner keeps and removes, and why.
@@ -92,13 +88,12 @@ def clean(
             partition, when each of its records goes.
         offset: Of a partition: the same for the record, or the marker, at this offset.
     """
-    options = {"settings": settings, "preset": preset, "now_ms": now_ms}
-    if _is_partition(logfile, options):
+    if _is_partition(logfile, asked):
         from sim.api.partitions import open_partition
 
         if explain is not None and offset is not None:
             raise BadInput("--explain and --offset: give one of them")
-        partition = open_partition(logfile, rules=rule_values(rule), **options)
+        partition = open_partition(logfile, rules=rule_values(rule), **vars(asked))
         if explain is not None or offset is not None:
             return _print_fate(partition, explain, offset, as_json=as_json)
         from sim.simulate.logfile.answer import answer_to
@@ -157,9 +152,7 @@ def eligible(
     logfile: LogPath,
     *,
     rule: GivenRules = None,
-    settings: GivenSettings = None,
-    preset: Preset = None,
-    now_ms: Now = None,
+    asked: AskedAt,
     as_json: Json = False,
 ) -> int:
     """Show which of the logs in a log file the cleaner would choose, and why.
@@ -167,9 +160,8 @@ def eligible(
     The choice is compared with what the file expects. Of a partition, or of all partitions of a
     broker's data directory, it shows when they are due, and what would change that.
     """
-    options = {"settings": settings, "preset": preset, "now_ms": now_ms}
-    if _is_partition(logfile, options):
-        return _print_due(logfile, {**options, "rules": rule_values(rule)}, as_json=as_json)
+    if _is_partition(logfile, asked):
+        return _print_due(logfile, {**vars(asked), "rules": rule_values(rule)}, as_json=as_json)
     from sim.simulate.logfile.eligible import select_log
     from sim.simulate.logfile.eligible_file import eligible_file_in
     from sim.simulate.logfile.expect import differences_of_choice
@@ -249,7 +241,7 @@ def _print_checked(
     return status
 
 
-def _is_partition(path: Path, options: dict[str, Any]) -> bool:
+def _is_partition(path: Path, asked: AskedAt) -> bool:
     """Checks whether a path leads to a partition, a data directory or a dump, not to a log file.
 
     Raises:
@@ -257,7 +249,7 @@ def _is_partition(path: Path, options: dict[str, Any]) -> bool:
     """
     if path.is_dir() or (path.is_file() and _DUMPED.search(head_of(path, 1 << 16))):
         return True
-    for name, value in options.items():
+    for name, value in vars(asked).items():
         if value is not None:
             text = f"only for a partition; {path} is a log file, which has its own"
             raise BadInput(f"--{name.replace('_', '-')}: {text}")
@@ -296,10 +288,8 @@ def _print_due(place: Path, options: dict[str, Any], *, as_json: bool) -> int:
 def log(
     place: Places,
     *,
-    settings: GivenSettings = None,
-    preset: Preset = None,
-    now_ms: Now = None,
-    output: Written = None,
+    asked: AskedAt,
+    output: Output = None,
     story: bool = False,
     anonymous: bool = False,
     as_json: Json = False,
@@ -320,7 +310,6 @@ def log(
     """
     from sim.api.partitions import open_partition, open_partitions, open_replicas
 
-    options: dict[str, Any] = {"settings": settings, "preset": preset, "now_ms": now_ms}
     if output is None and (story or anonymous):
         raise BadInput("--story and --anonymous: -o FILE is missing, the file to write")
     if output is not None and as_json:
@@ -328,11 +317,11 @@ def log(
     if len(place) > 1 and not story:
         raise BadInput("log: several places are replicas: give --story, or use replog replicas")
     if output is None:
-        return _show_partition(place[0], open_partitions(place[0], **options), as_json=as_json)
+        return _show_partition(place[0], open_partitions(place[0], **vars(asked)), as_json=as_json)
     if story:
-        _write_story(open_replicas(place, **options), output, anonymous=anonymous)
+        _write_story(open_replicas(place, **vars(asked)), output, anonymous=anonymous)
     else:
-        open_partition(place[0], **options).save(output, anonymous=anonymous)
+        open_partition(place[0], **vars(asked)).save(output, anonymous=anonymous)
         tell(f"wrote {output}: replog clean {output}")
     return 0
 
@@ -381,7 +370,7 @@ def _write_story(opened: OpenedReplicas, output: Path, *, anonymous: bool) -> No
         tell(line)
 
 
-def replicas(places: Places, *, output: Written = None, as_json: Json = False) -> int:
+def replicas(places: Places, *, output: Output = None, as_json: Json = False) -> int:
     """Compare the replicas of a partition: what would a failover change?
 
     Offset by offset: the same, cleaned on one replica and not on another, which is legal, or a
