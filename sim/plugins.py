@@ -27,6 +27,7 @@ from sim.check.registry import (
     registered_invariants,
 )
 from sim.errors import BadInput, in_one_line
+from sim.files.foreign import command_line
 from sim.protocol.compaction.extending import (
     REGISTERED,
     forget,
@@ -178,6 +179,11 @@ def as_options(modules: Iterable[str] | None = None) -> list[str]:
         modules: None for the modules that were named.
     """
     return [f"--plugin={module}" for module in (_NAMED if modules is None else modules)]
+
+
+def command_of(*words: object, modules: Iterable[str] | None = None) -> str:
+    """A command of Replog for a shell, which loads the plugins that `as_options` names."""
+    return command_line(["replog", *words, *as_options(modules)])
 
 
 def in_use() -> Plugins:

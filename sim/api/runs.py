@@ -22,8 +22,7 @@ from sim.api.answers import (
 from sim.api.scenarios import Row, Scenario, Source, Value, load
 from sim.api.tables import facts, shorten
 from sim.errors import BadInput
-from sim.files.foreign import command_line
-from sim.plugins import as_options
+from sim.plugins import command_of
 from sim.simulate.run import Run as Simulated
 from sim.simulate.run import run_of
 
@@ -439,7 +438,7 @@ class Run:
             return self.scenario.command
         if not self.row.lasting:
             return None
-        return f"replog run {command_line([self.row.folder, self.row.run_id, *as_options()])}"
+        return command_of("run", self.row.folder, self.row.run_id)
 
     def __repr__(self) -> str:
         """Returns one line for people."""

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sim.api.tables import facts, plain_text
 from sim.errors import BadInput
-from sim.files.foreign import command_line
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.limits import SEED
-from sim.plugins import as_options
+from sim.plugins import command_of
 
 if TYPE_CHECKING:
     from sim.files.document import Document
@@ -142,7 +141,7 @@ class Scenario:
         """The command that runs the scenario; None without a file."""
         if self.path is None:
             return None
-        return f"replog run {command_line([self.path, *self.changes, *as_options()])}"
+        return command_of("run", self.path, *self.changes)
 
     def as_file(self, folder: str | Path = ".") -> str:
         """The text of a scenario file that loads to this scenario, for a file in `folder`.

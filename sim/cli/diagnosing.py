@@ -35,9 +35,8 @@ from sim.cli.output import (
     width,
 )
 from sim.errors import BadInput
-from sim.files.foreign import command_line
 from sim.files.limits import TRIES
-from sim.plugins import as_options
+from sim.plugins import command_of
 
 if TYPE_CHECKING:
     from sim.api.runs import Run
@@ -270,12 +269,11 @@ def _case_to_shrink(
 
     words: list[object] = [file, *([] if run_id is None else [run_id])]
     words += ["--invariant", invariant] if invariant else []
-    command = f"replog shrink {command_line([*words, *as_options()])}"
     content: Any = run_at(file, run_id).scenario.content
     return ShrinkCase(
         content,
         invariant,
-        command=command,
+        command=command_of("shrink", *words),
         where=None if file.is_dir() else str(file),
         folder=folder,
     )
@@ -397,7 +395,7 @@ def draw(
         title="" if moments else made.title,
         decided=True,
         moments=moments,
-        command=f"replog draw {command_line([*words, *as_options()])}",
+        command=command_of("draw", *words),
     )
     if output is None:
         print(drawn.as_text(width()))

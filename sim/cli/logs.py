@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from sim.cli.arguments import Argument, GivenRules, IntRange, Json, Output, rule_values, shipped
 from sim.cli.output import EXIT_FAILED, print_answer, print_table, tell
 from sim.errors import BadInput
-from sim.files.foreign import command_line, one_line
+from sim.files.foreign import one_line
 from sim.files.limits import LONG
 from sim.files.reading import head_of
-from sim.plugins import as_options
+from sim.plugins import command_of
 
 if TYPE_CHECKING:
     from sim.api.partitions import OpenedPartition, OpenedReplicas
@@ -236,8 +236,8 @@ def _print_checked(
     if read.data.get("expect") is not None:
         print("expectation NOT met" if differences else "expectation met")
     if differences:
-        options = [*(f"--rule={text}" for text in rule or []), *as_options()]
-        print(f"reproduce: replog {name} {command_line([Path(read.name), *options])}")
+        options = (f"--rule={text}" for text in rule or [])
+        print(f"reproduce: {command_of(name, Path(read.name), *options)}")
     return status
 
 

@@ -27,7 +27,7 @@ from sim.cli.output import EXIT_INCONCLUSIVE, print_answer, print_json, print_ta
 from sim.errors import BadInput
 from sim.files.foreign import command_line, file_name, one_line
 from sim.files.shipped import check_extra
-from sim.plugins import as_options
+from sim.plugins import as_options, command_of
 
 if TYPE_CHECKING:
     from sim.study.causes import Cause, Causes
@@ -154,9 +154,8 @@ def _facts(found: Causes, cause: Cause) -> Iterator[str]:
     from sim.study.causes import NOT_KNOWN
 
     example, story = cause.example, cause.story
-    words = command_line([found.folder, str(example.run_id), *as_options()])
     yield f"   earliest: after {example.at_ms:,} ms: {example.sentence}"
-    yield f"     replog run {words}"
+    yield f"     {command_of('run', found.folder, example.run_id)}"
     if story is None:
         yield f"   {NOT_KNOWN}"
     else:

@@ -28,9 +28,8 @@ from sim.cli.output import (
     tell,
 )
 from sim.errors import BadInput
-from sim.files.foreign import command_line
 from sim.files.limits import CASES, PARTITIONS, SEED
-from sim.plugins import as_options
+from sim.plugins import command_of
 
 if TYPE_CHECKING:
     from sim.study.gates import Gates, Verdict
@@ -108,9 +107,9 @@ def gate(folder: Folder, *, options: GateOptions, as_json: Json = False) -> int:
 
 def not_green(missing: Unjudged, *, runs: int, out: Path) -> str:
     """The runs without a verdict, in a line, then the command that repeats the first of them."""
-    words = command_line([out, missing.first_run, *as_options()])
     columns = f"see the columns error and reason of {out}/runs"
-    return f"{missing.in_words(runs)}; {columns}\nreproduce: replog run {words}"
+    command = command_of("run", out, missing.first_run)
+    return f"{missing.in_words(runs)}; {columns}\nreproduce: {command}"
 
 
 def status_of(verdict: Verdict | None, missing: Unjudged) -> int:
@@ -222,8 +221,8 @@ def _show_sweep(
     )
     tell(
         f"{result.out}: {result.sweep.runs:,} runs of {result.sweep.drawn}, "
-        f"{result.rate:,.0f} runs/s; next: replog report "
-        f"{command_line([result.out, *as_options()])} (--alternative VALUE adds a fix)"
+        f"{result.rate:,.0f} runs/s; next: "
+        f"{command_of('report', result.out)} (--alternative VALUE adds a fix)"
     )
 
 

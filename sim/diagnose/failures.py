@@ -27,7 +27,6 @@ from sim.files import markdown
 from sim.files.foreign import (
     LONGEST,
     LONGEST_BYTES,
-    command_line,
     file_name,
     json_text,
     one_line,
@@ -35,7 +34,7 @@ from sim.files.foreign import (
 )
 from sim.files.markdown import block, text
 from sim.files.reading import read_json
-from sim.plugins import as_options
+from sim.plugins import as_options, command_of
 from sim.protocol.rules.spec import RuleValue
 from sim.simulate.run import Run, run_of
 from sim.simulate.run.trace_file import trace_lines
@@ -108,7 +107,7 @@ class RunFailure:
     @property
     def command(self) -> str:
         """The command that runs it again, in its folder."""
-        return f"replog run {command_line([SCENARIO, *as_options()])}"
+        return command_of("run", SCENARIO)
 
     @property
     def changed_rules(self) -> dict[str, RuleValue]:

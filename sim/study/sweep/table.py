@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.errors import BadInput
-from sim.files.foreign import command_line, quoted
-from sim.plugins import as_options
+from sim.plugins import command_of
 from sim.simulate.scenario.generate import generate
 from sim.simulate.scenario.model import Scenario
 from sim.study.sweep.columns import VIOLATIONS, runs_schema
@@ -272,30 +271,28 @@ class SweepFolder:
         return str(Made(self.made.package_version, self.made.revision))
 
     @property
-    def sweep_command(self) -> str:
-        """The command that makes the sweep."""
-        file = quoted(_without_folders(self.made.plan_file or "PLAN"))
-        drawn = f"--count {self.sweep.count} --seed {self.sweep.seed}"
-        return f"replog sweep {file} {drawn} --out {self._named()}"
-
-    @property
     def report_command(self) -> str:
         """The command that makes its report."""
-        return f"replog report {self._named()}"
+        return self._command("report", self.name)
 
     @property
     def commands(self) -> list[str]:
         """The commands that make the sweep, its report and the causes of its failing runs."""
-        causes = f"replog causes {self._named()}"
-        return [self.sweep_command, self.report_command, causes]
+        file = _without_folders(self.made.plan_file or "PLAN")
+        drawn = ("--count", self.sweep.count, "--seed", self.sweep.seed)
+        return [
+            self._command("sweep", file, *drawn, "--out", self.name),
+            self.report_command,
+            self._command("causes", self.name),
+        ]
 
     def replay_command(self, run_id: int) -> str:
         """The command that does one of its runs again."""
-        return f"replog run {self._named(str(run_id))}"
+        return self._command("run", self.name, run_id)
 
-    def _named(self, *more: str) -> str:
-        """The folder, and the plugins that the sweep was made with."""
-        return command_line([self.name, *more, *as_options(self.made.plugins)])
+    def _command(self, *words: object) -> str:
+        """A command with the plugins that the sweep was made with."""
+        return command_of(*words, modules=self.made.plugins)
 
 
 def read_folder(out: Path) -> SweepFolder:
