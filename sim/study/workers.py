@@ -99,35 +99,19 @@ def interruptibly(call: Callable[[], T]) -> T:
     return found.result()
 
 
-class Lifeline:
-    """A pipe from a parent to its workers, which end once it is cut or the parent is gone.
-
-    Attributes:
-        end: The end of the pipe that workers wait on (`follow_the_parent`).
-    """
-
-    def __init__(self) -> None:
-        self.end, self._held = multiprocessing.Pipe(duplex=False)
-
-    def cut(self) -> None:
-        """Ends the workers at once; a second call does nothing."""
-        self._held.close()
-        self.end.close()
-
-
 @contextmanager
 def pool_of(size: int) -> Iterator[ProcessPoolExecutor]:
     """A pool of workers that end with the block, at once if an exception ends it."""
-    lifeline = Lifeline()
-    pool = ProcessPoolExecutor(size, worker_context(), follow_the_parent, (lifeline.end,))
-    try:
-        yield pool
-    except BaseException:
-        lifeline.cut()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-        lifeline.cut()
+    end, lifeline = multiprocessing.Pipe(duplex=False)  # workers end once it is cut
+    pool = ProcessPoolExecutor(size, worker_context(), follow_the_parent, (end,))
+    with end, lifeline:
+        try:
+            yield pool
+        except BaseException:
+            lifeline.close()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def follow_the_parent(lifeline: Connection) -> None:
