@@ -191,15 +191,8 @@ def limits() -> Rows:
 
 
 TABLES: dict[str, Callable[[], Rows]] = {
-    "rules": rules,
-    "presets": presets,
-    "invariants": invariants,
-    "reached": reached,
-    "mixes": mixes,
-    "ops": ops,
-    "faults": faults,
-    "columns": columns,
-    "limits": limits,
+    table.__name__: table
+    for table in (rules, presets, invariants, reached, mixes, ops, faults, columns, limits)
 }
 """Tables of `replog list` that need no file."""
 

@@ -25,7 +25,6 @@ _SEEN: Final = frozenset(
     "\u200c\u200d"
 )
 """Spaces, and joiners of letters and emoji, which stay; Python counts them as not printable."""
-_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def is_plain(text: str) -> bool:
@@ -64,15 +63,12 @@ def shown(value: object) -> object:
 
 def _shown(one: str) -> str:
     """A character as it is, or escaped."""
-    return one if one.isprintable() or one in _SEEN else _SHORT.get(one) or escaped(one)
+    return one if one.isprintable() or one in _SEEN else escaped(one)
 
 
 def escaped(one: str) -> str:
-    r"""A character as Python escapes it: `\x1b`, `\u202e`, `\U000e0041`."""
-    code = ord(one)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    r"""A character as Python escapes it: `\n`, `\x1b`, `\u202e`, `\U000e0041`."""
+    return one.encode("unicode_escape").decode()
 
 
 def _cut(text: str, longest: int | None) -> str:

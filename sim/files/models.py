@@ -167,8 +167,8 @@ def _explain(kind: str, item: Any, fields: list[str], location: Location) -> str
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         return unknown_field(str(location[-1]), fields)
     if kind in {"literal_error", "enum"}:
-        allowed = [part.strip("'") for part in _split(context["expected"])]
-        return unknown_value(given, allowed)
+        expected = context["expected"].replace(" or ", ", ")  # `'a', 'b' or 'c'`
+        return unknown_value(given, [part.strip("'") for part in expected.split(", ")])
     if kind in {"model_type", "model_attributes_type", "dataclass_type", "dict_type"}:
         names = f"; allowed: {', '.join(fields)}" if fields else ""
         return f"expected fields, not {shown(given)}{names}"
@@ -182,11 +182,6 @@ def _wrong_tag(tag: str, given: Mapping[str, Any], parts: list[Mapping[str, Any]
     if given.get(tag) is None:
         return f"missing; allowed: {listed(allowed)}"
     return unknown_value(given[tag], allowed, what=tag)
-
-
-def _split(expected: str) -> list[str]:
-    """The names in pydantic's `'a', 'b' or 'c'`."""
-    return expected.replace(" or ", ", ").split(", ")
 
 
 def _parts_at(schema: Mapping[str, Any], location: Location) -> list[Mapping[str, Any]]:
