@@ -461,9 +461,6 @@ def explore(plan: str | Path | Mapping[str, Any], *, processes: int = 1) -> Expl
     Raises:
         BadInput: One line per problem with the plan.
     """
-    from sim.study.explore import check_installation
-
-    check_installation()
     from sim.study.explore.answers import explore as search
     from sim.study.explore.plan import load_plan, plan_in
 

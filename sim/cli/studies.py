@@ -201,9 +201,6 @@ def explore(
         seconds: Seconds after which a search stops, with the results so far; 0 for no bound.
         memory_mb: Growth of memory in MB at which a search stops; 0 for no bound.
     """
-    from sim.study.explore import check_installation
-
-    check_installation()
     from sim.study.explore.answers import as_document, tasks_of
     from sim.study.explore.answers import explore as search
     from sim.study.explore.plan import load_plan

@@ -6,7 +6,4 @@ elected, go down, leave the in-sync set; every schedule of such moves is followe
 
 from sim.files.shipped import check_extra
 
-
-def check_installation() -> None:
-    """Raises BadInput without numpy."""
-    check_extra("a search needs", "report", "numpy")
+check_extra("a search needs", "report", "numpy")

@@ -126,7 +126,7 @@ class Outcomes:
             if any(of_shape[place] in done for of_shape in keys.values()):
                 continue
             read, outcome = self._outcome(state, heard)
-            shape = self._shapes.number(read, read)
+            shape = self._shapes.of(read)
             if shape not in keys:
                 keys[shape] = list(map(tuple, self._keys(shape, rows, messages).tolist()))
             done[keys[shape][place]] = outcome
@@ -139,10 +139,10 @@ class Outcomes:
         *members, rest = [table[one] for table, one in zip(space.columns, state, strict=True)]
         outcome = space.acts.outcome(self._move, self._act, members, rest, said)
         changes = [
-            table.number_of(change)
+            table.changes.of(change)
             for table, change in zip(space.columns, outcome.changes, strict=True)
         ]
-        effect = space.number_of(outcome.effect)
+        effect = space.effects.of(outcome.effect)
         return outcome.read, [*changes, effect, outcome.broken, outcome.said]
 
 
@@ -186,8 +186,8 @@ class Expander:
             for move in self.moves
         ]
         self._rests_after = one_by_one(self._rest_after)
-        self._effects = Derived(space.effects, self._read_of_effect, np.int64, 3)
-        self._message_kinds = Derived(space.acts.messages, _kind, np.int64)
+        self._effects = Derived(space.effects.values, self._read_of_effect, np.int64, 3)
+        self._message_kinds = Derived(space.acts.messages.values, _kind, np.int64)
         self._incompletes, self._too_fews = one_by_one(self._incomplete), one_by_one(self._too_few)
         self._rests_broken = one_by_one(self._at_rest)
         self._clashes, self._deleted_shown = one_by_one(self._clash), one_by_one(self._shows)
@@ -238,7 +238,7 @@ class Expander:
 
     def idle(self, move: Move, rests: Numbers) -> Numbers:
         """The rests after a move that only uses up a budget."""
-        effect = self.space.number_of(Effect(move.uses))
+        effect = self.space.effects.of(Effect(move.uses))
         return self._rests_after.of(_columns(rests, effect, NOBODY)) >> BITS
 
     def possible(self, move: Move, facts: StateFacts) -> Mask:
@@ -328,7 +328,7 @@ class Expander:
     def _rest_after(self, key: list[int]) -> int:
         """The number of the rest after an effect, and the broken invariants, in one number."""
         (number, effect_number, lineage), space = key, self.space
-        parts, effect = space.rests.parts, space.effects[effect_number]
+        parts, effect = space.rests.parts, space.effects.values[effect_number]
         rest = [*space.rests[number]]
         if effect.uses and getattr(space.world.budgets, effect.uses) is not None:
             place = OF_REST[effect.uses]

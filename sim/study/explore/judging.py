@@ -197,8 +197,7 @@ class StateJudge:
         self._rules, self._judge, self._names = rules, judge, world.names
         self._broken = _Broken()
         self._histories: dict[History, ClusterHistory] = {}
-        self._own: dict[tuple[str, int], ReplicaView] = {}
-        self._kept: list[ReplicaView] = []
+        self._own: dict[tuple[str, ReplicaView], ReplicaView] = {}
         self._at_rest: dict[History, list[Callable[[Any], None]]] = {}
         self._replicated: dict[History, Callable[[Any], None]] = {}
 
@@ -314,12 +313,10 @@ class StateJudge:
         """Copies of views under the names of the first replicas; equal logs come as one view."""
         named = {}
         for name, view in zip(self._names, views, strict=False):
-            own = self._own.get((name, id(view)))
+            own = self._own.get((name, view))
             if own is None:
-                own = copy(view)
+                own = self._own[name, view] = copy(view)
                 own.name, own.unexplained_offsets = name, set()
-                self._own[name, id(view)] = own
-                self._kept.append(view)  # no other view has its id from now on
             named[name] = own
         return named
 

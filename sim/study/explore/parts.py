@@ -313,6 +313,7 @@ class Members:
 
     Attributes:
         parts: Their parts.
+        changes: Every set of changes (`Changes`); 0 is the number of the empty one.
     """
 
     def __init__(
@@ -339,7 +340,7 @@ class Members:
         self._orbits = GrowingColumn(np.uint64)
         self._read: dict[tuple[int, ...], GrowingColumn] = {}
         self._changed = Memo(self._with_changes)
-        self._changes = Numbering(())
+        self.changes = Numbering(())
         for one in start:
             self.number(one)
 
@@ -404,10 +405,6 @@ class Members:
         """The numbers of members after changes, which are given by number."""
         return self._changed.of(np.column_stack([numbers, changes]))
 
-    def number_of(self, changes: Changes) -> int:
-        """The number of a set of changes; 0 for none."""
-        return self._changes.number(changes, changes)
-
     def parts_at(self, place: int, numbers: Numbers) -> Numbers:
         """The numbers of the parts of members at a place."""
         found: Numbers = self._rows.values[numbers, place]
@@ -422,7 +419,7 @@ class Members:
         in_order = np.argsort(kinds, kind="stable")
         different, begins = np.unique(kinds[in_order], return_index=True)
         for change, at in zip(different.tolist(), np.split(in_order, begins[1:]), strict=True):
-            places, parts = (list(one) for one in zip(*self._changes.values[change], strict=True))
+            places, parts = (list(one) for one in zip(*self.changes.values[change], strict=True))
             before = rows[at[:, None], places]
             hashes[at] += hash_of[parts].sum(axis=0) - hash_of[before].sum(axis=1)
             rows[at[:, None], places] = parts

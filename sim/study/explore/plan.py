@@ -13,17 +13,19 @@ from sim.files.formats import EXPLORE_FORMAT
 from sim.files.limits import RULE_SETS, VERSION
 from sim.files.models import refused
 from sim.files.reading import read_document
-from sim.protocol.rules import Rules, rules_from, shown
+from sim.protocol.rules import Rules, rules_from
 from sim.simulate.story.format import STORY_DEFAULTS
 from sim.study.explore.judging import JUDGED, searchable
 from sim.study.explore.world import Budgets, World, replica_names
-from sim.study.sweep.plan import Text
+from sim.study.sweep.plan import Text, label_of
 from sim.study.sweep.plan_matrix import RuleMap, read_plan
 
 MOST_REPLICAS, MOST_TIMES = 5, 12
 Times = Annotated[int, Field(ge=0, le=MOST_TIMES)]
 """Number of times that something may happen."""
 STRICT = ConfigDict(strict=True, frozen=True, extra="forbid")
+_ALONE = "rules"
+"""Label of a rule set without values of its own."""
 
 
 class WorldModel(BaseModel):
@@ -139,7 +141,7 @@ class SearchPlan(BaseModel):
     @classmethod
     def _are_labels(cls, compare: list[str], info: ValidationInfo) -> list[str]:
         known = info.data.get("labels") or [
-            _label(values) for values in info.data.get("rule_sets", ())
+            label_of(values, _ALONE) for values in info.data.get("rule_sets", ())
         ]
         refused(
             ((index,), unknown_value(name, known, what="label of a rule set"))
@@ -176,19 +178,13 @@ class SearchPlan(BaseModel):
 
     def searched(self) -> list[tuple[str, Rules]]:
         """The label and the rules of each rule set."""
-        labels = self.labels or [_label(values) for values in self.rule_sets]
+        labels = self.labels or [label_of(values, _ALONE) for values in self.rule_sets]
         sets = [_rules({**self.rules, **values}) for values in self.rule_sets]
         return list(zip(labels, sets, strict=True))
 
 
 def _rules(values: dict[str, Any]) -> Rules:
     return rules_from(values, base=STORY_DEFAULTS)
-
-
-def _label(values: dict[str, Any]) -> str:
-    if len(values) == 1:
-        return shown(*values.values())
-    return " ".join(f"{name}={shown(value)}" for name, value in values.items()) or "rules"
 
 
 def beyond(rules: Rules) -> list[str]:

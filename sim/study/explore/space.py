@@ -81,16 +81,15 @@ class Views:
     """The logs of replicas, each made once.
 
     Attributes:
-        logs: All logs, as views; the index is their number. Replicas share one if they are equal
-            in slots, high watermark, log start, snapshots, and in being up or down.
+        logs: All logs, as views. Replicas share one if they are equal in slots, high watermark,
+            log start, snapshots, and in being up or down.
     """
 
     def __init__(self, parts: Parts) -> None:
         """Starts without any log."""
         self.parts = parts
         self._held: dict[tuple[int, ...], HeldLog] = {}
-        self._logs = Numbering()
-        self.logs: list[ReplicaView] = self._logs.values
+        self.logs = Numbering()
         self._logs_of: dict[tuple[int, ...], int] = {}
 
     def of(self, name: str, member: Member) -> WatchedView:
@@ -104,7 +103,7 @@ class Views:
         if log is None:
             view = self.of("", member).whole()
             shown = (tuple(view.slots), view.high_watermark, view.log_start_offset, view.up)
-            log = self._logs.number((shown, tuple(view.snapshots.items())), view)
+            log = self.logs.number((shown, tuple(view.snapshots.items())), view)
             self._logs_of[parts] = log
         return [values[member[PLACE["up"]]], values[member[PLACE["leadership"]]], log]
 
@@ -207,7 +206,7 @@ class Acts:
     """Computes acts.
 
     Attributes:
-        messages: Messages between acts; the index is their number.
+        messages: Messages between acts.
     """
 
     def __init__(
@@ -217,8 +216,7 @@ class Acts:
         self._views, self._judge, self._rules = views, judge, rules
         self._names = world.names
         self._driver = Driver(world, rules, rests)
-        self._messages = Numbering()
-        self.messages: list[Any] = self._messages.values
+        self.messages = Numbering()
 
     def outcome(
         self, move: Move, act: str, members: Sequence[Member], rest: Member, said: Sequence[int]
@@ -237,7 +235,7 @@ class Acts:
         replicas = [WatchedReplica.of(parts, member) for member in members]
         driver.begin(dict(zip(self._names, replicas, strict=True)), rest)
         says = self._done(move, act, said)
-        message = -1 if says is None else self._messages.number(freeze(says), says)
+        message = -1 if says is None else self.messages.number(freeze(says), says)
         before: dict[str, WatchedView] = {}
         if driver.happened:
             views = [self._views.of(*one) for one in zip(self._names, members, strict=True)]
@@ -255,7 +253,7 @@ class Acts:
 
     def _done(self, move: Move, act: str, said: Sequence[int]) -> Any:
         """Carries out an act; returns its message to the next one, None without any."""
-        driver, rules, messages = self._driver, self._rules, self.messages
+        driver, rules, messages = self._driver, self._rules, self.messages.values
         if act == STEP:
             step = driver.step_of(move)
             if step is not None:
@@ -383,12 +381,12 @@ class Space:
         rules: The rules.
         members: All replicas.
         rests: All rests.
-        effects: All effects.
+        effects: All effects (`Effect`).
         acts: Computes the acts of moves.
         judge: Judge of the events of acts.
         state_judge: Judge of states.
         columns: Members or rests that each column of a state numbers.
-        logs: All logs.
+        logs: All logs; the index is their number.
         orders: The ways to rename the replicas, each from old number (index) to new one.
     """
 
@@ -401,7 +399,7 @@ class Space:
         parts, rest_parts = Parts(renamings, of_replicas(rules)), Parts(renamings, of_rests())
         self._rest_values = rest_parts.values
         views = Views(parts)
-        self.logs = views.logs
+        self.logs: list[ReplicaView] = views.logs.values
         config = log_config(rules, LogConfig())
         start = [parts.member(parts_of(Replica(name, Log(config)), ())) for name in names]
         isr = tuple(names[one] for one in world.isr)
@@ -411,8 +409,7 @@ class Space:
             rest_parts, len(self.orders), [rest_parts.member(rest)], self._facts_of_rest
         )
         self.columns = [self.members] * world.replicas + [self.rests]
-        self._effects = Numbering()
-        self.effects: list[Effect] = self._effects.values
+        self.effects = Numbering()
         self.judge = MemberJudge(rules)
         self.state_judge = StateJudge(rules, self.judge, world)
         self.acts = Acts(world, rules, views, rest_parts, self.judge)
@@ -420,10 +417,6 @@ class Space:
     def start(self) -> tuple[int, ...]:
         """The row of the state at the start."""
         return (*range(self.world.replicas), 0)
-
-    def number_of(self, effect: Effect) -> int:
-        """The number of an effect."""
-        return self._effects.number(effect, effect)
 
     def _facts_of_rest(self, rest: Member) -> list[int]:
         """Facts of a rest: the replica elected last, the in-sync set as bits, the used budgets."""

@@ -73,6 +73,10 @@ class Numbering:
         self.values: list[Any] = list(values)
         self._numbers: dict[Hashable, int] = {one: at for at, one in enumerate(values)}
 
+    def of(self, value: Hashable) -> int:
+        """The number of a value that is its own key."""
+        return self.number(value, value)
+
     def number(self, key: Hashable, value: Any) -> int:
         """The number of a value, a new one if its key is new."""
         found = self._numbers.setdefault(key, len(self.values))

@@ -305,17 +305,16 @@ def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:
         preset = None if named is None else str(named)
         known = {**rules.as_dict(), PRESET: preset or ""}
         values = {name: known[name] for name in swept}
-        label = plan.labels[index] if plan.labels else _label(values, index)
+        label = plan.labels[index] if plan.labels else label_of(values, f"rules {index}")
         found.append(RuleSet(index, label, values, rules, preset))
     return tuple(found)
 
 
-def _label(values: Mapping[str, RuleValue], index: int) -> str:
-    if not values:
-        return f"rules {index}"
+def label_of(values: Mapping[str, RuleValue], without: str) -> str:
+    """The label of a rule set by its values: one alone, several as `rule=value`; `without` any."""
     if len(values) == 1:
         return shown(*values.values())
-    return " ".join(f"{name}={shown(value)}" for name, value in values.items())
+    return " ".join(f"{name}={shown(value)}" for name, value in values.items()) or without
 
 
 def swept_type(name: str) -> type:
