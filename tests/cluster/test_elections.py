@@ -328,6 +328,20 @@ def test_any_message_of_a_later_epoch_ends_the_leadership_and_is_remembered(mess
     assert (leader.leader, leader.replica.leadership, leader.replica.epoch) == (None, None, 2)
 
 
+def test_a_leader_that_only_observers_fetch_from_resigns() -> None:
+    """LeaderState.timeUntilCheckQuorumExpires counts voters alone."""
+    story = tell(
+        scenario(
+            fault("add_replica", 300, "r4"),
+            fault("partition", 1_000, "r1", 3_000, peers=("r2", "r3")),
+            fault("partition", 1_000, "r4", 3_000, peers=("r2", "r3")),
+            rules=KRAFT,
+        )
+    )
+
+    assert [event.replica for at, event in story.of(LeaderResigned) if at < 4_000] == ["r1"]
+
+
 def test_no_voter_is_removed_before_a_majority_of_the_others_has_a_record() -> None:
     """Here nothing is committed: if r2 left, r3 could neither vote nor acknowledge."""
     cluster = settled(leader_change_record=False)
