@@ -15,13 +15,11 @@ from random import Random
 
 from sim.bounds import Bounds, each_run_within
 from sim.plugins import register_observer
-from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
-from sim.simulate.scenario.model import Scenario
 from sim.study.sweep.plan import load_plan
 from tests.audits.registering import AUDITS, audited
 from tests.audits.situations import Situations
-from tests.rules.restless import may_never_rest
+from tests.rules.restless import is_stuck
 from tests.zoo.draws import CASES, SCENARIOS, WIDE, Draw
 
 SECONDS_PER_RUN = 60.0
@@ -82,16 +80,6 @@ def audit(draws: Iterable[Draw]) -> Iterator[Audited]:
             if is_stuck(scenario, run):
                 found.alarms.append((draw.id, "no-end", run.reason or ""))
             yield found
-
-
-def is_stuck(scenario: Scenario, run: Run) -> bool:
-    """True when a run did not come to its end, and no story shows that its rules allow this."""
-    if run.cut_off:
-        return True
-    ended = run.reason is None or run.outside is not None
-    if ended or "fetching-failed" in run.reached:  # truncation/timed_fetch_begins_in_mid_batch
-        return False
-    return not may_never_rest(scenario)
 
 
 def audit_some(seed: int, count: int) -> Audited:

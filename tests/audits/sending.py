@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sim.protocol.events import Event, FaultInjected, HighWatermarkMoved
+from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import Overdue
+
+WITHOUT_ERROR: Final = (of.RECORDS, of.Answer.DIVERGING, of.Answer.SNAPSHOT)
+"""Answers to a fetch after which a voter has heard of its leader, and has fetched from it.
+
+Source: KafkaRaftClient.handleFetchResponse.
+"""
 
 Audited = Literal["answer", "message", "decision", "disk"]
 """What is looked at: an answer, a message out of date, a decision, a disk after a restart."""

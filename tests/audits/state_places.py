@@ -34,14 +34,13 @@ from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.network import CONTROLLER, Overdue
 from sim.simulate.cluster.node import Node
 from tests.audits.following import Following
+from tests.audits.sending import WITHOUT_ERROR
 
 _TO_A_FOLLOWER: Final = (
     of.FetchResponse,
     of.FetchSnapshotResponse,
     of.OffsetsForLeaderEpochResponse,
 )
-_WITHOUT_ERROR: Final = (RECORDS, of.Answer.DIVERGING, of.Answer.SNAPSHOT)
-"""Answers to a fetch that come from a leader (KafkaRaftClient.handleFetchResponse)."""
 _ANSWERED: Final = (NO_ERROR, ErrorCode.SNAPSHOT_NOT_FOUND)
 """Answers to a request for a part of a snapshot that come from a leader."""
 
@@ -219,7 +218,7 @@ class PlacesFollowed(Following):
         counts = number == fetcher.number != own.number and not fetcher._answer.triggered
         own.number = number if counts else own.number
         counts = counts or not node.rules.replication.response_fencing
-        fetched = isinstance(said, of.FetchResponse) and said.answer in _WITHOUT_ERROR
+        fetched = isinstance(said, of.FetchResponse) and said.answer in WITHOUT_ERROR
         if counts and (fetched or chunk) and fetcher.leader is not None:
             own.answered = fetcher.leader, fetcher.epoch, node.context.now_ms
             own.told_floor = ()

@@ -5,8 +5,9 @@ from dataclasses import replace
 from sim.protocol.rules import Rules, rules_from
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import Workload
-from tests.audits.random_runs import audit_some, is_stuck, slice_of
+from tests.audits.random_runs import audit_some, slice_of
 from tests.cluster.worlds import THREE, scenario, sends
+from tests.rules.restless import is_stuck
 from tests.zoo.draws import WIDE
 
 

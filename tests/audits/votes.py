@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from sim.protocol.events import (
     Event,
@@ -28,10 +28,7 @@ from sim.protocol.replication import messages as of
 from sim.simulate.cluster.cluster import Cluster
 from sim.simulate.cluster.node import Node
 from sim.simulate.cluster.quorum import QuorumMembership
-from tests.audits.sending import Answers, Failed
-
-_WITHOUT_ERROR: Final = (of.RECORDS, of.Answer.DIVERGING, of.Answer.SNAPSHOT)
-"""Answers to a fetch that reset its timer (KafkaRaftClient.handleFetchResponse)."""
+from tests.audits.sending import WITHOUT_ERROR, Answers, Failed
 
 
 class Votes(Answers):
@@ -87,7 +84,7 @@ class Votes(Answers):
         elif (
             isinstance(message, of.FetchResponse)
             and not overdue  # on a connection that is closed
-            and message.answer in _WITHOUT_ERROR
+            and message.answer in WITHOUT_ERROR
             and message.correlation_id == node.fetcher.number
             and not node.fetcher._answer.triggered  # else time ran out in this millisecond
         ):

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from sim.protocol.events import Appended, Event, LeaderElected, SnapshotOffered
 from sim.protocol.rules.spec import RuleValue
+from sim.simulate.run import Run
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.model import Scenario
 
@@ -72,8 +73,13 @@ With what the story shows, too: a run under these rules that never rests shows i
 """
 
 
-def may_never_rest(scenario: Scenario) -> bool:
-    """Whether a run that does not rest shows what a story shows under these rules."""
+def is_stuck(scenario: Scenario, run: Run) -> bool:
+    """True when a run did not come to its end, and no story shows that its rules allow this."""
+    if run.cut_off:
+        return True
+    ended = run.reason is None or run.outside is not None
+    if ended or "fetching-failed" in run.reached:  # truncation/timed_fetch_begins_in_mid_batch
+        return False
     trace = [*run_scenario(scenario, keep_events=True).events]
     values = scenario.rules.as_dict().items()
-    return any(rules.items() <= values and shows(trace) for rules, shows in RESTLESS.values())
+    return not any(rules.items() <= values and shows(trace) for rules, shows in RESTLESS.values())

@@ -15,7 +15,7 @@ from sim.protocol.rules.spec import RuleSpec, RuleValue
 from sim.simulate.run.timed import run_scenario
 from sim.simulate.scenario.generate import BUILT_IN_MIXES, Mix, generate
 from sim.simulate.scenario.model import Scenario
-from tests.rules.restless import RESTLESS, may_never_rest
+from tests.rules.restless import RESTLESS, is_stuck
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 BLOCKS, BLOCK = 4, 15
@@ -95,9 +95,7 @@ def broken(seeds: range) -> Iterator[tuple[int, str]]:
         except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
             yield seed, traceback.format_exc()
         else:
-            failed = "fetching-failed" in run.reached  # truncation/timed_fetch_begins_in_mid_batch
-            stuck = bool(run.reason) and run.outside is None and not failed
-            if run.cut_off or (stuck and not may_never_rest(scenario)):
+            if is_stuck(scenario, run):
                 yield seed, str(run.reason)
 
 

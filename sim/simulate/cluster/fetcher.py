@@ -170,9 +170,8 @@ class Fetcher:
         if response.answer in of.SUCCESSFUL:
             broker.heard_ms = now_ms
             self.fetched = True
-        if response.answer is of.RECORDS:
-            if broker.context.retention is not None:
-                broker.context.emit_all(take_log_start(broker.replica, response.log_start_offset))
+        if response.answer is of.RECORDS and broker.context.retention is not None:
+            broker.context.emit_all(take_log_start(broker.replica, response.log_start_offset))
         elif result.rebuilt:
             broker.membership.rebuilt(response.fetch_offset)
         return self._retry_ms if result.retry_later else self.slow_ms

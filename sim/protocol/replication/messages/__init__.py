@@ -297,7 +297,7 @@ class Answer(StrEnum):
 RECORDS: Final = Answer.RECORDS
 """The most frequent answer under a name of its own, for the same reason as `NO_ERROR`."""
 
-SUCCESSFUL: Final = frozenset((Answer.RECORDS, Answer.DIVERGING, Answer.SNAPSHOT))
+SUCCESSFUL: Final = (RECORDS, Answer.DIVERGING, Answer.SNAPSHOT)
 """Answers without an error: each resets the fetch timer (KafkaRaftClient.handleFetchResponse)."""
 
 
